@@ -54,7 +54,9 @@ mod verbs;
 
 mod access;
 mod admission;
+mod conversion;
 mod fault;
+mod hooks;
 mod open_watches;
 mod patience;
 mod printers;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_apimachinery::kinds::{Kinds, Resource};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +48,8 @@ pub(crate) struct Server {
     pub(crate) registrations: Registrations,
     /// The addresses of Services that webhooks are behind, by namespace and name.
     pub(crate) services: BTreeMap<(String, String), SocketAddr>,
+    /// Held while something is stored that a quota limits.
+    pub(crate) quotas: Mutex<()>,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// How many clients were cut off because they took or sent nothing.
@@ -100,10 +102,16 @@ impl Server {
             admin,
             snapshots: Mutex::default(),
             access,
+            quotas: Mutex::default(),
             connections: AtomicU64::new(0),
             cut_off: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }
+    }
+
+    /// Keeps others from using what a quota leaves, until it is dropped.
+    pub(crate) fn hold_quotas(&self) -> MutexGuard<'_, ()> {
+        self.quotas.lock()
     }
 
     /// Counts a client that was cut off.

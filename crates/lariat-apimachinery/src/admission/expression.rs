@@ -12,6 +12,8 @@ use kube_cel::cel::{Context, Program, Value as Cel};
 use serde_json::Value;
 
 use super::attributes::{Attributes, ResourceName};
+use super::authorizer::{self, Authorize};
+use super::structs;
 use crate::object::Object;
 use crate::structural::{compile, describe, run, to_cel};
 use lariat_core::Gvk;
@@ -29,7 +31,7 @@ impl Expression {
     pub fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
-            program: compile(text),
+            program: compile(&structs::interpreted(text)),
         }
     }
 
@@ -61,7 +63,17 @@ impl Expression {
     pub(super) fn cel(&self, scope: &Scope) -> Result<Cel, String> {
         let program = self.program.as_ref();
         let program = program.map_err(|error| format!("compilation error: {error}"))?;
-        run(program, &scope.context).map_err(|error| self.failed(&describe(error)))
+        run(program, &scope.context).map_err(|error| {
+            let error = describe(error);
+            let variable = error.strip_prefix("no such key: ");
+            let variable = variable.and_then(|name| Some((name, scope.failed.get(name)?)));
+            match variable {
+                Some((name, reason)) => self.failed(&format!(
+                    "composited variable {name:?} fails to evaluate: {reason}"
+                )),
+                None => self.failed(&error),
+            }
+        })
     }
 
     fn failed(&self, error: &dyn fmt::Display) -> String {
@@ -98,7 +110,8 @@ fn json(value: &Cel) -> Option<Value> {
 /// These are `object`, `oldObject` and `request`, and what is added.
 pub struct Scope {
     context: Context<'static>,
-    variables: HashMap<Key, Cel>,
+    /// The variables that cannot be evaluated, with the reason.
+    failed: HashMap<String, String>,
 }
 
 impl fmt::Debug for Scope {
@@ -118,7 +131,7 @@ impl Scope {
     ) -> Self {
         let mut scope = Self {
             context: Context::default().with_all(),
-            variables: HashMap::new(),
+            failed: HashMap::new(),
         };
         let whole = |object: Option<&Object>| object.cloned().map_or(Value::Null, Value::Object);
         scope.add("object", &whole(object));
@@ -133,16 +146,33 @@ impl Scope {
         self.context.add_variable_from_value(name, value);
     }
 
-    /// Adds a member of `variables`, if it can be evaluated.
+    /// Adds `authorizer` and `authorizer.requestResource`, which ask what the user may do.
+    pub fn add_authorizer(&mut self, attributes: &Attributes, authorize: &Authorize) {
+        authorizer::add(&mut self.context, attributes, authorize);
+    }
+
+    /// Adds `variables`, each of which may use those before it.
     ///
-    /// An expression that uses one that cannot fails.
-    pub fn add_variable(&mut self, name: &str, expression: &Expression) {
-        if let Ok(value) = expression.cel(self) {
-            self.variables
-                .insert(Key::String(Arc::new(name.to_owned())), value);
+    /// One that cannot be evaluated is left out, so that an expression fails that uses it.
+    pub(super) fn add_variables(&mut self, variables: &[(String, Expression)]) {
+        let mut known: HashMap<Key, Cel> = HashMap::new();
+        for at in 0..=variables.len() {
+            let map = Arc::new(known.clone());
+            self.context
+                .add_variable_from_value("variables", Cel::Map(Map { map }));
+            let Some((name, expression)) = variables.get(at) else {
+                return;
+            };
+            match expression.cel(self) {
+                Ok(value) => {
+                    known.insert(Key::String(Arc::new(name.clone())), value);
+                }
+                Err(error) => {
+                    let reason = error.split_once("resulted in error: ");
+                    let reason = reason.map_or(error.as_str(), |(_, reason)| reason);
+                    self.failed.insert(name.clone(), reason.to_owned());
+                }
+            }
         }
-        let map = Arc::new(self.variables.clone());
-        self.context
-            .add_variable_from_value("variables", Cel::Map(Map { map }));
     }
 }

@@ -3,15 +3,22 @@
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook` and `policy`.
 
 mod attributes;
+mod authorizer;
 mod conditions;
 mod expression;
+mod matching;
+mod policy;
 mod review;
 mod rules;
+mod structs;
 mod webhook;
 
 pub use attributes::{Attributes, Operation, ResourceName};
+pub use authorizer::{Authorize, Authorized, Check};
 pub use conditions::{Conditions, Met};
 pub use expression::{Expression, Scope};
+pub use matching::Matching;
+pub use policy::{Binding, Judgement, Mutation, ParamRef, Policy, Violation};
 pub use review::{Allowance, Denial, ReviewError, ReviewVersion};
 pub use rules::{Rules, Scoped};
-pub use webhook::{ClientConfig, FailurePolicy, Reinvocation, Webhook};
+pub use webhook::{FailurePolicy, Reinvocation, Webhook};

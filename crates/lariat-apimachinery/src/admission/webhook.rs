@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::conditions::Conditions;
+use super::matching::Matching;
 use super::review::ReviewVersion;
-use super::rules::Rules;
+use crate::client_config::ClientConfig;
 use crate::object::{Object, metadata_text};
 
 /// One webhook of a configuration, compiled.
@@ -21,13 +20,7 @@ pub struct Webhook {
     /// Where it is.
     pub client: ClientConfig,
     /// What it applies to.
-    pub rules: Rules,
-    /// Whether it applies to requests for other versions of what its rules name.
-    pub matches_equivalent: bool,
-    /// The labels a namespace must have, as a `LabelSelector`.
-    pub namespace_selector: Value,
-    /// The labels an object must have, as a `LabelSelector`.
-    pub object_selector: Value,
+    pub matching: Matching,
     /// What has to hold of a request.
     pub conditions: Conditions,
     /// What becomes of a request when it cannot be called.
@@ -82,43 +75,6 @@ impl Reinvocation {
     }
 }
 
-/// Where a webhook is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientConfig {
-    /// Its URL, if it is not a Service.
-    pub url: Option<String>,
-    /// The namespace and the name of its Service.
-    pub service: Option<(String, String)>,
-    /// The port of the Service.
-    pub port: u16,
-    /// The path at the Service.
-    pub path: String,
-    /// The authorities to trust, in PEM; empty for those of the machine.
-    pub authorities: Vec<u8>,
-}
-
-impl ClientConfig {
-    /// Reads a `clientConfig`; parts of a wrong type count as absent.
-    #[must_use]
-    pub fn read(config: &Value) -> Self {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let service = &config["service"];
-        let bundle = config["caBundle"].as_str().unwrap_or_default();
-        Self {
-            url: config["url"].as_str().map(str::to_owned),
-            service: service
-                .is_object()
-                .then(|| (text(&service["namespace"]), text(&service["name"]))),
-            port: service["port"]
-                .as_u64()
-                .and_then(|port| u16::try_from(port).ok())
-                .unwrap_or(443),
-            path: text(&service["path"]),
-            authorities: STANDARD.decode(bundle).unwrap_or_default(),
-        }
-    }
-}
-
 impl Webhook {
     /// Reads the webhooks of a configuration, in their order.
     #[must_use]
@@ -138,10 +94,7 @@ impl Webhook {
             name: webhook["name"].as_str().unwrap_or_default().to_owned(),
             configuration: configuration.to_owned(),
             client: ClientConfig::read(&webhook["clientConfig"]),
-            rules: Rules::read(&webhook["rules"]),
-            matches_equivalent: webhook["matchPolicy"] == "Equivalent",
-            namespace_selector: webhook["namespaceSelector"].clone(),
-            object_selector: webhook["objectSelector"].clone(),
+            matching: Matching::of_webhook(webhook),
             conditions: Conditions::read(&webhook["matchConditions"]),
             failure_policy: policy,
             takes_dry_runs: matches!(side_effects, Some("None" | "NoneOnDryRun")),

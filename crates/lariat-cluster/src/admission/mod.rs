@@ -2,16 +2,15 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission`.
 
-#[cfg_attr(not(feature = "webhooks"), path = "caller_off.rs")]
-mod caller;
+mod authorizer;
+mod chain;
 mod mutation;
+mod mutation_policies;
+mod params;
+mod policies;
 mod question;
 mod request;
 mod selection;
-#[cfg(feature = "webhooks")]
-mod services;
 mod validation;
-#[cfg(feature = "webhooks")]
-mod verifier;
 
 pub(crate) use request::Request;

@@ -5,13 +5,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use lariat_apimachinery::admission::{Reinvocation, Webhook};
+use lariat_apimachinery::admission::{Policy, Reinvocation, Webhook};
 use lariat_apimachinery::managed;
 use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::patch::Patch;
-use lariat_apimachinery::schema::{self, Schema};
 use serde_json::{Value, json};
 
+use super::mutation_policies::{self, PolicyRounds};
 use super::question::{Failure, Question};
 use super::request::{Plugins, Request};
 use super::selection::Invocation;
@@ -37,27 +37,36 @@ impl Rounds {
     }
 }
 
-/// Lets webhooks change an object, twice if one has.
+/// Lets policies and webhooks change an object, twice if one has.
 pub(super) async fn mutate(
     request: &Request<'_>,
-    hooks: &[Arc<Webhook>],
+    (policies, hooks): (&[Arc<Policy>], &[Arc<Webhook>]),
     plugins: Plugins<'_>,
     (old, mut object): (Option<&Object>, Object),
 ) -> Result<Object, ApiError> {
     plugins(&mut object)?;
     let managers = managers(&object).cloned();
-    let mut rounds = Rounds::default();
+    let (mut rounds, mut policy_rounds) = (Rounds::default(), PolicyRounds::default());
+    let first = (&mut policy_rounds, false);
+    let has_changed = mutation_policies::mutate(request, policies, first, old, &mut object).await?;
+    let after_policies = object.clone();
     ask_all(request, hooks, &mut rounds, old, &mut object).await?;
-    if rounds.has_changed {
-        rounds.round = 1;
-        let before = object.clone();
-        plugins(&mut object)?;
-        if object != before {
-            rounds.changed();
-        }
-        ask_all(request, hooks, &mut rounds, old, &mut object).await?;
-        finish(request, managers, &mut object);
+    if !has_changed && !rounds.has_changed {
+        return Ok(object);
     }
+    rounds.round = 1;
+    let after_hooks = object.clone();
+    plugins(&mut object)?;
+    if object != after_policies {
+        policy_rounds.changed();
+    }
+    let second = (&mut policy_rounds, true);
+    mutation_policies::mutate(request, policies, second, old, &mut object).await?;
+    if object != after_hooks {
+        rounds.changed();
+    }
+    ask_all(request, hooks, &mut rounds, old, &mut object).await?;
+    finish(request, managers, &mut object);
     Ok(object)
 }
 
@@ -68,10 +77,10 @@ pub(super) async fn ask(
     old: &Object,
 ) -> Result<(), ApiError> {
     for (at, hook) in hooks.iter().enumerate() {
-        let Some(invocation) = request.select(hook, Some(old), None)? else {
+        let Some(invocation) = request.select(hook, Some(old), None).await? else {
             continue;
         };
-        let shown = request.seen_by(&invocation, old);
+        let shown = request.seen_by(&invocation, old).await?;
         let question = Question {
             request,
             hook,
@@ -101,7 +110,7 @@ async fn ask_all(
     object: &mut Object,
 ) -> Result<(), ApiError> {
     for (at, hook) in hooks.iter().enumerate() {
-        let Some(invocation) = request.select(hook, old, Some(&*object))? else {
+        let Some(invocation) = request.select(hook, old, Some(&*object)).await? else {
             continue;
         };
         if rounds.round > 0 && !rounds.again.contains(&at) {
@@ -133,8 +142,8 @@ async fn ask_one(
     place: (usize, usize),
     (old, object): (Option<&Object>, &Object),
 ) -> Result<Option<Object>, ApiError> {
-    let old = old.map(|old| request.seen_by(invocation, old));
-    let shown = request.seen_by(invocation, object);
+    let shown = request.seen_by(invocation, object).await?;
+    let (old, _) = request.both_seen_by(invocation, old, None).await?;
     let question = Question {
         request,
         hook,
@@ -148,23 +157,15 @@ async fn ask_one(
         return Ok(None);
     };
     let refuse = |reason: String| ApiError::internal_error(reason);
-    let typed = typed(request, invocation);
+    let typed = request.types_of(invocation);
     let mut patched = patch
         .apply(typed.root(), shown.clone())
         .map_err(|error| refuse(error.to_string()))?;
-    patched = request.taken_back(invocation, patched);
+    patched = request.taken_back(invocation, patched).await?;
     request.read(&mut patched)?;
     let is_changed = managed::differ(object, &patched);
     note(&question, place, is_changed);
     Ok(is_changed.then_some(patched))
-}
-
-/// The types of what a webhook sees.
-fn typed(request: &Request<'_>, invocation: &Invocation) -> Schema {
-    let known = schema::builtin(&invocation.kind.api_version(), invocation.kind.kind());
-    known
-        .filter(|_| !request.resource.rules.custom)
-        .unwrap_or_else(|| schema::custom(None))
 }
 
 /// Makes of what came of a question the patch of it, or the answer to the client.

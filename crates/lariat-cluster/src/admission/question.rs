@@ -6,9 +6,9 @@ use lariat_apimachinery::object::Object;
 use lariat_apimachinery::patch::Patch;
 use serde_json::Value;
 
-use super::caller;
 use super::request::Request;
 use super::selection::Invocation;
+use crate::hooks;
 use crate::status::ApiError;
 use crate::wire::document::Document;
 
@@ -55,7 +55,7 @@ impl Question<'_> {
         let names = (&self.invocation.resource, &self.invocation.kind);
         let review = form.ask(&uid, &request.attributes, names, self.objects);
         let body = review.to_string().into_bytes();
-        let answered = caller::post(request.server, &hook.client, hook.timeout, body).await;
+        let answered = hooks::post(request.server, &hook.client, hook.timeout, body).await;
         let answer = answered
             .and_then(|body| decode(&body, form.api_version()))
             .map_err(|reason| not_answered(format!("failed to call webhook: {reason}")))?;

@@ -1,12 +1,14 @@
 //! A write that is to be admitted.
 
-use lariat_apimachinery::admission::{Attributes, Operation, Webhook};
+use std::sync::Arc;
+
+use lariat_apimachinery::admission::{Attributes, Operation, Policy, Webhook};
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 
-use super::caller;
 use crate::access::User;
+use crate::hooks;
 use crate::journal::Mark;
 use crate::registrations::Registered;
 use crate::server::Server;
@@ -29,7 +31,7 @@ pub(crate) type Plugins<'a> = &'a (dyn Fn(&mut Object) -> Result<(), ApiError> +
 /// A write that is to be admitted.
 #[derive(Debug, Clone)]
 pub(crate) struct Request<'a> {
-    pub(crate) server: &'a Server,
+    pub(crate) server: &'a Arc<Server>,
     pub(crate) resource: &'a Resource,
     pub(crate) attributes: Attributes,
     pub(crate) user: &'a User,
@@ -39,86 +41,34 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Changes an object as is registered for what happens to it.
-    ///
-    /// `old` is its present state. If nothing is registered, nothing is done, and not even `plugins` are called.
-    ///
-    /// # Errors
-    ///
-    /// Something refuses it, or cannot be asked and must be.
-    pub(crate) async fn mutate(
-        &self,
-        plugins: Plugins<'_>,
-        old: Option<&Object>,
-        object: Object,
-    ) -> Result<Object, ApiError> {
-        let hooks = self.hooks(&self.server.registrations.mutating_webhooks);
-        if hooks.is_empty() {
-            return Ok(object);
-        }
-        super::mutation::mutate(self, &hooks, plugins, (old, object)).await
-    }
-
-    /// Asks what is registered whether an object may become what it is to be.
-    ///
-    /// # Errors
-    ///
-    /// As for [`mutate`](Self::mutate).
-    pub(crate) async fn validate(
-        &self,
-        old: Option<&Object>,
-        object: Option<&Object>,
-    ) -> Result<(), ApiError> {
-        let hooks = self.hooks(&self.server.registrations.validating_webhooks);
-        if hooks.is_empty() {
-            return Ok(());
-        }
-        super::validation::validate(self, &hooks, old, object).await
-    }
-
-    /// Returns whether nothing is registered that could apply.
-    pub(crate) fn is_void(&self) -> bool {
-        let registrations = &self.server.registrations;
-        self.hooks(&registrations.mutating_webhooks).is_empty()
-            && self.hooks(&registrations.validating_webhooks).is_empty()
-    }
-
-    /// Asks what is registered whether an object of a name may be created.
-    ///
-    /// # Errors
-    ///
-    /// As for [`mutate`](Self::mutate).
-    pub(crate) async fn validate_new(&self, name: &str, object: &Object) -> Result<(), ApiError> {
-        if !self.attributes.name.is_empty() {
-            return self.validate(None, Some(object)).await;
-        }
-        let mut named = self.clone();
-        name.clone_into(&mut named.attributes.name);
-        named.validate(None, Some(object)).await
-    }
-
-    /// Asks what is registered whether an object may be deleted.
-    ///
-    /// # Errors
-    ///
-    /// As for [`mutate`](Self::mutate).
-    pub(crate) async fn delete(&self, old: &Object) -> Result<(), ApiError> {
-        let hooks = self.hooks(&self.server.registrations.mutating_webhooks);
-        if !hooks.is_empty() {
-            super::mutation::ask(self, &hooks, old).await?;
-        }
-        self.validate(Some(old), None).await
-    }
-
     /// Returns the webhooks that could apply.
-    fn hooks(&self, registered: &Registered<Webhook>) -> std::sync::Arc<[std::sync::Arc<Webhook>]> {
-        let kind = &self.attributes.kind;
-        let is_exempt =
-            kind.group() == "admissionregistration.k8s.io" && EXEMPT.contains(&kind.kind());
-        if is_exempt || !caller::IS_BUILT {
-            return std::sync::Arc::new([]);
+    pub(super) fn hooks(&self, registered: &Registered<Webhook>) -> Arc<[Arc<Webhook>]> {
+        if self.is_exempt() || !hooks::IS_BUILT {
+            return Arc::new([]);
         }
         registered.all(&self.server.store)
+    }
+
+    /// Returns the policies that could apply.
+    pub(super) fn policies(&self, registered: &Registered<Policy>) -> Arc<[Arc<Policy>]> {
+        if self.is_exempt() {
+            return Arc::new([]);
+        }
+        registered.all(&self.server.store)
+    }
+
+    fn is_exempt(&self) -> bool {
+        let kind = &self.attributes.kind;
+        kind.group() == "admissionregistration.k8s.io" && EXEMPT.contains(&kind.kind())
+    }
+
+    /// Returns the name that errors have, even of an object whose name is to be generated.
+    pub(super) fn shown_name(&self, object: Option<&Object>) -> String {
+        let in_object = |member: &str| object.map(|object| metadata_text(object, member));
+        let given = Some(self.attributes.name.as_str());
+        let names = [given, in_object("name"), in_object("generateName")];
+        let name = names.into_iter().flatten().find(|name| !name.is_empty());
+        name.unwrap_or("Unknown").to_owned()
     }
 
     /// Returns whether what is sent is an object of the resource, and not of a kind for one of its subresources.

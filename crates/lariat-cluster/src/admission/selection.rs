@@ -2,15 +2,16 @@
 //!
 //! Source: `ShouldCallHook` in `k8s.io/apiserver/pkg/admission/plugin/webhook/generic`.
 
-use lariat_apimachinery::admission::{Met, ResourceName, Scope, Webhook};
+use lariat_apimachinery::admission::{Matching, Met, ResourceName, Rules, Scope, Webhook};
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema::{self, Schema};
 use lariat_apimachinery::selector::selects;
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::Value;
 
 use super::request::Request;
+use crate::conversion;
 use crate::status::ApiError;
-use crate::strategy::view;
 
 /// What a webhook is called with.
 #[derive(Debug)]
@@ -23,27 +24,22 @@ pub(super) struct Invocation {
 
 impl Request<'_> {
     /// Returns how a webhook is called for the request; `None` if it is not.
-    pub(super) fn select(
+    pub(super) async fn select(
         &self,
         hook: &Webhook,
         old: Option<&Object>,
         object: Option<&Object>,
     ) -> Result<Option<Invocation>, ApiError> {
-        let in_namespace = self.is_in_selected_namespace(&hook.namespace_selector, object);
-        if matches!(in_namespace, Ok(false)) || !is_selected(&hook.object_selector, old, object) {
-            return Ok(None);
-        }
-        let Some(invocation) = self.match_rules(hook) else {
+        let Some(invocation) = self.match_with(&hook.matching, old, object)? else {
             return Ok(None);
         };
-        in_namespace?;
         if hook.conditions.is_empty() {
             return Ok(Some(invocation));
         }
-        let seen = |object: Option<&Object>| object.map(|object| self.seen_by(&invocation, object));
-        let (new, old) = (seen(object), seen(old));
+        let (new, old) = self.both_seen_by(&invocation, object, old).await?;
         let names = (&invocation.resource, &invocation.kind);
-        let scope = Scope::new(&self.attributes, names, new.as_ref(), old.as_ref());
+        let mut scope = Scope::new(&self.attributes, names, new.as_ref(), old.as_ref());
+        scope.add_authorizer(&self.attributes, &self.authorizer());
         match hook.conditions.judge(&scope, hook.failure_policy) {
             Met::Yes => Ok(Some(invocation)),
             Met::No => Ok(None),
@@ -54,15 +50,47 @@ impl Request<'_> {
         }
     }
 
-    fn match_rules(&self, hook: &Webhook) -> Option<Invocation> {
-        let requested = &self.attributes.resource;
-        if hook.rules.match_exactly(&self.attributes) {
-            return Some(Invocation {
-                resource: requested.clone(),
-                kind: self.attributes.kind.clone(),
-            });
+    /// Returns as what the request is seen by something that applies to it; `None` if it does not apply.
+    pub(super) fn match_with(
+        &self,
+        matching: &Matching,
+        old: Option<&Object>,
+        object: Option<&Object>,
+    ) -> Result<Option<Invocation>, ApiError> {
+        let in_namespace = self.is_in_selected_namespace(&matching.namespace_selector, object);
+        if matches!(in_namespace, Ok(false)) || !is_selected(&matching.object_selector, old, object)
+        {
+            return Ok(None);
         }
-        if !hook.matches_equivalent {
+        let is_excluded = || {
+            let excluded = self.match_rules(&matching.excluded, matching.equivalent);
+            excluded.is_some()
+        };
+        let found = if matching.any_without_rules && is_excluded() {
+            None
+        } else if matching.any_without_rules && matching.rules.is_empty() {
+            Some(self.as_requested())
+        } else {
+            self.match_rules(&matching.rules, matching.equivalent)
+        };
+        match found {
+            Some(invocation) => in_namespace.map(|_| Some(invocation)),
+            None => Ok(None),
+        }
+    }
+
+    fn as_requested(&self) -> Invocation {
+        Invocation {
+            resource: self.attributes.resource.clone(),
+            kind: self.attributes.kind.clone(),
+        }
+    }
+
+    fn match_rules(&self, rules: &Rules, equivalent: bool) -> Option<Invocation> {
+        if rules.match_exactly(&self.attributes) {
+            return Some(self.as_requested());
+        }
+        if !equivalent || rules.is_empty() {
             return None;
         }
         let catalog = self.server.kinds.catalog();
@@ -76,7 +104,7 @@ impl Request<'_> {
                 plural: each.plural.clone(),
             })
             .collect();
-        let found = hook.rules.match_equivalent(&self.attributes, &names)?;
+        let found = rules.match_equivalent(&self.attributes, &names)?;
         let resource = catalog.resource(&found.group, &found.version, &found.plural)?;
         // A Scale is one in every version of what it scales.
         let kind = if self.is_of_resource() {
@@ -91,27 +119,66 @@ impl Request<'_> {
     }
 
     /// Returns an object in the version in which a webhook wants to see it.
-    pub(super) fn seen_by(&self, invocation: &Invocation, object: &Object) -> Object {
+    pub(super) async fn seen_by(
+        &self,
+        invocation: &Invocation,
+        object: &Object,
+    ) -> Result<Object, ApiError> {
         let name = &invocation.resource;
         let catalog = self.server.kinds.catalog();
         match catalog.resource(&name.group, &name.version, &name.plural) {
             Some(to) if self.is_of_resource() => {
-                let mut object = view::in_version(self.resource, to, object.clone());
-                to.set_type(&mut object);
-                object
+                let object = object.clone();
+                conversion::between(self.server, self.resource, to, object).await
             }
-            _ => object.clone(),
+            _ => Ok(object.clone()),
         }
     }
 
+    /// Returns two objects in the version in which a webhook wants to see them.
+    pub(super) async fn both_seen_by(
+        &self,
+        invocation: &Invocation,
+        first: Option<&Object>,
+        second: Option<&Object>,
+    ) -> Result<(Option<Object>, Option<Object>), ApiError> {
+        let first = match first {
+            Some(object) => Some(self.seen_by(invocation, object).await?),
+            None => None,
+        };
+        let second = match second {
+            Some(object) => Some(self.seen_by(invocation, object).await?),
+            None => None,
+        };
+        Ok((first, second))
+    }
+
     /// Returns what a webhook made of an object in the version of the request.
-    pub(super) fn taken_back(&self, invocation: &Invocation, object: Object) -> Object {
+    pub(super) async fn taken_back(
+        &self,
+        invocation: &Invocation,
+        object: Object,
+    ) -> Result<Object, ApiError> {
         let name = &invocation.resource;
         let catalog = self.server.kinds.catalog();
         match catalog.resource(&name.group, &name.version, &name.plural) {
-            Some(from) if self.is_of_resource() => view::in_version(from, self.resource, object),
-            _ => object,
+            Some(from) if self.is_of_resource() => {
+                conversion::between(self.server, from, self.resource, object).await
+            }
+            _ => Ok(object),
         }
+    }
+
+    /// Returns the types of what something that applies to the request sees.
+    pub(super) fn types_of(&self, invocation: &Invocation) -> Schema {
+        let kind = &invocation.kind;
+        let known = schema::builtin(&kind.api_version(), kind.kind());
+        let known = known.filter(|_| !self.resource.rules.custom);
+        let name = &invocation.resource;
+        let catalog = self.server.kinds.catalog();
+        let defined = catalog.resource(&name.group, &name.version, &name.plural);
+        let defined = defined.and_then(|defined| defined.schema.as_ref());
+        known.unwrap_or_else(|| schema::custom(defined.map(|schema| schema.raw())))
     }
 
     /// Returns whether the namespace of the request has the labels a selector wants.

@@ -22,7 +22,7 @@ pub(super) async fn validate(
 ) -> Result<(), ApiError> {
     let mut relevant = Vec::new();
     for hook in hooks {
-        if let Some(invocation) = request.select(hook, old, object)? {
+        if let Some(invocation) = request.select(hook, old, object).await? {
             relevant.push((&**hook, invocation));
         }
     }
@@ -39,8 +39,7 @@ async fn ask(
     (hook, invocation): (&Webhook, &Invocation),
     (old, object): (Option<&Object>, Option<&Object>),
 ) -> Result<(), ApiError> {
-    let seen = |object: Option<&Object>| object.map(|object| request.seen_by(invocation, object));
-    let (old, object) = (seen(old), seen(object));
+    let (old, object) = request.both_seen_by(invocation, old, object).await?;
     let question = Question {
         request,
         hook,

@@ -330,6 +330,24 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets whether Pods run as service accounts (default false).
+    ///
+    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a volume
+    /// with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces get
+    /// their [default objects](Self::namespace_defaults).
+    pub fn service_accounts(mut self, on: bool) -> Self {
+        self.control.service_accounts = on;
+        self
+    }
+
+    /// Sets whether ResourceQuotas are enforced, and what is used is in their status (default true).
+    ///
+    /// Otherwise they have no effect, as on a server without a controller manager.
+    pub fn quotas(mut self, on: bool) -> Self {
+        self.control.quotas = on;
+        self
+    }
+
     /// Sets where the server of a Service is that webhooks name.
     ///
     /// Nothing routes the cluster addresses of an embedded cluster. Without this the webhook of a Service is called at

@@ -334,6 +334,14 @@ impl ApiError {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 
+    /// What a list gets whose objects cannot be read for it.
+    ///
+    /// Source: the watch cache, `k8s.io/apiserver/pkg/storage/cacher`.
+    pub(crate) fn initializing(reason: &str) -> Self {
+        let message = format!("storage is (re)initializing: {reason}");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).after(Some(1))
+    }
+
     /// Asks the client to come again after some seconds.
     pub(super) fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();
@@ -362,6 +370,11 @@ impl ApiError {
     pub(crate) fn shut_down() -> Self {
         let (code, reason) = (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
         Self::new(code, reason, "the cluster has been shut down")
+    }
+
+    /// Returns the sentence for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.status.message
     }
 
     pub(crate) fn is_already_exists(&self) -> bool {

@@ -9,4 +9,5 @@ mod refusals;
 mod warnings;
 
 pub(crate) use error::{ApiError, deleted};
+pub(crate) use refusals::PolicyCause;
 pub(crate) use warnings::Warnings;

@@ -2,6 +2,7 @@
 //!
 //! These are the strategies of a real server's registry.
 
+mod accounts;
 mod admission;
 mod aggregation;
 mod autoscalers;
@@ -11,6 +12,7 @@ mod conditions;
 mod custom;
 mod finalizers;
 mod form;
+mod limits;
 mod metadata;
 mod owners;
 mod part;
@@ -25,10 +27,11 @@ pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, ad
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, store};
+pub(crate) use custom::{complete, conform, refine_stored, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
 pub(crate) use form::read;
 pub(crate) use lariat_apimachinery::selector::selector_text;
+pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;

@@ -10,6 +10,7 @@ use lariat_core::ObjectKey;
 use super::{admit, form, ownership};
 use crate::access::User;
 use crate::admission::Request;
+use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Refused, Stored, Write};
@@ -88,6 +89,7 @@ impl Creation<'_> {
             };
             let mut object = admit::create(self, candidate, dry_run)?;
             let name = metadata_text(&object, "name").to_owned();
+            strategy::check_limits(self.server, self.resource, &object, None)?;
             if let Some(request) = &request {
                 request.validate_new(&name, &object).await?;
             }
@@ -109,13 +111,15 @@ impl Creation<'_> {
                 ));
             }
             if dry_run {
+                strategy::check_quotas(self.server, self.resource, &object, None)?;
                 // No storage has given it another one.
                 if !version.is_empty() {
                     metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
                 }
                 return Ok(Created::DryRun(object));
             }
-            match self.commit(&key, &object) {
+            let object = conversion::stored(self.server, self.resource, object).await?;
+            match self.commit_in_quota(&key, &object)? {
                 Ok(stored) => return Ok(Created::Stored(stored)),
                 Err(Refused::Raced) if attempt < attempts => {}
                 Err(refused) => return Err(self.refusal(refused, key.name())),
@@ -129,6 +133,19 @@ impl Creation<'_> {
         self.check_admission(metadata_text(object, "name"))?;
         admit::place_new(self, object)?;
         strategy::admit_create(self.server, self.resource, object)
+    }
+
+    /// Stores an object, unless a quota is exceeded.
+    fn commit_in_quota(
+        &self,
+        key: &ObjectKey,
+        object: &Object,
+    ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
+        let held = self.resource.namespaced.then(|| self.server.hold_quotas());
+        strategy::check_quotas(self.server, self.resource, object, None)?;
+        let committed = self.commit(key, object);
+        drop(held);
+        Ok(committed)
     }
 
     fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, Refused> {

@@ -13,7 +13,7 @@ use super::list;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
-use crate::strategy::{self, view};
+use crate::strategy;
 use crate::verbs::call::Call;
 
 pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
@@ -43,12 +43,11 @@ pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
 async fn admit(call: &Call, options: &DeleteOptions, current: &Stored) -> Result<(), ApiError> {
     let request = call.as_deletion(options.json(), options.is_dry_run());
     let admission = async {
-        let mut old = view::present(&call.resource, current);
-        call.resource.set_type(&mut old);
+        let old = call.present(current).await?;
         request.delete(&old).await
     };
     // Most clusters have nothing registered, and most deletions nothing to decode.
-    if request.is_void() {
+    if request.is_void() && call.resource.conversion.is_none() {
         Ok(())
     } else {
         admission.await

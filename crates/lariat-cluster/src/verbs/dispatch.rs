@@ -3,6 +3,7 @@
 use super::answer::Answer;
 use super::call::Call;
 use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
+use crate::conversion;
 use crate::status::ApiError;
 use crate::wire::document::{self, OnStack};
 use crate::wire::verb::Verb;
@@ -20,6 +21,22 @@ impl Call {
 
     /// Carries the verb out.
     pub(crate) async fn run(&self, verb: Verb) -> Result<Answer, ApiError> {
+        let (server, resource) = (&self.server, &self.resource);
+        match self.carry_out(verb).await? {
+            Answer::Object { stored, success } if resource.conversion.is_some() => {
+                let stored = conversion::shown(server, resource, stored).await?;
+                Ok(Answer::Object { stored, success })
+            }
+            Answer::List(mut page) if resource.conversion.is_some() => {
+                let states = std::mem::take(&mut page.objects);
+                page.objects = conversion::all_shown(server, resource, states).await?;
+                Ok(Answer::List(page))
+            }
+            answer => Ok(answer),
+        }
+    }
+
+    async fn carry_out(&self, verb: Verb) -> Result<Answer, ApiError> {
         if self.is_review() {
             return reviews::answer(self, verb).await;
         }

@@ -9,10 +9,11 @@ use lariat_core::ObjectKey;
 
 use super::answer::Answer;
 use super::{create, escalation, ownership};
+use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
-use crate::strategy::{self, Part, Replacement, view};
+use crate::strategy::{self, Part, Replacement};
 use crate::verbs::call::Call;
 
 pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
@@ -103,8 +104,7 @@ pub(super) async fn finish(
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
-    let mut old = view::present(&call.resource, current);
-    call.resource.set_type(&mut old);
+    let old = call.present(current).await?;
     ownership::account(call, Some(&old), &mut sent);
     store_changed(call, current, &old, sent, dry_run).await
 }
@@ -146,15 +146,35 @@ pub(super) async fn store_changed(
             .into_iter()
             .for_each(|text| call.warnings.add(text));
     }
+    if part == Part::Main {
+        strategy::check_limits(&call.server, &call.resource, object, Some(old))?;
+    }
     request.validate(Some(old), Some(object)).await?;
+    if part == Part::Main {
+        strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
+    }
     if dry_run {
         return Ok(Some(Answer::unstored(object, current.revision())));
     }
+    let replacement = stored_form(call, replacement).await?;
     let replaced = replace(&call.server, &call.resource, current, &replacement);
     Ok(replaced.map(|stored| match replacement {
         Replacement::Deleted(object) => Answer::unstored(&object, current.revision()),
         _ => Answer::object(stored),
     }))
+}
+
+/// Puts a replacement into the version in which objects of its kind are stored.
+pub(super) async fn stored_form(
+    call: &Call,
+    replacement: Replacement,
+) -> Result<Replacement, ApiError> {
+    Ok(match replacement {
+        Replacement::Changed(object) => {
+            Replacement::Changed(conversion::stored(&call.server, &call.resource, object).await?)
+        }
+        other => other,
+    })
 }
 
 /// Commits a replacement of a state; `None` if it is no longer the present one.

@@ -52,8 +52,10 @@ mod pages;
 mod persistence;
 #[cfg(feature = "sqlite")]
 mod persistence_faults;
+mod policies;
 #[cfg(feature = "protobuf")]
 mod protobuf;
+mod quotas;
 mod reads;
 mod services;
 mod snapshots;

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::identity::check_identity;
 use crate::access::{Attributes, Subject};
 use crate::status::ApiError;
-use crate::strategy::view;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
@@ -26,11 +25,10 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
     let key = call.resource.key(call.namespace(), call.name());
     loop {
         let current = call.server.store.get(call.resource.table, &key);
-        let live = current.as_ref().map(|current| {
-            let mut live = view::present(&call.resource, current);
-            call.resource.set_type(&mut live);
-            live
-        });
+        let live = match &current {
+            Some(current) => Some(call.present(current).await?),
+            None => None,
+        };
         if live.is_none() && call.target.subresource.is_some() {
             return Err(call.not_found());
         }

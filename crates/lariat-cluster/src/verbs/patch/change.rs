@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::apply;
 use super::identity::{check_identity, check_type};
 use crate::status::ApiError;
-use crate::strategy::{self, view};
+use crate::strategy;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::{Call, STRATEGIC};
 use crate::verbs::form::{self, Origin};
@@ -43,8 +43,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     loop {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;
-        let mut object = view::present(&call.resource, &current);
-        call.resource.set_type(&mut object);
+        let object = call.present(&current).await?;
         let mut patched = change.apply(call, object)?;
         if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
             return Err(form::refuse(call, Origin::Patch, &reason));

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::{Part, Replacement, replacement, selector_text, view};
+use crate::strategy::{Part, Replacement, replacement, selector_text};
 use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
@@ -53,7 +53,7 @@ pub(super) async fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> 
     match verb {
         Verb::Get => {
             let current = current(call)?;
-            shown(call, &view::present(&call.resource, &current), &current)
+            shown(call, &call.present(&current).await?, &current)
         }
         Verb::Update => put(call).await,
         _ => change(call).await,
@@ -103,7 +103,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         schema::builtin(KIND.api_version, KIND.kind).unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
-        let live = view::present(&call.resource, &current);
+        let live = call.present(&current).await?;
         let replicas = replicas_of(call, &live).unwrap_or(UNSET);
         let before = scale_of(call, &live, replicas, &current);
         let mut scale = change.apply_as(types.root(), before)?;
@@ -146,8 +146,7 @@ async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     loop {
         let current = current(call)?;
         check_preconditions(call, &sent, &current)?;
-        let mut live = view::present(&call.resource, &current);
-        call.resource.set_type(&mut live);
+        let live = call.present(&current).await?;
         let Some(replicas) = &given else {
             return shown(call, &live, &current);
         };
@@ -223,8 +222,7 @@ async fn store(
         )));
     }
     check(call, replicas)?;
-    let mut live = view::present(&call.resource, current);
-    call.resource.set_type(&mut live);
+    let live = call.present(current).await?;
     let mut new = live.clone();
     let path = path(call);
     set(&mut new, &path, replicas);
@@ -250,8 +248,13 @@ async fn finish(
         };
         return shown(call, object, current).map(Some);
     }
+    let shown_as = match &replacement {
+        Replacement::Unchanged => live.clone(),
+        Replacement::Changed(new) | Replacement::Deleted(new) => new.clone(),
+    };
+    let replacement = update::stored_form(call, replacement).await?;
     match update::replace(&call.server, &call.resource, current, &replacement) {
-        Some(stored) => shown(call, &stored.object(), &stored).map(Some),
+        Some(stored) => shown(call, &shown_as, &stored).map(Some),
         None => Ok(None),
     }
 }

@@ -192,6 +192,23 @@ async fn a_webhook_is_told_what_is_done_and_by_whom() {
             ("DELETE", "DeleteOptions", false, true),
         ]
     );
+    assert_eq!(asked[3]["options"]["propagationPolicy"], "Background");
+}
+
+#[tokio::test]
+async fn a_review_has_the_object_and_who_sent_it() {
+    let hook = Hook::allowing().await;
+    let bench = Bench::new().await;
+    register(
+        &bench,
+        MUTATING,
+        "c",
+        json!([hook.webhook("/x", json!({}))]),
+    )
+    .await;
+    let path = format!("{CONFIG_MAPS}?fieldManager=me");
+    bench.post(&path, &config_map("m")).await;
+    let asked = hook.asked();
     let first = &asked[0];
     assert_eq!(
         first["resource"],
@@ -219,5 +236,4 @@ async fn a_webhook_is_told_what_is_done_and_by_whom() {
         Value::Null,
         "it is made up later"
     );
-    assert_eq!(asked[3]["options"]["propagationPolicy"], "Background");
 }

@@ -32,7 +32,13 @@ async fn check(client: Value, more: Value, expected: &str) {
         bench.delete(&format!("{path}/c")).await;
         register(&bench, path, "c", json!([ignored])).await;
         assert_eq!(create(&bench).await.code, 201);
-        let audit = bench.cluster.journal().requests().pop().unwrap().audit;
+        let audit = bench
+            .cluster
+            .journal()
+            .requests()
+            .pop()
+            .expect("it was just made")
+            .audit;
         assert!(audit[0].0.starts_with("failed-open."), "{audit:?}");
     }
 }

@@ -1,6 +1,7 @@
-//! Webhooks of admission, which are called over TLS.
+//! Webhooks of admission and conversion, which are called over TLS.
 
 mod answers;
+mod conversion;
 mod faults;
 mod mutating;
 mod selection;

@@ -3,14 +3,12 @@
 use serde_json::{Value, json};
 
 use super::server::{Hook, MUTATING, Reply, VALIDATING, register};
-use crate::bench::{Bench, CONFIG_MAPS, text};
+use crate::bench::{Bench, CONFIG_MAPS, text, with};
 
 fn rule(resources: Value, more: Value) -> Value {
-    let mut rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "resources": resources, "operations": ["*"]});
-    rule.as_object_mut()
-        .unwrap()
-        .extend(more.as_object().cloned().unwrap());
-    json!({"rules": [rule]})
+    let mut rule = json!({"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"]});
+    rule["resources"] = resources;
+    json!({"rules": [with(rule, more)]})
 }
 
 /// Returns what a webhook was asked, as `OPERATION resource/subresource kind`.

@@ -22,7 +22,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, with};
 
 pub(super) const MUTATING: &str =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -59,17 +59,21 @@ impl Hook {
     pub(super) async fn start(
         behaviour: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0")
+            .await
+            .expect("a webhook of a test starts");
+        let address = listener.local_addr().expect("a webhook of a test starts");
         let names = ["127.0.0.1", "hook.default.svc"].map(str::to_owned);
-        let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).unwrap();
-        let key = PrivateKeyDer::try_from(signing_key.serialize_der()).unwrap();
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(names).expect("a webhook of a test starts");
+        let key = PrivateKeyDer::try_from(signing_key.serialize_der())
+            .expect("a webhook of a test starts");
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
-            .unwrap()
+            .expect("a webhook of a test starts")
             .with_no_client_auth()
             .with_single_cert(vec![cert.der().clone()], key)
-            .unwrap();
+            .expect("a webhook of a test starts");
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let asked = Arc::default();
         let mut tasks = JoinSet::new();
@@ -118,19 +122,18 @@ impl Hook {
 /// Returns a webhook of a configuration, for everything done to ConfigMaps.
 pub(super) fn webhook(client: Value, more: Value) -> Value {
     let mut webhook = json!({
-        "name": "h.example.com", "clientConfig": client, "admissionReviewVersions": ["v1"],
-        "sideEffects": "None",
+        "name": "h.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
         "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
             "operations": ["*"]}],
     });
-    let more = more.as_object().cloned().unwrap();
-    webhook.as_object_mut().unwrap().extend(more);
-    webhook
+    webhook["clientConfig"] = client;
+    with(webhook, more)
 }
 
 /// Registers webhooks under the name of a configuration.
 pub(super) async fn register(bench: &Bench, path: &str, name: &str, webhooks: Value) {
-    let configuration = json!({"metadata": {"name": name}, "webhooks": webhooks});
+    let mut configuration = json!({"metadata": {"name": name}});
+    configuration["webhooks"] = webhooks;
     let answer = bench.post(path, &configuration).await;
     assert_eq!(answer.code.as_u16(), 201, "{}", answer.text);
 }
@@ -169,7 +172,12 @@ async fn answer(
     behaviour: &Behaviour,
     asked: &Mutex<Vec<(String, Value)>>,
 ) -> Result<Response<Full<Bytes>>, Box<dyn std::error::Error + Send + Sync>> {
-    let path = request.uri().path_and_query().unwrap().as_str().to_owned();
+    let path = request
+        .uri()
+        .path_and_query()
+        .expect("a webhook of a test starts")
+        .as_str()
+        .to_owned();
     let body = request.into_body().collect().await?.to_bytes();
     let review: Value = serde_json::from_slice(&body)?;
     asked.lock().push((path.clone(), review.clone()));
@@ -178,7 +186,7 @@ async fn answer(
             if response.get("uid").is_none() {
                 response["uid"] = review["request"]["uid"].clone();
             }
-            let answer = json!({"kind": "AdmissionReview", "apiVersion": review["apiVersion"],
+            let answer = json!({"kind": review["kind"], "apiVersion": review["apiVersion"],
                 "response": response});
             (200, answer.to_string())
         }

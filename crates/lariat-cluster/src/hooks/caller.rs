@@ -14,7 +14,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use lariat_apimachinery::admission::ClientConfig;
+use lariat_apimachinery::client_config::ClientConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time;
@@ -25,7 +25,7 @@ use super::{services, verifier};
 use crate::server::Server;
 
 /// Whether webhooks are called.
-pub(super) const IS_BUILT: bool = true;
+pub(crate) const IS_BUILT: bool = true;
 
 /// How much a webhook may answer, in bytes: as much as a client may send.
 const LONGEST_ANSWER: usize = 3 * 1024 * 1024;
@@ -41,7 +41,7 @@ struct Target {
 }
 
 /// Posts a review and returns the body of the answer.
-pub(super) async fn post(
+pub(crate) async fn post(
     server: &Server,
     client: &ClientConfig,
     timeout: Duration,
