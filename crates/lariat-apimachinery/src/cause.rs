@@ -1,5 +1,7 @@
 //! What is wrong with one field.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -10,7 +12,8 @@ use crate::go_text;
 /// It is called `field.Error` in the API server, and has its texts. Serialized it is a `StatusCause`.
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusCause {
-    reason: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: Cow<'static, str>,
     message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     field: String,
@@ -18,9 +21,13 @@ pub struct StatusCause {
 
 impl StatusCause {
     /// Makes a cause of a machine-readable reason, such as `FieldValueInvalid`.
-    pub fn new(reason: &'static str, field: &str, message: impl Into<String>) -> Self {
+    pub fn new(
+        reason: impl Into<Cow<'static, str>>,
+        field: &str,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
-            reason,
+            reason: reason.into(),
             field: field.to_owned(),
             message: message.into(),
         }
@@ -28,8 +35,8 @@ impl StatusCause {
 
     /// Returns the machine-readable reason.
     #[must_use]
-    pub fn reason(&self) -> &'static str {
-        self.reason
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
 
     /// Returns the cause as one sentence.

@@ -40,10 +40,13 @@
 //! | [`kinds`] | the registry of kinds: built-in ones, and those of CRDs |
 //! | [`defaults`] | what the API server fills in where a client says nothing |
 //! | [`crd`] | what is wrong with a CRD |
+//! | [`admission`] | webhooks and policies: what they apply to, reviews, expressions |
+//! | [`usage`] | what objects use: quotas and limit ranges |
 //! | [`validation`] | what the API server refuses, kind by kind |
 //! | `protobuf` | bodies in protobuf, read by the same table of types; with the feature `protobuf` |
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
-//! | [`object`], [`cause`] | an object, and what is wrong with one of its fields |
+//! | [`client_config`] | where a webhook is |
+//! | [`object`], [`selector`], [`cause`] | an object, its labels, and what is wrong with one of its fields |
 //! | [`go_json`], [`go_text`] | errors of Go's JSON reader, and values as Go prints them |
 //!
 //! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in the
@@ -57,18 +60,22 @@ pub mod patch;
 
 pub mod kinds;
 
+pub mod admission;
 pub mod crd;
 pub mod defaults;
+pub mod usage;
 pub mod validation;
 
 #[cfg(feature = "protobuf")]
 pub mod protobuf;
 
 pub mod cause;
+pub mod client_config;
 pub mod names;
 pub mod nesting;
 pub mod object;
 pub mod quantity;
+pub mod selector;
 
 pub mod go_json;
 pub mod go_text;

@@ -76,10 +76,30 @@ impl Quantity {
         self.nanos as f64 / other.nanos as f64
     }
 
-    /// Adds another amount; the family of suffixes stays.
+    /// Returns a whole number.
+    pub(crate) fn whole_number(count: usize) -> Self {
+        let count = i128::try_from(count).unwrap_or(i128::MAX);
+        Self {
+            nanos: count.saturating_mul(UNIT),
+            form: Form::Decimal,
+        }
+    }
+
+    /// Takes another amount away; the family of suffixes stays.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        let nanos = self.nanos.saturating_sub(other.nanos);
+        Self { nanos, ..self }
+    }
+
+    /// Adds another amount; the family of suffixes stays, but that of nothing.
     pub(crate) fn plus(self, other: Self) -> Self {
         let nanos = self.nanos.saturating_add(other.nanos);
-        Self { nanos, ..self }
+        let form = if self.nanos == 0 {
+            other.form
+        } else {
+            self.form
+        };
+        Self { nanos, form }
     }
 
     /// Reads an amount such as `1.5Gi`; `None` if it is none.

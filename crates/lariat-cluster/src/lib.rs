@@ -38,6 +38,7 @@
 //! | `descriptions` | what `kubectl explain` says of built-in kinds, and descriptions of columns |
 //! | `protobuf` | requests and answers in protobuf; without it requests are answered 415, and answers are in JSON |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
+//! | `webhooks` | webhooks of admission are called; without it they are stored, without effect |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! None is on by default. What the façade `lariat` calls `cluster` has the first three.
@@ -52,10 +53,14 @@ mod control;
 mod verbs;
 
 mod access;
+mod admission;
+mod conversion;
 mod fault;
+mod hooks;
 mod open_watches;
 mod patience;
 mod printers;
+mod registrations;
 mod rules;
 mod server;
 mod status;

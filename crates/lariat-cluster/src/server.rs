@@ -1,11 +1,12 @@
 //! What every request works on.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_apimachinery::kinds::{Kinds, Resource};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,7 @@ use crate::clock::Clock;
 use crate::journal::Journal;
 use crate::open_watches::OpenWatches;
 use crate::random::Random;
+use crate::registrations::Registrations;
 use crate::rules::Rules;
 use crate::status::ApiError;
 use crate::store::{Snapshot, Store, Unsaved};
@@ -43,6 +45,11 @@ pub(crate) struct Server {
     /// The snapshots that were taken there, by name.
     pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
     pub(crate) access: Access,
+    pub(crate) registrations: Registrations,
+    /// The addresses of Services that webhooks are behind, by namespace and name.
+    pub(crate) services: BTreeMap<(String, String), SocketAddr>,
+    /// Held while something is stored that a quota limits.
+    pub(crate) quotas: Mutex<()>,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// How many clients were cut off because they took or sent nothing.
@@ -80,11 +87,13 @@ impl Server {
     ) -> Self {
         Self {
             kinds: Kinds::new(|name| store.table(name)),
+            registrations: Registrations::new(&store),
             store,
             clock: Clock::new(),
             switches: Switches::new(&control),
             time: control.time,
             workloads: control.workloads.map(Simulated::new),
+            services: control.services,
             random: Random::new(seed),
             journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),
@@ -93,10 +102,16 @@ impl Server {
             admin,
             snapshots: Mutex::default(),
             access,
+            quotas: Mutex::default(),
             connections: AtomicU64::new(0),
             cut_off: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }
+    }
+
+    /// Keeps others from using what a quota leaves, until it is dropped.
+    pub(crate) fn hold_quotas(&self) -> MutexGuard<'_, ()> {
+        self.quotas.lock()
     }
 
     /// Counts a client that was cut off.

@@ -1,5 +1,7 @@
 //! What of the control plane is switched off.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
@@ -14,7 +16,11 @@ pub(crate) struct Settings {
     pub(crate) garbage_collection: bool,
     pub(crate) namespace_deletion: bool,
     pub(crate) namespace_defaults: bool,
+    pub(crate) service_accounts: bool,
+    pub(crate) quotas: bool,
     pub(crate) workloads: Option<Workloads>,
+    /// The addresses of Services that webhooks are behind, by namespace and name.
+    pub(crate) services: BTreeMap<(String, String), SocketAddr>,
 }
 
 impl Default for Settings {
@@ -24,7 +30,10 @@ impl Default for Settings {
             garbage_collection: true,
             namespace_deletion: true,
             namespace_defaults: false,
+            service_accounts: false,
+            quotas: true,
             workloads: None,
+            services: BTreeMap::new(),
         }
     }
 }
@@ -35,6 +44,8 @@ pub(crate) struct Switches {
     pub(crate) garbage_collection_off: AtomicBool,
     pub(crate) namespaces_off: AtomicBool,
     makes_defaults: bool,
+    admits_accounts: bool,
+    enforces_quotas: bool,
     turned: Notify,
 }
 
@@ -43,7 +54,9 @@ impl Switches {
         Self {
             garbage_collection_off: AtomicBool::new(!settings.garbage_collection),
             namespaces_off: AtomicBool::new(!settings.namespace_deletion),
-            makes_defaults: settings.namespace_defaults,
+            makes_defaults: settings.namespace_defaults || settings.service_accounts,
+            admits_accounts: settings.service_accounts,
+            enforces_quotas: settings.quotas,
             turned: Notify::new(),
         }
     }
@@ -64,6 +77,16 @@ impl Switches {
     /// Returns whether namespaces get what a real cluster puts into each.
     pub(crate) fn makes_defaults(&self) -> bool {
         self.makes_defaults
+    }
+
+    /// Returns whether Pods get a service account and its token.
+    pub(crate) fn admits_accounts(&self) -> bool {
+        self.admits_accounts
+    }
+
+    /// Returns whether quotas are enforced, and what is used is counted.
+    pub(crate) fn enforces_quotas(&self) -> bool {
+        self.enforces_quotas
     }
 
     /// Wakes the controllers.

@@ -115,7 +115,10 @@ async fn config(kubeconfig: Kubeconfig) -> Result<Config> {
 
 async fn embedded() -> Result<Cluster> {
     let user = User::new("admin").uid("admin-uid").group("system:masters");
-    let builder = Cluster::builder().token_of("differential", user).listen();
+    let builder = Cluster::builder()
+        .token_of("differential", user)
+        .quotas(false)
+        .listen();
     builder.start().await.context("the embedded cluster")
 }
 

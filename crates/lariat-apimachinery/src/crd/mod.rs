@@ -8,6 +8,7 @@ mod names;
 mod parts;
 mod position;
 mod prepare;
+mod review;
 mod rules;
 mod schema;
 mod spec;
@@ -15,4 +16,5 @@ mod structure;
 mod version;
 
 pub use prepare::{CLEANUP, prepare_create, prepare_update, set_defaults};
+pub use review::{ask_conversion, read_conversion};
 pub use spec::{validate, validate_update};

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::resource::{Column, Generation, Outdated, Resource, Rules, Scale, TableId};
+use super::resource::{Column, Conversion, Generation, Outdated, Resource, Rules, Scale, TableId};
 use super::version::version_order;
+use crate::client_config::ClientConfig;
 use crate::object::Object;
 use crate::structural::Structural;
 use crate::structural::json_path::JsonPath;
@@ -30,6 +31,9 @@ pub struct Spec {
     pub names: Names,
     /// All versions, served or not.
     pub versions: Vec<Version>,
+    /// How objects are converted between them.
+    #[serde(default)]
+    pub conversion: Value,
 }
 
 /// The names of a defined kind.
@@ -165,6 +169,7 @@ pub fn resources_of(
         let stored = stored.filter(|stored| stored.schema.schema != version.schema.schema);
         storage_schema.clone().filter(|_| stored.is_some())
     };
+    let conversion = conversion_of(spec).map(Arc::new);
     let served = spec.versions.iter().filter(|version| version.served);
     let resource = |version: &Version| {
         // Checked first because it costs least, and a CRD that cannot be served is checked repeatedly.
@@ -183,6 +188,7 @@ pub fn resources_of(
             rules,
             table,
             terminating: Arc::clone(terminating),
+            conversion: conversion.clone(),
             types: OnceLock::new(),
             schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
             storage_schema: storage_schema_of(version),
@@ -192,6 +198,18 @@ pub fn resources_of(
         }))
     };
     served.map(resource).collect()
+}
+
+/// Returns the webhook that converts objects, if one does.
+fn conversion_of(spec: &Spec) -> Option<Conversion> {
+    let webhook = &spec.conversion["webhook"];
+    let versions = webhook["conversionReviewVersions"].as_array();
+    let mut versions = versions.into_iter().flatten().filter_map(Value::as_str);
+    let known = versions.find(|version| matches!(*version, "v1" | "v1beta1"));
+    (spec.conversion["strategy"] == "Webhook").then(|| Conversion {
+        client: ClientConfig::read(&webhook["clientConfig"]),
+        review: known.unwrap_or("v1").to_owned(),
+    })
 }
 
 fn storage_version(spec: &Spec) -> &str {

@@ -12,4 +12,4 @@ mod version;
 pub use catalog::{Catalog, GroupVersion, Written};
 pub use custom::{Definition, Names, Spec, resources_of};
 pub use registry::Kinds;
-pub use resource::{Column, Generation, Resource, Scale, TableId, qualified};
+pub use resource::{Column, Conversion, Generation, Resource, Scale, TableId, qualified};

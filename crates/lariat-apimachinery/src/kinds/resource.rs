@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use lariat_core::{Gvk, ObjectKey};
 
+use crate::client_config::ClientConfig;
 use crate::names::NameRule;
 use crate::object::Object;
 use crate::schema::{self, Schema};
@@ -44,6 +45,10 @@ pub struct Resource {
     pub schema: Option<Arc<Structural>>,
     /// The schema of the version in which objects are stored, if that is another one.
     pub storage_schema: Option<Arc<Structural>>,
+    /// The webhook that converts its objects between versions, if there is one.
+    ///
+    /// Without it an object of one version is one of another if that is written on it.
+    pub conversion: Option<Arc<Conversion>>,
     /// The types of the fields, computed at the first use.
     pub types: OnceLock<Schema>,
     /// What is stored may not be as the schema wants it.
@@ -57,6 +62,15 @@ pub struct Resource {
 /// The table of a resource's objects, which all versions of the kind share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub usize);
+
+/// The webhook that converts objects of a kind between its versions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conversion {
+    /// Where it is.
+    pub client: ClientConfig,
+    /// The version of the reviews it is sent, such as `v1`.
+    pub review: String,
+}
 
 /// Which stored objects may have been written under another schema.
 #[derive(Debug, Clone, Copy, Default)]

@@ -163,6 +163,7 @@ impl Row {
             types: OnceLock::new(),
             schema: None,
             storage_schema: None,
+            conversion: None,
             outdated: Outdated::default(),
             columns: Vec::new(),
             deprecation: self.deprecation.map(str::to_owned),

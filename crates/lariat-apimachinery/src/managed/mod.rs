@@ -5,6 +5,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/managedfields` and `sigs.k8s.io/structured-merge-diff/v6`.
 
+mod check;
 mod differ;
 mod entries;
 mod error;
@@ -19,6 +20,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use check::check_entries;
 pub use differ::{differ, differ_outside};
 pub use entries::{Manager, manager_name};
 pub use error::{ApplyError, Conflict};

@@ -29,9 +29,8 @@ pub struct Operation {
 /// Changes a document, or returns the operation that failed.
 pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
     let mut copied = 0;
-    for (at, operation) in operations.iter().enumerate() {
-        let Operation { op, path, .. } = operation;
-        let failed = |reason| format!("operation {at} ({op} {path:?}): {reason}");
+    for operation in operations {
+        let failed = |reason| operation.describe(reason);
         operation.apply(document, &mut copied).map_err(failed)?;
     }
     Ok(())
@@ -66,6 +65,34 @@ impl Operation {
                 _ => Err("testing value failed"),
             },
             _ => Err("unexpected kind"),
+        }
+    }
+
+    /// Words why it cannot be carried out, as Go's library does.
+    fn describe(&self, reason: &str) -> String {
+        let (op, path) = (self.op.as_str(), self.path.as_str());
+        let key = unescape(path.rsplit('/').next().unwrap_or_default());
+        match (op, reason) {
+            ("add", MISSING) => {
+                format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}")
+            }
+            ("remove", MISSING) => format!(
+                "error in remove for path: '{path}': Unable to remove nonexistent key: {key}: {MISSING}"
+            ),
+            ("replace", MISSING) => {
+                format!("replace operation does not apply: doc is missing path: {path}: {MISSING}")
+            }
+            ("move" | "copy", MISSING) => {
+                let from = self.from.as_deref().unwrap_or_default();
+                format!(
+                    "{op} operation does not apply: doc is missing from path: {from}: {MISSING}"
+                )
+            }
+            ("test", _) => format!("testing value {path} failed: test failed"),
+            ("add" | "remove" | "replace", reason) => {
+                format!("error in {op} for path: '{path}': {reason}")
+            }
+            (op, reason) => format!("{op} operation of {path}: {reason}"),
         }
     }
 

@@ -27,5 +27,5 @@ mod validate;
 
 pub use compiled::Structural;
 pub(crate) use fault::{duplicate, too_many};
-pub(crate) use rules::check_expression;
 pub use rules::{RuleFault, check_rules};
+pub(crate) use rules::{check_expression, compile, describe, run, to_cel};

@@ -175,6 +175,7 @@ where
         content_type,
         user_agent,
         user,
+        mark: arrival.mark,
         warnings: Warnings::default(),
         resource: Arc::clone(resource),
         target,

@@ -330,6 +330,40 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets whether Pods run as service accounts (default false).
+    ///
+    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a volume
+    /// with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces get
+    /// their [default objects](Self::namespace_defaults).
+    pub fn service_accounts(mut self, on: bool) -> Self {
+        self.control.service_accounts = on;
+        self
+    }
+
+    /// Sets whether ResourceQuotas are enforced, and what is used is in their status (default true).
+    ///
+    /// Otherwise they have no effect, as on a server without a controller manager.
+    pub fn quotas(mut self, on: bool) -> Self {
+        self.control.quotas = on;
+        self
+    }
+
+    /// Sets where the server of a Service is that webhooks name.
+    ///
+    /// Nothing routes the cluster addresses of an embedded cluster. Without this the webhook of a Service is called at
+    /// an address of its EndpointSlices, at the port its Service's port is called there.
+    #[cfg(feature = "webhooks")]
+    pub fn webhook_service(
+        mut self,
+        namespace: impl Into<String>,
+        name: impl Into<String>,
+        address: SocketAddr,
+    ) -> Self {
+        let service = (namespace.into(), name.into());
+        self.control.services.insert(service, address);
+        self
+    }
+
     /// Simulates nodes, scheduler, kubelets and workload controllers (default: none).
     #[cfg(feature = "workloads")]
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {

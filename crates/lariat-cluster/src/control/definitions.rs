@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::names::{Accepted, Decision};
+use crate::hooks;
 use crate::server::Server;
 use crate::store::{Ending, Range, Stored, Write};
 use crate::strategy::{self, Part, Replacement};
@@ -193,6 +194,9 @@ impl Definitions {
         let changed_at = known.map_or(0, |_| look.server.store.revision());
         let mut definition = look.definition.clone()?;
         definition.spec.names = names.clone();
+        if !hooks::IS_BUILT {
+            definition.spec.conversion = Value::Null;
+        }
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
         look.server.kinds.serve(table, resources);
         if known.is_some() {

@@ -21,6 +21,7 @@ mod namespaces;
 mod plane;
 mod protection;
 mod queue;
+mod quotas;
 mod run;
 mod shrink;
 #[cfg_attr(not(feature = "workloads"), path = "workloads_off.rs")]

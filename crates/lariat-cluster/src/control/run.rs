@@ -11,7 +11,7 @@ use super::crds::CrdController;
 use super::graph::Graph;
 use super::plane::{Controller, Plane};
 use super::protection::Protection;
-use super::{ageing, defaults, expiry, garbage, namespaces, workloads};
+use super::{ageing, defaults, expiry, garbage, namespaces, quotas, workloads};
 use crate::server::Server;
 use crate::store::Changes;
 
@@ -64,6 +64,9 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(Aggregation::new(&plane.server)),
         Box::new(Protection::new(&plane.server)),
     ];
+    if plane.server.switches.enforces_quotas() {
+        all.push(Box::new(quotas::Quotas::new(&plane.server)));
+    }
     if plane.server.switches.makes_defaults() {
         all.push(Box::new(defaults::Defaults::new(&plane.server)));
     }

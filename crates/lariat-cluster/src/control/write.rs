@@ -62,6 +62,8 @@ impl Writer<'_> {
         current: &Arc<Stored>,
         edit: impl FnOnce(&mut Object),
     ) -> Written {
+        let stored_as = self.stored_as(resource, current);
+        let resource = stored_as.as_deref().unwrap_or(resource);
         let mut old = current.object();
         resource.set_type(&mut old);
         let mut new = old.clone();
@@ -86,6 +88,18 @@ impl Writer<'_> {
                 Written::Refused
             }
         }
+    }
+
+    /// Returns the resource in the version of a state, if only a webhook could convert it.
+    ///
+    /// Controllers do not wait for webhooks, so they change objects in the version in which they are stored.
+    fn stored_as(&self, resource: &Resource, current: &Stored) -> Option<Arc<Resource>> {
+        resource.conversion.as_ref()?;
+        let catalog = self.server.kinds.catalog();
+        let mut versions = catalog.all().filter(|each| each.table == resource.table);
+        versions
+            .find(|each| each.head().as_bytes() == current.head())
+            .cloned()
     }
 
     /// Deletes an object if it is still in the state `current`.

@@ -50,6 +50,8 @@ pub struct Request {
     ///
     /// See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
     pub cut_off: bool,
+    /// What admission notes of it for the audit log, in order.
+    pub audit: Vec<(String, String)>,
     /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
@@ -115,6 +117,13 @@ impl Journal {
     pub(crate) fn cut_off(&self, request: Mark) {
         if let Some(request) = self.entries.lock().get_mut(request) {
             request.cut_off = true;
+        }
+    }
+
+    /// Notes what admission says of a request, unless it is forgotten.
+    pub(crate) fn annotate(&self, request: Mark, key: String, value: String) {
+        if let Some(request) = self.entries.lock().get_mut(request) {
+            request.audit.push((key, value));
         }
     }
 

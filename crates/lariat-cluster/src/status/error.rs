@@ -1,9 +1,12 @@
 //! The answer that is an error.
 
+use std::borrow::Cow;
+
 use http::StatusCode;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, qualified};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::codes;
 
@@ -27,7 +30,7 @@ struct Status {
     #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
     #[serde(skip_serializing_if = "str::is_empty")]
-    reason: &'static str,
+    reason: Cow<'static, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: Option<Details>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +61,11 @@ struct Details {
 }
 
 impl ApiError {
-    pub(super) fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn new(
+        code: StatusCode,
+        reason: impl Into<Cow<'static, str>>,
+        message: impl Into<String>,
+    ) -> Self {
         Self {
             code,
             plain: false,
@@ -68,7 +75,7 @@ impl ApiError {
                 metadata: ListMeta::default(),
                 status: "Failure",
                 message: message.into(),
-                reason,
+                reason: reason.into(),
                 details: None,
                 code: Some(code.as_u16()),
             }),
@@ -88,6 +95,27 @@ impl ApiError {
 
     pub(super) fn causes(mut self, causes: &[StatusCause]) -> Self {
         self.status.details.get_or_insert_default().causes = causes.to_vec();
+        self
+    }
+
+    /// Takes over the details of another status.
+    pub(super) fn with_details(mut self, details: &Value) -> Self {
+        if details.is_object() {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let causes = details["causes"].as_array().into_iter().flatten();
+            let cause = |cause: &Value| {
+                let (field, message) = (text(&cause["field"]), text(&cause["message"]));
+                StatusCause::new(text(&cause["reason"]), &field, message)
+            };
+            self.status.details = Some(Details {
+                name: text(&details["name"]),
+                group: text(&details["group"]),
+                kind: text(&details["kind"]),
+                uid: text(&details["uid"]),
+                causes: causes.map(cause).collect(),
+                retry_after_seconds: details["retryAfterSeconds"].as_u64(),
+            });
+        }
         self
     }
 
@@ -306,6 +334,14 @@ impl ApiError {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 
+    /// What a list gets whose objects cannot be read for it.
+    ///
+    /// Source: the watch cache, `k8s.io/apiserver/pkg/storage/cacher`.
+    pub(crate) fn initializing(reason: &str) -> Self {
+        let message = format!("storage is (re)initializing: {reason}");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).after(Some(1))
+    }
+
     /// Asks the client to come again after some seconds.
     pub(super) fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();
@@ -336,6 +372,11 @@ impl ApiError {
         Self::new(code, reason, "the cluster has been shut down")
     }
 
+    /// Returns the sentence for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.status.message
+    }
+
     pub(crate) fn is_already_exists(&self) -> bool {
         self.status.reason == "AlreadyExists"
     }
@@ -359,7 +400,7 @@ pub(crate) fn deleted(resource: &Resource, name: &str, uid: &str) -> Vec<u8> {
         metadata: ListMeta::default(),
         status: "Success",
         message: String::new(),
-        reason: "",
+        reason: "".into(),
         details: Some(Details {
             name: name.into(),
             group: resource.group.clone(),

@@ -6,5 +6,8 @@ mod codes;
 mod conflicts;
 mod error;
 mod refusals;
+mod warnings;
 
 pub(crate) use error::{ApiError, deleted};
+pub(crate) use refusals::PolicyCause;
+pub(crate) use warnings::Warnings;

@@ -1,10 +1,15 @@
 //! What errors say that come without a cause of their own.
 
 use http::StatusCode;
+use lariat_apimachinery::admission::Denial;
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::patch::PatchError;
 
 use super::error::ApiError;
+
+/// Why a policy refuses a request: the reason and the sentence.
+pub(crate) type PolicyCause = (&'static str, String);
 
 impl ApiError {
     /// Credentials that are not known.
@@ -21,6 +26,49 @@ impl ApiError {
     pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
         let message = format!("forbidden: {message}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")
+    }
+
+    /// A request that a webhook denies, with the status it answers.
+    pub(crate) fn denied_by_webhook(denial: &Denial) -> Self {
+        let code = StatusCode::from_u16(denial.code).unwrap_or(StatusCode::BAD_REQUEST);
+        let error = Self::new(code, denial.reason.clone(), denial.message.clone());
+        error.with_details(&denial.details)
+    }
+
+    /// A request that a ValidatingAdmissionPolicy denies, with the reason of its validation.
+    pub(crate) fn refused_by_policy(
+        resource: &Resource,
+        name: &str,
+        message: &str,
+        reason: &str,
+    ) -> Self {
+        let reason = if reason.is_empty() { "Invalid" } else { reason };
+        let code = match reason {
+            "Forbidden" => StatusCode::FORBIDDEN,
+            "Unauthorized" => StatusCode::UNAUTHORIZED,
+            "RequestEntityTooLarge" => StatusCode::PAYLOAD_TOO_LARGE,
+            _ => StatusCode::UNPROCESSABLE_ENTITY,
+        };
+        let text = format!("{} {name:?} is forbidden: {message}", resource.qualified());
+        Self::new(code, reason.to_owned(), text)
+            .about_object(resource, name)
+            .causes(&[StatusCause::new("", "", message)])
+    }
+
+    /// A request that MutatingAdmissionPolicies deny.
+    pub(crate) fn refused_by_policies(
+        resource: &Resource,
+        name: &str,
+        causes: &[PolicyCause],
+    ) -> Self {
+        let (reason, message) = causes.first().cloned().unwrap_or_default();
+        let causes = causes.iter();
+        let causes: Vec<_> = causes
+            .map(|(_, message)| StatusCause::new("", "", message.as_str()))
+            .collect();
+        Self::new(StatusCode::FORBIDDEN, reason, message)
+            .about_object(resource, name)
+            .causes(&causes)
     }
 
     /// An object without a name that is wrong, of a kind that is no resource.

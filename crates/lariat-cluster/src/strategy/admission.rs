@@ -8,6 +8,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
+use super::{accounts, limits};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
@@ -63,6 +64,8 @@ pub(crate) fn admit_create(
         ("", "pods") => {
             let name = metadata_text(object, "name").to_owned();
             let forbidden = |reason: &str| ApiError::forbidden(resource, &name, reason);
+            limits::set_defaults(server, object);
+            accounts::admit(server, object).map_err(|reason| forbidden(&reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 set_priority(server, spec).map_err(|reason| forbidden(&reason))?;
                 tolerate(spec);

@@ -6,7 +6,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_core::{LabelSelector, Labels};
 use serde_json::Value;
 
-use super::selector::selector_text;
+use super::selector_text;
 
 /// The member of a role that is made of others.
 pub(crate) const AGGREGATION_RULE: &str = "aggregationRule";

@@ -59,6 +59,14 @@ pub(crate) fn complete(resource: &Resource, object: &mut Object) {
 ///
 /// The version it was written in may have other members and defaults.
 pub(crate) fn store(resource: &Resource, object: &mut Object) {
+    // A webhook converts it later, which needs all that it has.
+    if resource.conversion.is_none() {
+        refine_stored(resource, object);
+    }
+}
+
+/// Prunes an object of the version that is stored, and fills in defaults.
+pub(crate) fn refine_stored(resource: &Resource, object: &mut Object) {
     if let Some(schema) = &resource.storage_schema {
         with_value(object, |object| refine(schema, object));
     }

@@ -2,6 +2,7 @@
 //!
 //! These are the strategies of a real server's registry.
 
+mod accounts;
 mod admission;
 mod aggregation;
 mod autoscalers;
@@ -10,13 +11,14 @@ mod check;
 mod conditions;
 mod custom;
 mod finalizers;
+mod form;
+mod limits;
 mod metadata;
 mod owners;
 mod part;
 mod prepare;
 mod replacement;
 mod restricted;
-mod selector;
 mod shape;
 mod special;
 pub(crate) mod view;
@@ -25,13 +27,15 @@ pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, ad
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, conform, store};
+pub(crate) use custom::{complete, conform, refine_stored, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
-pub(crate) use metadata::{SERVER_METADATA, as_go_writes, raise_generation, tidy};
+pub(crate) use form::read;
+pub(crate) use lariat_apimachinery::selector::selector_text;
+pub(crate) use limits::{check_limits, check_quotas, used};
+pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create, stamp};
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
-pub(crate) use selector::selector_text;
 pub(crate) use shape::{check as check_shape, misshapen};
 pub(crate) use special::check_delete;

@@ -4,6 +4,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema;
 
+use super::custom::conform;
 use super::{autoscalers, custom};
 use crate::store::{Draft, EventType, Stored};
 
@@ -33,13 +34,20 @@ const EVENT_MEMBERS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
+/// What makes an object of a resource out of one of another built-in version.
+type Converter = fn(&Resource, Object) -> Object;
+
+fn converter(resource: &Resource) -> Option<Converter> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("" | "events.k8s.io", "events") => Some(event),
+        ("autoscaling", "horizontalpodautoscalers") => Some(autoscaler),
+        _ => None,
+    }
+}
+
 /// Converts an object that was written in another built-in version.
 fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
-    let convert = match (resource.group.as_str(), resource.plural.as_str()) {
-        ("" | "events.k8s.io", "events") => event,
-        ("autoscaling", "horizontalpodautoscalers") => autoscaler,
-        _ => return None,
-    };
+    let convert = converter(resource)?;
     if stored.head() == resource.head().as_bytes() {
         return None;
     }
@@ -47,6 +55,25 @@ fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
     resource.set_type(&mut object);
     schema::fill_zeros(resource.types().root(), &mut object);
     Some(object)
+}
+
+/// Converts an object between two versions of its kind.
+pub(crate) fn in_version(from: &Resource, to: &Resource, object: Object) -> Object {
+    if from.group == to.group && from.version == to.version {
+        return object;
+    }
+    let converter = converter(to);
+    let mut object = match converter {
+        Some(convert) => convert(to, object),
+        None => object,
+    };
+    to.set_type(&mut object);
+    if to.rules.custom {
+        conform(to, &mut object);
+    } else if converter.is_some() {
+        schema::fill_zeros(to.types().root(), &mut object);
+    }
+    object
 }
 
 fn autoscaler(resource: &Resource, mut object: Object) -> Object {

@@ -18,13 +18,8 @@ pub(super) fn create(
     dry_run: bool,
 ) -> Result<Object, ApiError> {
     let resource = creation.resource;
-    strategy::check_shape(resource, &object)?;
-    place(creation, &mut object)?;
+    let sent_generation = place_new(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
-    let sent_generation = metadata.get("generation").cloned();
-    for member in SERVER_METADATA {
-        metadata.remove(member);
-    }
     tidy(metadata);
     name(creation, metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
@@ -56,6 +51,23 @@ pub(super) fn create(
     }
     strategy::store(resource, &mut object);
     Ok(object)
+}
+
+/// Puts a new object into its namespace, and drops what only the server writes.
+///
+/// Returns the generation it was sent with.
+pub(super) fn place_new(
+    creation: &Creation<'_>,
+    object: &mut Object,
+) -> Result<Option<Value>, ApiError> {
+    strategy::check_shape(creation.resource, object)?;
+    place(creation, object)?;
+    let metadata = metadata_mut(object);
+    let sent_generation = metadata.get("generation").cloned();
+    for member in SERVER_METADATA {
+        metadata.remove(member);
+    }
+    Ok(sent_generation)
 }
 
 /// Writes into a request for a certificate who asks for it.

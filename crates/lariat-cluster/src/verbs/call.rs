@@ -6,12 +6,14 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 
-use super::warnings::Warnings;
 use crate::access::User;
+use crate::conversion;
 use crate::fault::Action;
+use crate::journal::Mark;
 use crate::rules::Fault;
 use crate::server::Server;
-use crate::status::ApiError;
+use crate::status::{ApiError, Warnings};
+use crate::store::Stored;
 use crate::strategy::Part;
 use crate::wire::query::Query;
 use crate::wire::route::Target;
@@ -29,6 +31,8 @@ pub(crate) struct Call {
     pub(crate) user_agent: String,
     /// Who sent it.
     pub(crate) user: User,
+    /// Where the journal has it.
+    pub(crate) mark: Option<Mark>,
     /// What the client is warned of beside the answer.
     pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,
@@ -98,6 +102,11 @@ impl Call {
                 "the name of the object ({given}) does not match the name on the URL ({wanted})"
             )
         }))
+    }
+
+    /// Returns a state in the version of the request, with its type.
+    pub(super) async fn present(&self, stored: &Stored) -> Result<Object, ApiError> {
+        conversion::present(&self.server, &self.resource, stored).await
     }
 
     pub(crate) fn not_found(&self) -> ApiError {

@@ -9,32 +9,40 @@ use super::ownership;
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 
-pub(super) fn create(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn create(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     ownership::check_manager(call, "CreateOptions")?;
     let sent = call.decode()?;
-    store_new(call, sent, dry_run)
+    store_new(call, sent, dry_run).await
 }
 
 /// Creates an object whose fields will be those of the client that sent it.
-pub(super) fn store_new(call: &Call, mut sent: Object, dry_run: bool) -> Result<Answer, ApiError> {
+pub(super) async fn store_new(
+    call: &Call,
+    mut sent: Object,
+    dry_run: bool,
+) -> Result<Answer, ApiError> {
     // No one owns what the server writes.
     for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata_mut(&mut sent).remove(member);
     }
     ownership::account(call, None, &mut sent);
-    store_accounted(call, sent, dry_run)
+    store_accounted(call, sent, dry_run).await
 }
 
 /// Creates an object whose fields have their owners.
-pub(super) fn store_accounted(
+pub(super) async fn store_accounted(
     call: &Call,
     sent: Object,
     dry_run: bool,
 ) -> Result<Answer, ApiError> {
+    let creation = Creation::of(call);
+    let request = call.as_creation(&sent, dry_run);
+    let plugins = |object: &mut Object| creation.admit(object);
+    let sent = request.mutate(&plugins, None, sent).await?;
     let warnings = validation::warnings(&call.resource, &sent, None);
-    let created = Creation::of(call).store(sent, dry_run);
+    let created = creation.store(sent, dry_run, Some(request)).await;
     // They are given as soon as the object is valid, although its name may be taken.
     if created
         .as_ref()

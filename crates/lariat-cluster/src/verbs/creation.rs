@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership};
 use crate::access::User;
+use crate::admission::Request;
+use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Refused, Stored, Write};
@@ -55,16 +58,25 @@ impl Creation<'_> {
     /// As for a client: the name is taken, the namespace is missing or going, the object is invalid.
     pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
         self.resource.set_type(&mut object);
-        let read = form::read(self.resource, &mut object);
+        let read = strategy::read(self.resource, &mut object);
         read.map_err(|reason| form::refuse_body(self.resource, &reason.to_string()))?;
         strategy::deduplicate_owners(&mut object);
         let part = Part::Main;
         ownership::account_as(self.server, self.resource, part, manager, None, &mut object);
-        self.store(object, false).map(drop)
+        // Without a request nothing is asked over the network, so nothing is waited for.
+        let stored = self.store(object, false, None).now_or_never();
+        stored.map_or(Ok(()), |stored| stored.map(drop))
     }
 
     /// Creates an object whose fields have owners; generates its name if it has none.
-    pub(super) fn store(&self, mut sent: Object, dry_run: bool) -> Result<Created, ApiError> {
+    ///
+    /// With a request, what is registered for admission is asked whether the object may be stored.
+    pub(super) async fn store(
+        &self,
+        mut sent: Object,
+        dry_run: bool,
+        request: Option<Request<'_>>,
+    ) -> Result<Created, ApiError> {
         let generated = metadata_text(&sent, "name").is_empty();
         let version = metadata_text(&sent, "resourceVersion").to_owned();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
@@ -76,8 +88,12 @@ impl Creation<'_> {
                 std::mem::take(&mut sent)
             };
             let mut object = admit::create(self, candidate, dry_run)?;
-            let name = metadata_text(&object, "name");
-            let key = self.resource.key(self.namespace, name);
+            let name = metadata_text(&object, "name").to_owned();
+            strategy::check_limits(self.server, self.resource, &object, None)?;
+            if let Some(request) = &request {
+                request.validate_new(&name, &object).await?;
+            }
+            let key = self.resource.key(self.namespace, &name);
             // The storage refuses it, which a dry run does not get to.
             if !dry_run && version.parse().is_ok_and(|version: u64| version != 0) {
                 let message = "resourceVersion should not be set on objects to be created";
@@ -95,19 +111,41 @@ impl Creation<'_> {
                 ));
             }
             if dry_run {
+                strategy::check_quotas(self.server, self.resource, &object, None)?;
                 // No storage has given it another one.
                 if !version.is_empty() {
                     metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
                 }
                 return Ok(Created::DryRun(object));
             }
-            match self.commit(&key, &object) {
+            let object = conversion::stored(self.server, self.resource, object).await?;
+            match self.commit_in_quota(&key, &object)? {
                 Ok(stored) => return Ok(Created::Stored(stored)),
                 Err(Refused::Raced) if attempt < attempts => {}
                 Err(refused) => return Err(self.refusal(refused, key.name())),
             }
         }
         unreachable!("the last attempt returns")
+    }
+
+    /// Does to an object what the server itself does before others are asked about it.
+    pub(super) fn admit(&self, object: &mut Object) -> Result<(), ApiError> {
+        self.check_admission(metadata_text(object, "name"))?;
+        admit::place_new(self, object)?;
+        strategy::admit_create(self.server, self.resource, object)
+    }
+
+    /// Stores an object, unless a quota is exceeded.
+    fn commit_in_quota(
+        &self,
+        key: &ObjectKey,
+        object: &Object,
+    ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
+        let held = self.resource.namespaced.then(|| self.server.hold_quotas());
+        strategy::check_quotas(self.server, self.resource, object, None)?;
+        let committed = self.commit(key, object);
+        drop(held);
+        Ok(committed)
     }
 
     fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, Refused> {

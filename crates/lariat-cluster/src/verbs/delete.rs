@@ -16,7 +16,7 @@ use crate::store::{Draft, Stored, Write};
 use crate::strategy;
 use crate::verbs::call::Call;
 
-pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
     strategy::check_delete(&call.resource, call.name())?;
@@ -27,12 +27,30 @@ pub(super) fn delete(call: &Call) -> Result<Answer, ApiError> {
         options.check_preconditions(call, &current)?;
         let deletion = options.deletion();
         let removal = delete_rules::removal(&call.resource, &call.server.clock, &current, deletion);
+        if !matches!(removal, Removal::Pending) {
+            admit(call, &options, &current).await?;
+        }
         if options.is_dry_run() {
             return Ok(answer(call, &options, &removal, current));
         }
         if let Some(stored) = commit(&call.server, &call.resource, &removal, &current) {
             return Ok(answer(call, &options, &removal, stored));
         }
+    }
+}
+
+/// Asks what is registered for admission whether an object may be deleted.
+async fn admit(call: &Call, options: &DeleteOptions, current: &Stored) -> Result<(), ApiError> {
+    let request = call.as_deletion(options.json(), options.is_dry_run());
+    let admission = async {
+        let old = call.present(current).await?;
+        request.delete(&old).await
+    };
+    // Most clusters have nothing registered, and most deletions nothing to decode.
+    if request.is_void() && call.resource.conversion.is_none() {
+        Ok(())
+    } else {
+        admission.await
     }
 }
 
@@ -58,6 +76,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
         options.check_preconditions(call, stored)?;
+        admit(call, &options, stored).await?;
         if !options.is_dry_run() {
             delete_as(&call.server, resource, stored, options.deletion());
         }

@@ -2,8 +2,8 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::Object;
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::decode::Expected;
 use super::delete_rules::{Deletion, Propagation};
@@ -12,7 +12,7 @@ use crate::store::Stored;
 use crate::verbs::call::Call;
 
 /// A `DeleteOptions` as it is sent.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct DeleteOptions {
     api_version: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct DeleteOptions {
     ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Preconditions {
     uid: Option<String>,
@@ -157,6 +157,20 @@ impl DeleteOptions {
             StatusCause::invalid(field, &true.into(), &reason)
         };
         given.map(cause).collect()
+    }
+
+    /// Returns the options as the object they are in Go.
+    pub(super) fn json(&self) -> Value {
+        let mut options = json!(self);
+        options["kind"] = "DeleteOptions".into();
+        options["apiVersion"] = "meta.k8s.io/v1".into();
+        if let Some(members) = options.as_object_mut() {
+            members.retain(|_, value| !value.is_null());
+        }
+        if let Some(Value::Object(members)) = options.get_mut("preconditions") {
+            members.retain(|_, value| !value.is_null());
+        }
+        options
     }
 
     /// Returns how the object is deleted.

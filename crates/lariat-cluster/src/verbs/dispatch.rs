@@ -3,8 +3,9 @@
 use super::answer::Answer;
 use super::call::Call;
 use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
+use crate::conversion;
 use crate::status::ApiError;
-use crate::wire::document;
+use crate::wire::document::{self, OnStack};
 use crate::wire::verb::Verb;
 
 impl Call {
@@ -20,10 +21,26 @@ impl Call {
 
     /// Carries the verb out.
     pub(crate) async fn run(&self, verb: Verb) -> Result<Answer, ApiError> {
-        if self.is_review() {
-            return reviews::answer(self, verb);
+        let (server, resource) = (&self.server, &self.resource);
+        match self.carry_out(verb).await? {
+            Answer::Object { stored, success } if resource.conversion.is_some() => {
+                let stored = conversion::shown(server, resource, stored).await?;
+                Ok(Answer::Object { stored, success })
+            }
+            Answer::List(mut page) if resource.conversion.is_some() => {
+                let states = std::mem::take(&mut page.objects);
+                page.objects = conversion::all_shown(server, resource, states).await?;
+                Ok(Answer::List(page))
+            }
+            answer => Ok(answer),
         }
-        if let Some(answer) = subresources::answer(self, verb) {
+    }
+
+    async fn carry_out(&self, verb: Verb) -> Result<Answer, ApiError> {
+        if self.is_review() {
+            return reviews::answer(self, verb).await;
+        }
+        if let Some(answer) = subresources::answer(self, verb).await {
             return answer;
         }
         match verb {
@@ -31,10 +48,10 @@ impl Call {
             Verb::List => list::list(self).await,
             Verb::Watch => watch::watch(self).await,
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
-                document::with_stack(|| self.write(verb))
+                OnStack::new(self.write(verb)).await
             }
-            Verb::Create | Verb::Update | Verb::Patch => self.write(verb),
-            Verb::Delete => delete::delete(self),
+            Verb::Create | Verb::Update | Verb::Patch => Box::pin(self.write(verb)).await,
+            Verb::Delete => delete::delete(self).await,
             Verb::DeleteCollection => delete::delete_collection(self).await,
         }
     }
@@ -47,11 +64,11 @@ impl Call {
             || present().is_some_and(|stored| document::is_deep(stored.content()))
     }
 
-    fn write(&self, verb: Verb) -> Result<Answer, ApiError> {
+    async fn write(&self, verb: Verb) -> Result<Answer, ApiError> {
         match verb {
-            Verb::Create => create::create(self),
-            Verb::Update => update::update(self),
-            _ => patch::patch(self),
+            Verb::Create => create::create(self).await,
+            Verb::Update => update::update(self).await,
+            _ => patch::patch(self).await,
         }
     }
 }

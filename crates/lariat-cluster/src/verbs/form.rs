@@ -1,10 +1,10 @@
 //! The form of sent objects: decoded as their kind, with defaults filled in.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema::{self, Misfit};
-use lariat_apimachinery::{crd, defaults, go_text};
+use lariat_apimachinery::schema::Misfit;
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -54,7 +54,7 @@ pub(super) fn normalize(
     origin: Origin,
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
-    let unknown = read(&call.resource, object).map_err(|misfit| match origin {
+    let unknown = strategy::read(&call.resource, object).map_err(|misfit| match origin {
         Origin::Body => refuse_body(&call.resource, &misfit.to_string()),
         Origin::Patch => refuse_patch(call, &misfit),
         Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
@@ -86,27 +86,6 @@ pub(super) fn normalize(
         ));
     }
     Ok(())
-}
-
-/// Decodes an object as its kind; returns the members the kind does not have.
-pub(super) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
-    if resource.rules.custom {
-        strategy::as_go_writes(object);
-        let unknown = strategy::conform(resource, object);
-        object.values_mut().for_each(schema::write_whole_numbers);
-        return Ok(unknown);
-    }
-    let unknown = schema::decode(resource.types().root(), object)?;
-    // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
-    if resource.kind == "CustomResourceDefinition" {
-        if let Some(spec) = object.get_mut("spec") {
-            schema::write_whole_numbers(spec);
-        }
-        crd::set_defaults(object);
-    }
-    defaults::fill(resource, object);
-    schema::fill_zeros(resource.types().root(), object);
-    Ok(unknown)
 }
 
 pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {

@@ -1,5 +1,6 @@
 //! The verbs: what happens to objects.
 
+mod admission;
 mod admit;
 mod answer;
 mod call;
@@ -21,9 +22,9 @@ mod read;
 mod reviews;
 mod subresources;
 mod update;
-mod warnings;
 mod watch;
 
+pub(crate) use crate::status::Warnings;
 pub(crate) use answer::{Answer, Success};
 pub(crate) use call::Call;
 pub(crate) use creation::Creation;
@@ -34,5 +35,4 @@ pub(crate) use ownership::account_as;
 #[cfg(feature = "fuzzing")]
 pub(crate) use patch::patched;
 pub(crate) use update::replace;
-pub(crate) use warnings::Warnings;
 pub(crate) use watch::{WatchEvent, Watcher};

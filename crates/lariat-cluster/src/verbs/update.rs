@@ -9,13 +9,14 @@ use lariat_core::ObjectKey;
 
 use super::answer::Answer;
 use super::{create, escalation, ownership};
+use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
-use crate::strategy::{self, Part, Replacement, view};
+use crate::strategy::{self, Part, Replacement};
 use crate::verbs::call::Call;
 
-pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
     call.check_named()?;
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
@@ -35,14 +36,14 @@ pub(super) fn update(call: &Call) -> Result<Answer, ApiError> {
             }
             let mut new = sent.clone();
             metadata_mut(&mut new).remove("resourceVersion");
-            match create::store_new(call, new, dry_run) {
+            match create::store_new(call, new, dry_run).await {
                 // Another client was faster, so there is something to update.
                 Err(error) if error.is_already_exists() => continue,
                 answer => return answer,
             }
         };
         check_version(call, &sent, &current)?;
-        if let Some(answer) = finish(call, &current, sent.clone(), dry_run)? {
+        if let Some(answer) = finish(call, &current, sent.clone(), dry_run).await? {
             return Ok(answer);
         }
     }
@@ -97,31 +98,36 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
 /// Stores what a client made of a state, as the owner of the fields it changed.
 ///
 /// `None` if the state is no longer the present one, and the caller has to read it again.
-pub(super) fn finish(
+pub(super) async fn finish(
     call: &Call,
     current: &Arc<Stored>,
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
-    let mut old = view::present(&call.resource, current);
-    call.resource.set_type(&mut old);
+    let old = call.present(current).await?;
     ownership::account(call, Some(&old), &mut sent);
-    store_changed(call, current, &old, sent, dry_run)
+    store_changed(call, current, &old, sent, dry_run).await
 }
 
 /// Stores a new state whose fields have owners.
 ///
 /// `old` is the present state as an object. `None` if that state is no longer the present one.
-pub(super) fn store_changed(
+pub(super) async fn store_changed(
     call: &Call,
     current: &Arc<Stored>,
     old: &Object,
-    mut sent: Object,
+    sent: Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
     let part = call.part();
+    let request = call.as_update(dry_run);
+    let plugins = |object: &mut Object| match part {
+        Part::Main => strategy::admit_update(&call.server, &call.resource, old, object),
+        _ => Ok(()),
+    };
+    let mut sent = request.mutate(&plugins, Some(old), sent).await?;
+    plugins(&mut sent)?;
     if part == Part::Main {
-        strategy::admit_update(&call.server, &call.resource, old, &mut sent)?;
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     } else {
         strategy::stamp(&call.server, &call.resource, old, &mut sent);
@@ -130,28 +136,45 @@ pub(super) fn store_changed(
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
     }
+    let object = match &replacement {
+        Replacement::Unchanged => old,
+        Replacement::Changed(object) | Replacement::Deleted(object) => object,
+    };
     if part == Part::Main {
-        let object = match &replacement {
-            Replacement::Unchanged => old,
-            Replacement::Changed(object) | Replacement::Deleted(object) => object,
-        };
         let warnings = validation::warnings(&call.resource, object, Some(old));
         warnings
             .into_iter()
             .for_each(|text| call.warnings.add(text));
     }
+    if part == Part::Main {
+        strategy::check_limits(&call.server, &call.resource, object, Some(old))?;
+    }
+    request.validate(Some(old), Some(object)).await?;
+    if part == Part::Main {
+        strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
+    }
     if dry_run {
-        let object = match &replacement {
-            Replacement::Unchanged => old,
-            Replacement::Changed(object) | Replacement::Deleted(object) => object,
-        };
         return Ok(Some(Answer::unstored(object, current.revision())));
     }
+    let replacement = stored_form(call, replacement).await?;
     let replaced = replace(&call.server, &call.resource, current, &replacement);
     Ok(replaced.map(|stored| match replacement {
         Replacement::Deleted(object) => Answer::unstored(&object, current.revision()),
         _ => Answer::object(stored),
     }))
+}
+
+/// Puts a replacement into the version in which objects of its kind are stored.
+pub(super) async fn stored_form(
+    call: &Call,
+    replacement: Replacement,
+) -> Result<Replacement, ApiError> {
+    Ok(match replacement {
+        Replacement::Changed(object) => {
+            Replacement::Changed(conversion::stored(&call.server, &call.resource, object).await?)
+        }
+        other => other,
+    })
 }
 
 /// Commits a replacement of a state; `None` if it is no longer the present one.

@@ -1,6 +1,8 @@
 //! Reading documents: JSON, which may say things twice, and YAML.
 
 use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
@@ -114,6 +116,40 @@ pub(crate) fn is_deep(body: &[u8]) -> bool {
 /// Works with a stack that is large enough for the deepest document.
 pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, work)
+}
+
+/// Work that waits, each step of which has a stack that is large enough for the deepest document.
+#[derive(Debug)]
+pub(crate) struct OnStack<F> {
+    /// `None` when it is dropped.
+    work: Option<Pin<Box<F>>>,
+}
+
+impl<F> OnStack<F> {
+    pub(crate) fn new(work: F) -> Self {
+        Self {
+            work: Some(Box::pin(work)),
+        }
+    }
+}
+
+impl<F: Future> Future for OnStack<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        match &mut self.work {
+            Some(work) => with_stack(|| work.as_mut().poll(context)),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<F> Drop for OnStack<F> {
+    fn drop(&mut self) {
+        // A deep document is dropped level by level.
+        let work = self.work.take();
+        with_stack(|| drop(work));
+    }
 }
 
 fn read_yaml(text: &str) -> Result<Document, String> {

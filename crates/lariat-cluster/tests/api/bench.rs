@@ -197,6 +197,14 @@ fn request(
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+/// Returns an object with more members.
+pub(crate) fn with(mut object: Value, more: Value) -> Value {
+    if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+        object.extend(more);
+    }
+    object
+}
+
 /// Returns the text at a pointer, or fails with the whole document.
 pub(crate) fn text<'a>(document: &'a Value, pointer: &str) -> &'a str {
     document

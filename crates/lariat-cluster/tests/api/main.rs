@@ -52,8 +52,10 @@ mod pages;
 mod persistence;
 #[cfg(feature = "sqlite")]
 mod persistence_faults;
+mod policies;
 #[cfg(feature = "protobuf")]
 mod protobuf;
+mod quotas;
 mod reads;
 mod services;
 mod snapshots;
@@ -61,6 +63,8 @@ mod sockets;
 mod stored_objects;
 mod tables;
 mod watches;
+#[cfg(feature = "webhooks")]
+mod webhooks;
 #[cfg(feature = "workloads")]
 mod workloads;
 #[cfg(feature = "workloads")]

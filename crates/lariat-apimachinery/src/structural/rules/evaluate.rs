@@ -195,7 +195,7 @@ fn judge(
 }
 
 /// Evaluates an expression; the error is `None` if the interpreter itself failed.
-fn run(program: &Program, scope: &Context<'_>) -> Result<Cel, Option<ExecutionError>> {
+pub(crate) fn run(program: &Program, scope: &Context<'_>) -> Result<Cel, Option<ExecutionError>> {
     match catch_unwind(AssertUnwindSafe(|| program.execute(scope))) {
         Ok(result) => result.map_err(Some),
         Err(_) => Err(None),
@@ -203,7 +203,7 @@ fn run(program: &Program, scope: &Context<'_>) -> Result<Cel, Option<ExecutionEr
 }
 
 /// Words an error as the server's interpreter does.
-fn describe(error: Option<ExecutionError>) -> String {
+pub(crate) fn describe(error: Option<ExecutionError>) -> String {
     match error {
         None => "internal error".to_owned(),
         Some(ExecutionError::NoSuchKey(key)) => format!("no such key: {key}"),

@@ -10,4 +10,7 @@ mod values;
 pub(crate) use check::check_expression;
 pub use check::{RuleFault, check_rules};
 pub(super) use evaluate::evaluate;
+pub(crate) use evaluate::{describe, run};
 pub(super) use rule::Rule;
+pub(crate) use rule::compile;
+pub(crate) use values::to_cel;

@@ -58,7 +58,7 @@ impl Rule {
 }
 
 /// Compiles an expression.
-pub(super) fn compile(text: &str) -> Result<Program, String> {
+pub(crate) fn compile(text: &str) -> Result<Program, String> {
     // The generated parser may panic on some texts.
     match catch_unwind(|| Program::compile(text)) {
         Ok(Ok(program)) => Ok(program),

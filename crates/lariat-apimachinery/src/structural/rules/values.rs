@@ -45,7 +45,7 @@ static DURATION: LazyLock<Option<Program>> =
     LazyLock::new(|| Program::compile("duration(text)").ok());
 
 /// Turns a value into the one that rules see.
-pub(super) fn to_cel(value: &Value, node: Option<&Node>, context: &Context<'_>) -> Cel {
+pub(crate) fn to_cel(value: &Value, node: Option<&Node>, context: &Context<'_>) -> Cel {
     match value {
         Value::Null => Cel::Null,
         Value::Bool(flag) => Cel::Bool(*flag),

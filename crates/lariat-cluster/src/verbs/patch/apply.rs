@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::identity::check_identity;
 use crate::access::{Attributes, Subject};
 use crate::status::ApiError;
-use crate::strategy::view;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
@@ -18,7 +17,7 @@ use crate::verbs::{create, update};
 use crate::wire::document::{Document, Duplicates};
 use crate::wire::verb::Verb;
 
-pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
     let dry_run = call.query.dry_run("PatchOptions")?;
     let applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
@@ -26,11 +25,10 @@ pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
     let key = call.resource.key(call.namespace(), call.name());
     loop {
         let current = call.server.store.get(call.resource.table, &key);
-        let live = current.as_ref().map(|current| {
-            let mut live = view::present(&call.resource, current);
-            call.resource.set_type(&mut live);
-            live
-        });
+        let live = match &current {
+            Some(current) => Some(call.present(current).await?),
+            None => None,
+        };
         if live.is_none() && call.target.subresource.is_some() {
             return Err(call.not_found());
         }
@@ -46,14 +44,14 @@ pub(super) fn apply(call: &Call) -> Result<Answer, ApiError> {
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
         let (Some(current), Some(live)) = (current, live) else {
-            match create_applied(call, merged, dry_run) {
+            match create_applied(call, merged, dry_run).await {
                 // Another client was faster, so there is something to merge into.
                 Err(error) if error.is_already_exists() => continue,
                 answer => return answer,
             }
         };
         check_identity(call, &merged, &current)?;
-        if let Some(answer) = update::store_changed(call, &current, &live, merged, dry_run)? {
+        if let Some(answer) = update::store_changed(call, &current, &live, merged, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -151,11 +149,15 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
 }
 
 /// Stores an applied object that was not there.
-fn create_applied(call: &Call, mut merged: Object, dry_run: bool) -> Result<Answer, ApiError> {
+async fn create_applied(
+    call: &Call,
+    mut merged: Object,
+    dry_run: bool,
+) -> Result<Answer, ApiError> {
     if !metadata_text(&merged, "uid").is_empty() {
         // It was meant for an object that is gone.
         return Err(ApiError::precondition_uid(&call.resource, call.name()));
     }
     metadata_mut(&mut merged).remove("resourceVersion");
-    create::store_accounted(call, merged, dry_run)
+    create::store_accounted(call, merged, dry_run).await
 }

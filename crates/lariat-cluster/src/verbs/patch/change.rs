@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::apply;
 use super::identity::{check_identity, check_type};
 use crate::status::ApiError;
-use crate::strategy::{self, view};
+use crate::strategy;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::{Call, STRATEGIC};
 use crate::verbs::form::{self, Origin};
@@ -28,14 +28,14 @@ const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
-pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
+pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     call.check_patch_type()?;
     call.check_named()?;
     let applies = call.media_type() == APPLY;
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
     if applies {
-        return apply::apply(call);
+        return apply::apply(call).await;
     }
     let change = Change::parse(call)?;
     let dry_run = call.query.dry_run("PatchOptions")?;
@@ -43,8 +43,7 @@ pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
     loop {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;
-        let mut object = view::present(&call.resource, &current);
-        call.resource.set_type(&mut object);
+        let object = call.present(&current).await?;
         let mut patched = change.apply(call, object)?;
         if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
             return Err(form::refuse(call, Origin::Patch, &reason));
@@ -52,7 +51,7 @@ pub(crate) fn patch(call: &Call) -> Result<Answer, ApiError> {
         check_type(call, &patched)?;
         form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
         check_identity(call, &patched, &current)?;
-        if let Some(answer) = update::finish(call, &current, patched, dry_run)? {
+        if let Some(answer) = update::finish(call, &current, patched, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -133,10 +132,15 @@ pub(crate) fn patched(
         .transpose()
 }
 
+/// Returns whether a media type is that of a patch.
+pub(in crate::verbs) fn is_patch(media_type: &str) -> bool {
+    matches!(media_type, JSON | MERGE | STRATEGIC | APPLY)
+}
+
 impl Call {
     /// Refuses an unsupported patch type, before anything else is checked.
     fn check_patch_type(&self) -> Result<(), ApiError> {
-        let is_known = matches!(self.media_type(), JSON | MERGE | STRATEGIC | APPLY);
+        let is_known = is_patch(self.media_type());
         if is_known && !self.is_strategic_on_custom() {
             return Ok(());
         }

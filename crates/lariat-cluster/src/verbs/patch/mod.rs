@@ -7,4 +7,4 @@ mod identity;
 pub(super) use apply::read as read_applied;
 #[cfg(feature = "fuzzing")]
 pub(crate) use change::patched;
-pub(super) use change::{APPLY, Change, patch};
+pub(super) use change::{APPLY, Change, is_patch, patch};

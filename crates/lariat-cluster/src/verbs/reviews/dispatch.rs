@@ -17,12 +17,12 @@ pub(in crate::verbs) fn is_review(call: &Call) -> bool {
 }
 
 /// Answers a review.
-pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
+pub(in crate::verbs) async fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
     if verb != Verb::Create {
         return Err(ApiError::method_not_allowed());
     }
     if is_token_request(call) {
-        return token::request(call);
+        return token::request(call).await;
     }
     match call.resource.kind.as_str() {
         "SelfSubjectReview" => whoami(call),

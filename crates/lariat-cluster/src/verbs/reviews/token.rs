@@ -21,8 +21,11 @@ const LEAST_SECONDS: i64 = 10 * 60;
 const MOST_SECONDS: i64 = 1 << 32;
 
 /// Issues a token for a service account.
-pub(super) fn request(call: &Call) -> Result<Answer, ApiError> {
-    let mut object = read_request(call)?;
+pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
+    let object = read_request(call)?;
+    let dry_run = call.query.dry_run("CreateOptions")?;
+    let kind = ("authentication.k8s.io/v1", "TokenRequest");
+    let mut object = call.admit_as(kind, dry_run, object).await?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = call.server.store.get(call.resource.table, &key);
     let account = found.ok_or_else(|| call.not_found())?;

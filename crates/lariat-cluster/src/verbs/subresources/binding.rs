@@ -16,7 +16,7 @@ use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::update;
 
-pub(super) fn bind(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let binding = read_body(
@@ -28,7 +28,8 @@ pub(super) fn bind(call: &Call) -> Result<Answer, ApiError> {
         },
     )?;
     let named = metadata_text(&binding, "name");
-    let name = call.target.name.as_deref().unwrap_or(named);
+    let name = call.target.name.clone().unwrap_or_else(|| named.to_owned());
+    let name = name.as_str();
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
     }
@@ -37,6 +38,7 @@ pub(super) fn bind(call: &Call) -> Result<Answer, ApiError> {
             "name in URL does not match name in Binding object",
         ));
     }
+    let binding = call.admit_as(("v1", "Binding"), dry_run, binding).await?;
     let node = target(&binding)?;
     let catalog = call.server.kinds.catalog();
     let pods = catalog

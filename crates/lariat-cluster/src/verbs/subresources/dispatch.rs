@@ -62,15 +62,15 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
 }
 
 /// Answers a subresource that is not a part of its object; `None` for all others.
-pub(in crate::verbs) fn answer(call: &Call, verb: Verb) -> Option<Result<Answer, ApiError>> {
+pub(in crate::verbs) async fn answer(call: &Call, verb: Verb) -> Option<Result<Answer, ApiError>> {
     // What was a resource of its own before there were subresources.
     if call.resource.group.is_empty() && call.resource.plural == "bindings" {
-        return Some(binding::bind(call));
+        return Some(binding::bind(call).await);
     }
     match call.target.subresource.as_deref()? {
-        "scale" => Some(scale::answer(call, verb)),
-        "binding" => Some(binding::bind(call)),
-        "eviction" => Some(eviction::evict(call)),
+        "scale" => Some(scale::answer(call, verb).await),
+        "binding" => Some(binding::bind(call).await),
+        "eviction" => Some(eviction::evict(call).await),
         _ => None,
     }
 }

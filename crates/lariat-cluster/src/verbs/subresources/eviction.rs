@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::LabelSelector;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ use crate::verbs::decode::Expected;
 use crate::verbs::delete_options::DeleteOptions;
 use crate::verbs::{delete, update};
 
-pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let mut dry_run = call.query.dry_run("CreateOptions")?;
     // An Eviction has the same members in both versions.
@@ -43,6 +43,7 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
             "name in URL does not match name in Eviction object",
         ));
     }
+    eviction = admit(call, api_version, dry_run, eviction).await?;
     let options = DeleteOptions::of_value(eviction.remove("deleteOptions"))?;
     dry_run |= options.is_dry_run();
     let key = call.resource.key(call.namespace(), call.name());
@@ -73,6 +74,20 @@ pub(super) fn evict(call: &Call) -> Result<Answer, ApiError> {
             return Ok(Answer::ActionDone);
         }
     }
+}
+
+/// Lets what is registered for admission change and judge an eviction.
+async fn admit(
+    call: &Call,
+    api_version: &str,
+    dry_run: bool,
+    mut eviction: Object,
+) -> Result<Object, ApiError> {
+    let metadata = metadata_mut(&mut eviction);
+    metadata.insert("name".into(), call.name().into());
+    metadata.insert("namespace".into(), call.namespace().into());
+    call.admit_as((api_version, "Eviction"), dry_run, eviction)
+        .await
 }
 
 /// Sets the condition `DisruptionTarget`; returns whether the write succeeded.

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::{Part, Replacement, replacement, selector_text, view};
+use crate::strategy::{Part, Replacement, replacement, selector_text};
+use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
@@ -48,14 +49,14 @@ pub(super) fn is_served(resource: &Resource) -> bool {
     }
 }
 
-pub(super) fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
+pub(super) async fn answer(call: &Call, verb: Verb) -> Result<Answer, ApiError> {
     match verb {
         Verb::Get => {
             let current = current(call)?;
-            shown(call, &view::present(&call.resource, &current), &current)
+            shown(call, &call.present(&current).await?, &current)
         }
-        Verb::Update => put(call),
-        _ => change(call),
+        Verb::Update => put(call).await,
+        _ => change(call).await,
     }
 }
 
@@ -65,7 +66,7 @@ fn current(call: &Call) -> Result<Arc<Stored>, ApiError> {
     current.ok_or_else(|| call.not_found())
 }
 
-fn put(call: &Call) -> Result<Answer, ApiError> {
+async fn put(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
@@ -79,13 +80,13 @@ fn put(call: &Call) -> Result<Answer, ApiError> {
     }
     loop {
         let current = current(call)?;
-        if let Some(answer) = store(call, &current, &scale, dry_run)? {
+        if let Some(answer) = store(call, &current, &scale, dry_run).await? {
             return Ok(answer);
         }
     }
 }
 
-fn change(call: &Call) -> Result<Answer, ApiError> {
+async fn change(call: &Call) -> Result<Answer, ApiError> {
     let applies = call.media_type() == patch::APPLY;
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
@@ -95,19 +96,19 @@ fn change(call: &Call) -> Result<Answer, ApiError> {
         return Err(unapplicable(call));
     }
     if applies {
-        return apply(call, dry_run);
+        return apply(call, dry_run).await;
     }
     let change = Change::parse(call)?;
     let types =
         schema::builtin(KIND.api_version, KIND.kind).unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
-        let live = view::present(&call.resource, &current);
+        let live = call.present(&current).await?;
         let replicas = replicas_of(call, &live).unwrap_or(UNSET);
         let before = scale_of(call, &live, replicas, &current);
         let mut scale = change.apply_as(types.root(), before)?;
         read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
-        if let Some(answer) = store(call, &current, &scale, dry_run)? {
+        if let Some(answer) = store(call, &current, &scale, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -123,7 +124,7 @@ fn unapplicable(call: &Call) -> ApiError {
 }
 
 /// Applies the replicas as an object that has nothing else.
-fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
+async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let mut sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
@@ -145,8 +146,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     loop {
         let current = current(call)?;
         check_preconditions(call, &sent, &current)?;
-        let mut live = view::present(&call.resource, &current);
-        call.resource.set_type(&mut live);
+        let live = call.present(&current).await?;
         let Some(replicas) = &given else {
             return shown(call, &live, &current);
         };
@@ -161,7 +161,7 @@ fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
             .apply(Some(&shown), &applied, force)
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         scaled.forget_times(&mut merged);
-        if let Some(answer) = finish(call, &current, &live, merged, dry_run)? {
+        if let Some(answer) = finish(call, &current, &live, merged, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -206,7 +206,7 @@ fn read(scale: &mut Object) -> Result<(), Misfit> {
 }
 
 /// Stores what a scale says about its object; `None` if another client was faster.
-fn store(
+async fn store(
     call: &Call,
     current: &Arc<Stored>,
     scale: &Object,
@@ -222,24 +222,24 @@ fn store(
         )));
     }
     check(call, replicas)?;
-    let mut live = view::present(&call.resource, current);
-    call.resource.set_type(&mut live);
+    let live = call.present(current).await?;
     let mut new = live.clone();
     let path = path(call);
     set(&mut new, &path, replicas);
     let scaled = Scaled { path: &path };
     let writer = Writer::of(call);
     scaled.update(&writer.write(&call.resource), &live, &mut new);
-    finish(call, current, &live, new, dry_run)
+    finish(call, current, &live, new, dry_run).await
 }
 
-fn finish(
+async fn finish(
     call: &Call,
     current: &Arc<Stored>,
     live: &Object,
-    new: Object,
+    mut new: Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
+    admit(call, current, (live, &mut new), dry_run).await?;
     let replacement = replacement(&call.resource, Part::Main, live, new)?;
     if dry_run {
         let object = match &replacement {
@@ -248,10 +248,40 @@ fn finish(
         };
         return shown(call, object, current).map(Some);
     }
+    let shown_as = match &replacement {
+        Replacement::Unchanged => live.clone(),
+        Replacement::Changed(new) | Replacement::Deleted(new) => new.clone(),
+    };
+    let replacement = update::stored_form(call, replacement).await?;
     match update::replace(&call.server, &call.resource, current, &replacement) {
-        Some(stored) => shown(call, &stored.object(), &stored).map(Some),
+        Some(stored) => shown(call, &shown_as, &stored).map(Some),
         None => Ok(None),
     }
+}
+
+/// Lets what is registered for admission change and judge how an object is scaled.
+async fn admit(
+    call: &Call,
+    current: &Stored,
+    (live, new): (&Object, &mut Object),
+    dry_run: bool,
+) -> Result<(), ApiError> {
+    let request = of_kind(call.as_update(dry_run), KIND.api_version, KIND.kind);
+    if request.is_void() {
+        return Ok(());
+    }
+    let scale = |object: &Object| {
+        let replicas = replicas_of(call, object).unwrap_or(0);
+        scale_of(call, object, replicas, current)
+    };
+    let old = scale(live);
+    let admitted = request.mutate(&|_| Ok(()), Some(&old), scale(new)).await?;
+    request.validate(Some(&old), Some(&admitted)).await?;
+    let replicas = at(&admitted, &SPEC_REPLICAS).and_then(Value::as_i64);
+    if replicas.unwrap_or(0) != replicas_of(call, new).unwrap_or(0) {
+        set(new, &path(call), replicas.unwrap_or(0));
+    }
+    Ok(())
 }
 
 fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {

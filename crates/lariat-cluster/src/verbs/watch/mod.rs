@@ -31,6 +31,7 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
             Ok(()) => {
                 let marks_end = query.bookmarks && call.fault() != Some(&Action::OmitInitialEnd);
                 watcher.begin_with_state(call, marks_end);
+                watcher.convert_state().await;
             }
             Err(error) => watcher.fail(&error),
         }

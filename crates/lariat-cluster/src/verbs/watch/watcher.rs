@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_apimachinery::kinds::TableId;
+use lariat_apimachinery::kinds::{Resource, TableId};
 use tokio::sync::watch::Receiver;
 use tokio::time::{self, Instant};
 
@@ -13,6 +13,7 @@ use super::client::Client;
 use super::condense::condensed;
 use super::event::WatchEvent;
 use super::planned_break::{Break, PlannedBreak};
+use crate::conversion;
 use crate::fault::Action;
 use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
@@ -34,6 +35,7 @@ pub(crate) struct Watcher {
     server: Arc<Server>,
     filter: Filter,
     table: TableId,
+    resource: Arc<Resource>,
     /// Everything up to here has been read.
     cursor: u64,
     /// The initial state, as far as it is still to be sent before any other event.
@@ -84,6 +86,7 @@ impl Watcher {
             server: Arc::clone(&call.server),
             filter,
             table: call.resource.table,
+            resource: Arc::clone(&call.resource),
             cursor: 0,
             state: VecDeque::new(),
             marks_end: false,
@@ -198,6 +201,7 @@ impl Watcher {
                 self.break_off(breaks).await;
             }
             if let Some(event) = self.ready.pop_front() {
+                let event = self.in_version(event).await;
                 if let Some(planned) = &mut self.planned {
                     planned.count();
                 }
@@ -237,6 +241,38 @@ impl Watcher {
                 Woken::Bookmark => self.send_bookmark(),
                 Woken::Deadline | Woken::Stopped => self.finish(),
             }
+        }
+    }
+
+    /// Converts the state in an event, if a webhook has to; if it does not, the watch ends with its error.
+    async fn in_version(&mut self, event: WatchEvent) -> WatchEvent {
+        let (event, stored) = match event {
+            WatchEvent::Object { event, stored } if self.resource.conversion.is_some() => {
+                (event, stored)
+            }
+            other => return other,
+        };
+        let shown = conversion::all_shown(&self.server, &self.resource, vec![stored]).await;
+        match shown.map(|mut shown| shown.pop()) {
+            Ok(Some(stored)) => WatchEvent::Object { event, stored },
+            Ok(None) => WatchEvent::HalfLine,
+            Err(error) => {
+                self.ready.clear();
+                self.finish();
+                WatchEvent::Error(error)
+            }
+        }
+    }
+
+    /// Converts the initial state in one piece.
+    pub(super) async fn convert_state(&mut self) {
+        if self.resource.conversion.is_none() {
+            return;
+        }
+        let state = std::mem::take(&mut self.state).into();
+        match conversion::all_shown(&self.server, &self.resource, state).await {
+            Ok(state) => self.state = state.into(),
+            Err(error) => self.fail(&error),
         }
     }
 

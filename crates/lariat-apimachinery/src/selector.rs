@@ -1,9 +1,37 @@
-//! Label selectors as texts.
+//! Label selectors in objects.
 
+use lariat_core::{LabelSelector, Labels};
 use serde_json::Value;
 
+use crate::object::Object;
+
+/// Returns whether a `LabelSelector` selects the labels of an object.
+///
+/// One that cannot be read selects nothing.
+#[must_use]
+pub fn selects(selector: &Value, object: &Object) -> bool {
+    let text = selector_text(selector);
+    let parsed = text.and_then(|text| text.parse::<LabelSelector>().ok());
+    parsed.is_some_and(|selector| selector.matches(&labels(object)))
+}
+
+/// Returns the labels of an object.
+#[must_use]
+pub fn labels(object: &Object) -> Labels {
+    let labels = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("labels")?.as_object());
+    let pairs = labels.into_iter().flatten();
+    pairs
+        .map(|(key, value)| (key, value.as_str().unwrap_or_default()))
+        .collect()
+}
+
 /// Writes a `LabelSelector`, or a plain map of labels, as the text of a selector.
-pub(crate) fn selector_text(selector: &Value) -> Option<String> {
+///
+/// `None` if it cannot be read.
+#[must_use]
+pub fn selector_text(selector: &Value) -> Option<String> {
     let selector = selector.as_object()?;
     let is_plain = selector.values().all(Value::is_string);
     let labels = if is_plain {

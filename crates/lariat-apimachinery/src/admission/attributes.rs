@@ -1,0 +1,99 @@
+//! What a client wants to do, as admission sees it.
+
+use lariat_core::Gvk;
+use serde_json::{Value, json};
+
+/// What is done with an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// It is created.
+    Create,
+    /// It is replaced or patched, or a subresource of it is.
+    Update,
+    /// It is deleted.
+    Delete,
+    /// A client connects to it, as with `exec`.
+    Connect,
+}
+
+impl Operation {
+    /// Returns the operation as reviews and rules write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A resource in one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResourceName {
+    /// Its group, empty for the core group.
+    pub group: String,
+    /// Its version, such as `v1`.
+    pub version: String,
+    /// Its name in URLs.
+    pub plural: String,
+}
+
+impl ResourceName {
+    pub(super) fn json(&self) -> Value {
+        json!({"group": self.group, "version": self.version, "resource": self.plural})
+    }
+}
+
+/// What a client wants to do, as admission sees it.
+#[derive(Debug, Clone)]
+pub struct Attributes {
+    /// What is done.
+    pub operation: Operation,
+    /// To a resource of this name.
+    pub resource: ResourceName,
+    /// To a subresource of it, if this is not empty.
+    pub subresource: String,
+    /// The kind of what is sent, which for subresources may be another than the resource's.
+    pub kind: Gvk,
+    /// The namespace; for a Namespace its own name.
+    pub namespace: String,
+    /// The name, which is empty while it is to be generated.
+    pub name: String,
+    /// The options of the operation, as an object.
+    pub options: Value,
+    /// Nothing will be stored.
+    pub dry_run: bool,
+    /// Who sends it, as a `UserInfo`.
+    pub user: Value,
+}
+
+impl Attributes {
+    /// Returns the request of a review, without the objects it is about.
+    ///
+    /// `resource` and `kind` are those in which the reviewer sees them.
+    pub(super) fn json(&self, resource: &ResourceName, kind: &Gvk) -> Value {
+        let mut request = json!({
+            "kind": kind_json(kind), "resource": resource.json(),
+            "requestKind": kind_json(&self.kind), "requestResource": self.resource.json(),
+            "operation": self.operation.as_str(), "userInfo": self.user, "dryRun": self.dry_run,
+            "options": self.options,
+        });
+        for (member, text) in [
+            ("subResource", &self.subresource),
+            ("requestSubResource", &self.subresource),
+            ("namespace", &self.namespace),
+            ("name", &self.name),
+        ] {
+            if !text.is_empty() {
+                request[member] = text.as_str().into();
+            }
+        }
+        request
+    }
+}
+
+fn kind_json(kind: &Gvk) -> Value {
+    json!({"group": kind.group(), "version": kind.version(), "kind": kind.kind()})
+}

@@ -1,0 +1,58 @@
+//! `matchConditions`: expressions that limit what a webhook or a policy applies to.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions`.
+
+use serde_json::Value;
+
+use super::expression::{Expression, Scope};
+use super::webhook::FailurePolicy;
+
+/// A list of conditions, compiled.
+#[derive(Debug, Default)]
+pub struct Conditions(Vec<Expression>);
+
+/// What conditions say of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Met {
+    /// All hold.
+    Yes,
+    /// One does not hold, or cannot be evaluated and does not matter.
+    No,
+    /// One cannot be evaluated, for which the request is refused.
+    Error(String),
+}
+
+impl Conditions {
+    /// Reads `matchConditions`; parts of a wrong type count as absent.
+    #[must_use]
+    pub fn read(conditions: &Value) -> Self {
+        let conditions = conditions.as_array().into_iter().flatten();
+        let texts = conditions.filter_map(|condition| condition["expression"].as_str());
+        Self(texts.map(Expression::new).collect())
+    }
+
+    /// Returns whether there are no conditions, which hold for every request.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Evaluates the conditions; one that is false outweighs errors of others.
+    #[must_use]
+    pub fn judge(&self, scope: &Scope, policy: FailurePolicy) -> Met {
+        let mut errors = Vec::new();
+        for expression in &self.0 {
+            match expression.evaluate(scope) {
+                Ok(Value::Bool(false)) => return Met::No,
+                Ok(_) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+        match (&errors[..], policy) {
+            ([], _) => Met::Yes,
+            (_, FailurePolicy::Ignore) => Met::No,
+            ([one], FailurePolicy::Fail) => Met::Error(one.clone()),
+            (many, FailurePolicy::Fail) => Met::Error(format!("[{}]", many.join(", "))),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Expressions in CEL about a request.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use kube_cel::KubeCelExt;
+use kube_cel::cel::objects::{Key, Map};
+use kube_cel::cel::{Context, Program, Value as Cel};
+use serde_json::Value;
+
+use super::attributes::{Attributes, ResourceName};
+use super::authorizer::{self, Authorize};
+use super::structs;
+use crate::object::Object;
+use crate::structural::{compile, describe, run, to_cel};
+use lariat_core::Gvk;
+
+/// An expression, compiled.
+#[derive(Debug)]
+pub struct Expression {
+    text: String,
+    program: Result<Program, String>,
+}
+
+impl Expression {
+    /// Compiles an expression; what is wrong with it shows when it is evaluated.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            program: compile(&structs::interpreted(text)),
+        }
+    }
+
+    /// Returns the expression as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Evaluates the expression as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The API server's sentence about it.
+    pub fn evaluate(&self, scope: &Scope) -> Result<Value, String> {
+        let value = self.cel(scope)?;
+        json(&value).ok_or_else(|| self.failed(&"the value has no JSON"))
+    }
+
+    /// Returns whether the expression is the boolean true.
+    ///
+    /// # Errors
+    ///
+    /// The API server's sentence about it.
+    pub fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        Ok(matches!(self.cel(scope)?, Cel::Bool(true)))
+    }
+
+    pub(super) fn cel(&self, scope: &Scope) -> Result<Cel, String> {
+        let program = self.program.as_ref();
+        let program = program.map_err(|error| format!("compilation error: {error}"))?;
+        run(program, &scope.context).map_err(|error| {
+            let error = describe(error);
+            let variable = error.strip_prefix("no such key: ");
+            let variable = variable.and_then(|name| Some((name, scope.failed.get(name)?)));
+            match variable {
+                Some((name, reason)) => self.failed(&format!(
+                    "composited variable {name:?} fails to evaluate: {reason}"
+                )),
+                None => self.failed(&error),
+            }
+        })
+    }
+
+    fn failed(&self, error: &dyn fmt::Display) -> String {
+        format!("expression '{}' resulted in error: {error}", self.text)
+    }
+}
+
+/// Returns a value as JSON, if it has that form.
+fn json(value: &Cel) -> Option<Value> {
+    Some(match value {
+        Cel::Null => Value::Null,
+        Cel::Bool(flag) => (*flag).into(),
+        Cel::Int(number) => (*number).into(),
+        Cel::UInt(number) => (*number).into(),
+        Cel::Float(number) => (*number).into(),
+        Cel::String(text) => text.as_str().into(),
+        Cel::Bytes(bytes) => STANDARD.encode(bytes.as_slice()).into(),
+        Cel::List(items) => Value::Array(items.iter().map(json).collect::<Option<_>>()?),
+        Cel::Map(map) => {
+            let members = map.map.iter().map(|(key, value)| {
+                let Key::String(key) = key else {
+                    return None;
+                };
+                Some((key.as_str().to_owned(), json(value)?))
+            });
+            Value::Object(members.collect::<Option<_>>()?)
+        }
+        _ => return None,
+    })
+}
+
+/// What the expressions about one request may name.
+///
+/// These are `object`, `oldObject` and `request`, and what is added.
+pub struct Scope {
+    context: Context<'static>,
+    /// The variables that cannot be evaluated, with the reason.
+    failed: HashMap<String, String>,
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}
+
+impl Scope {
+    /// Makes the scope of a request, which sees its objects as `kind` of `resource`.
+    #[must_use]
+    pub fn new(
+        attributes: &Attributes,
+        (resource, kind): (&ResourceName, &Gvk),
+        object: Option<&Object>,
+        old: Option<&Object>,
+    ) -> Self {
+        let mut scope = Self {
+            context: Context::default().with_all(),
+            failed: HashMap::new(),
+        };
+        let whole = |object: Option<&Object>| object.cloned().map_or(Value::Null, Value::Object);
+        scope.add("object", &whole(object));
+        scope.add("oldObject", &whole(old));
+        scope.add("request", &attributes.json(resource, kind));
+        scope
+    }
+
+    /// Adds a value under a name.
+    pub fn add(&mut self, name: &str, value: &Value) {
+        let value = to_cel(value, None, &self.context);
+        self.context.add_variable_from_value(name, value);
+    }
+
+    /// Adds `authorizer` and `authorizer.requestResource`, which ask what the user may do.
+    pub fn add_authorizer(&mut self, attributes: &Attributes, authorize: &Authorize) {
+        authorizer::add(&mut self.context, attributes, authorize);
+    }
+
+    /// Adds `variables`, each of which may use those before it.
+    ///
+    /// One that cannot be evaluated is left out, so that an expression fails that uses it.
+    pub(super) fn add_variables(&mut self, variables: &[(String, Expression)]) {
+        let mut known: HashMap<Key, Cel> = HashMap::new();
+        for at in 0..=variables.len() {
+            let map = Arc::new(known.clone());
+            self.context
+                .add_variable_from_value("variables", Cel::Map(Map { map }));
+            let Some((name, expression)) = variables.get(at) else {
+                return;
+            };
+            match expression.cel(self) {
+                Ok(value) => {
+                    known.insert(Key::String(Arc::new(name.clone())), value);
+                }
+                Err(error) => {
+                    let reason = error.split_once("resulted in error: ");
+                    let reason = reason.map_or(error.as_str(), |(_, reason)| reason);
+                    self.failed.insert(name.clone(), reason.to_owned());
+                }
+            }
+        }
+    }
+}

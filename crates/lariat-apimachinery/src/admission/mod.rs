@@ -1,0 +1,24 @@
+//! Admission: what webhooks and policies apply to, what they are asked, and what they answer.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook` and `policy`.
+
+mod attributes;
+mod authorizer;
+mod conditions;
+mod expression;
+mod matching;
+mod policy;
+mod review;
+mod rules;
+mod structs;
+mod webhook;
+
+pub use attributes::{Attributes, Operation, ResourceName};
+pub use authorizer::{Authorize, Authorized, Check};
+pub use conditions::{Conditions, Met};
+pub use expression::{Expression, Scope};
+pub use matching::Matching;
+pub use policy::{Binding, Judgement, Mutation, ParamRef, Policy, Violation};
+pub use review::{Allowance, Denial, ReviewError, ReviewVersion};
+pub use rules::{Rules, Scoped};
+pub use webhook::{FailurePolicy, Reinvocation, Webhook};

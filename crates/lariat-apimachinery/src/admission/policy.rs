@@ -1,0 +1,267 @@
+//! Admission policies and their bindings.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy`.
+
+use serde_json::Value;
+
+use super::conditions::{Conditions, Met};
+use super::expression::{Expression, Scope};
+use super::matching::Matching;
+use super::webhook::{FailurePolicy, Reinvocation};
+use crate::object::{Object, metadata_text};
+
+/// The longest message that a message expression may return.
+const LONGEST_MESSAGE: usize = 5 * 1024;
+
+/// How much of a value for the audit log is kept.
+const LONGEST_ANNOTATION: usize = 10 * 1024;
+
+/// A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy, compiled.
+#[derive(Debug)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// What it applies to.
+    pub matching: Matching,
+    /// The version and the kind of its params, if it has any.
+    pub param_kind: Option<(String, String)>,
+    /// What becomes of a request when it cannot be evaluated.
+    pub failure_policy: FailurePolicy,
+    /// Whether it is evaluated again when the object was changed behind it.
+    pub reinvocation: Reinvocation,
+    /// How it changes objects.
+    pub mutations: Vec<Mutation>,
+    conditions: Conditions,
+    variables: Vec<(String, Expression)>,
+    validations: Vec<Validation>,
+    annotations: Vec<(String, Expression)>,
+}
+
+/// A binding of a policy.
+#[derive(Debug)]
+pub struct Binding {
+    /// Its name.
+    pub name: String,
+    /// The name of the policy.
+    pub policy: String,
+    /// What it limits the policy to, if it does.
+    pub matching: Option<Matching>,
+    /// Which objects are the params.
+    pub param: Option<ParamRef>,
+    /// What is done with requests that break the policy: `Deny`, `Warn`, `Audit`.
+    pub actions: Vec<String>,
+}
+
+/// Which objects are the params of a binding.
+#[derive(Debug, Default)]
+pub struct ParamRef {
+    /// The name of the one that is, if this is not empty.
+    pub name: String,
+    /// The namespace they are in, empty for that of the request.
+    pub namespace: String,
+    /// The labels they have, as a `LabelSelector`.
+    pub selector: Value,
+    /// Whether requests are denied when there is none.
+    pub denies_missing: bool,
+}
+
+/// One mutation of a policy.
+#[derive(Debug)]
+pub enum Mutation {
+    /// An expression whose value is a JSON patch.
+    JsonPatch(Expression),
+    /// An expression whose value is applied.
+    Apply(Expression),
+}
+
+#[derive(Debug)]
+struct Validation {
+    expression: Expression,
+    message: String,
+    message_expression: Option<Expression>,
+    reason: String,
+}
+
+/// A validation that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// Which of the validations it is.
+    pub index: usize,
+    /// The sentence about it.
+    pub message: String,
+    /// The reason for the client, empty for the usual one.
+    pub reason: String,
+}
+
+/// What a policy says of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// The validations that do not hold, in order.
+    pub violations: Vec<Violation>,
+    /// What goes into the audit log.
+    pub annotations: Vec<(String, String)>,
+    /// What could not be made for the audit log, for which the request is refused.
+    pub errors: Vec<String>,
+}
+
+impl Judgement {
+    /// Returns what is said of a request when the policy cannot be evaluated, and is to fail.
+    #[must_use]
+    pub fn of_error(message: String) -> Self {
+        let violation = Violation {
+            index: 0,
+            message,
+            reason: String::new(),
+        };
+        Self {
+            violations: vec![violation],
+            ..Self::default()
+        }
+    }
+}
+
+impl Policy {
+    /// Reads a policy; parts of a wrong type count as absent.
+    #[must_use]
+    pub fn read(policy: &Object) -> Vec<Self> {
+        let spec = policy.get("spec").unwrap_or(&Value::Null);
+        let list = |member: &str| spec[member].as_array().into_iter().flatten();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let named =
+            |name: &Value, expression: &Value| (text(name), Expression::new(&text(expression)));
+        let kind = &spec["paramKind"];
+        vec![Self {
+            name: metadata_text(policy, "name").to_owned(),
+            matching: Matching::read(&spec["matchConstraints"]),
+            param_kind: kind
+                .is_object()
+                .then(|| (text(&kind["apiVersion"]), text(&kind["kind"]))),
+            failure_policy: FailurePolicy::read(&spec["failurePolicy"]),
+            reinvocation: Reinvocation::read(&spec["reinvocationPolicy"]),
+            mutations: list("mutations").filter_map(Mutation::read).collect(),
+            conditions: Conditions::read(&spec["matchConditions"]),
+            variables: list("variables")
+                .map(|each| named(&each["name"], &each["expression"]))
+                .collect(),
+            validations: list("validations").map(Validation::read).collect(),
+            annotations: list("auditAnnotations")
+                .map(|each| named(&each["key"], &each["valueExpression"]))
+                .collect(),
+        }]
+    }
+
+    /// Evaluates the conditions and the variables of the policy; returns whether it applies.
+    ///
+    /// # Errors
+    ///
+    /// A condition cannot be evaluated, and the policy is to fail.
+    pub fn applies(&self, scope: &mut Scope) -> Result<bool, String> {
+        scope.add_variables(&self.variables);
+        match self.conditions.judge(scope, self.failure_policy) {
+            Met::Yes => Ok(true),
+            Met::No => Ok(false),
+            Met::Error(reason) => Err(reason),
+        }
+    }
+
+    /// Evaluates the validations of the policy, which [applies](Self::applies).
+    #[must_use]
+    pub fn judge(&self, scope: &Scope) -> Judgement {
+        let mut judgement = Judgement::default();
+        let fails = self.failure_policy == FailurePolicy::Fail;
+        for (index, validation) in self.validations.iter().enumerate() {
+            let violation = |message: String, reason: &str| Violation {
+                index,
+                message,
+                reason: reason.to_owned(),
+            };
+            match validation.expression.holds(scope) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let message = validation.complaint(scope);
+                    let violation = violation(message, &validation.reason);
+                    judgement.violations.push(violation);
+                }
+                Err(message) if fails => judgement.violations.push(violation(message, "")),
+                Err(_) => {}
+            }
+        }
+        for (key, expression) in &self.annotations {
+            match expression.evaluate(scope) {
+                Ok(Value::String(text)) if !text.trim().is_empty() => {
+                    let text = text.trim().chars().take(LONGEST_ANNOTATION).collect();
+                    judgement.annotations.push((key.clone(), text));
+                }
+                Ok(_) => {}
+                Err(message) if fails => judgement.errors.push(message),
+                Err(_) => {}
+            }
+        }
+        judgement
+    }
+}
+
+impl Validation {
+    fn read(validation: &Value) -> Self {
+        let text = |member: &str| validation[member].as_str().unwrap_or_default();
+        let message_expression = Some(text("messageExpression")).filter(|text| !text.is_empty());
+        Self {
+            expression: Expression::new(text("expression")),
+            message: text("message").trim().to_owned(),
+            message_expression: message_expression.map(Expression::new),
+            reason: text("reason").to_owned(),
+        }
+    }
+
+    fn complaint(&self, scope: &Scope) -> String {
+        let own = self.message_expression.as_ref().and_then(|expression| {
+            let Ok(Value::String(text)) = expression.evaluate(scope) else {
+                return None;
+            };
+            let text = text.trim();
+            let is_fit = !text.is_empty() && text.len() <= LONGEST_MESSAGE && !text.contains('\n');
+            is_fit.then(|| text.to_owned())
+        });
+        own.unwrap_or_else(|| match self.message.as_str() {
+            "" => format!("failed expression: {}", self.expression.text().trim()),
+            message => message.to_owned(),
+        })
+    }
+}
+
+impl Mutation {
+    fn read(mutation: &Value) -> Option<Self> {
+        let expression = |member: &str| mutation[member]["expression"].as_str();
+        match mutation["patchType"].as_str()? {
+            "JSONPatch" => Some(Self::JsonPatch(Expression::new(expression("jsonPatch")?))),
+            "ApplyConfiguration" => Some(Self::Apply(Expression::new(expression(
+                "applyConfiguration",
+            )?))),
+            _ => None,
+        }
+    }
+}
+
+impl Binding {
+    /// Reads a binding; parts of a wrong type count as absent.
+    #[must_use]
+    pub fn read(binding: &Object) -> Vec<Self> {
+        let spec = binding.get("spec").unwrap_or(&Value::Null);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (resources, param) = (&spec["matchResources"], &spec["paramRef"]);
+        let actions = spec["validationActions"].as_array();
+        let actions = actions.into_iter().flatten();
+        vec![Self {
+            name: metadata_text(binding, "name").to_owned(),
+            policy: text(&spec["policyName"]),
+            matching: resources.is_object().then(|| Matching::read(resources)),
+            param: param.is_object().then(|| ParamRef {
+                name: text(&param["name"]),
+                namespace: text(&param["namespace"]),
+                selector: param["selector"].clone(),
+                denies_missing: param["parameterNotFoundAction"] == "Deny",
+            }),
+            actions: actions.map(text).collect(),
+        }]
+    }
+}

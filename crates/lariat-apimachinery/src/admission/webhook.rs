@@ -1,0 +1,106 @@
+//! One webhook of a configuration.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::conditions::Conditions;
+use super::matching::Matching;
+use super::review::ReviewVersion;
+use crate::client_config::ClientConfig;
+use crate::object::{Object, metadata_text};
+
+/// One webhook of a configuration, compiled.
+#[derive(Debug)]
+pub struct Webhook {
+    /// Its name.
+    pub name: String,
+    /// The name of its configuration.
+    pub configuration: String,
+    /// Where it is.
+    pub client: ClientConfig,
+    /// What it applies to.
+    pub matching: Matching,
+    /// What has to hold of a request.
+    pub conditions: Conditions,
+    /// What becomes of a request when it cannot be called.
+    pub failure_policy: FailurePolicy,
+    /// Whether it may be called for a dry run.
+    pub takes_dry_runs: bool,
+    /// How long a call may take.
+    pub timeout: Duration,
+    /// The form of what it is asked; `None` if it knows none that there is.
+    pub review: Option<ReviewVersion>,
+    /// Whether it is called again when another one has changed the object.
+    pub reinvocation: Reinvocation,
+}
+
+/// What becomes of a request when a webhook cannot be called, or a policy not be evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It is refused.
+    Fail,
+    /// It is carried out.
+    Ignore,
+}
+
+impl FailurePolicy {
+    /// Reads a policy, which is `Fail` unless it says otherwise.
+    #[must_use]
+    pub fn read(policy: &Value) -> Self {
+        match policy.as_str() {
+            Some("Ignore") => Self::Ignore,
+            _ => Self::Fail,
+        }
+    }
+}
+
+/// Whether a mutating webhook or policy is asked a second time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reinvocation {
+    /// It is asked once.
+    Never,
+    /// It is asked again when the object was changed behind it.
+    IfNeeded,
+}
+
+impl Reinvocation {
+    /// Reads a policy, which is `Never` unless it says otherwise.
+    #[must_use]
+    pub fn read(policy: &Value) -> Self {
+        match policy.as_str() {
+            Some("IfNeeded") => Self::IfNeeded,
+            _ => Self::Never,
+        }
+    }
+}
+
+impl Webhook {
+    /// Reads the webhooks of a configuration, in their order.
+    #[must_use]
+    pub fn read_all(configuration: &Object) -> Vec<Self> {
+        let name = metadata_text(configuration, "name");
+        let webhooks = configuration.get("webhooks").and_then(Value::as_array);
+        let webhooks = webhooks.into_iter().flatten();
+        webhooks.map(|webhook| Self::read(name, webhook)).collect()
+    }
+
+    fn read(configuration: &str, webhook: &Value) -> Self {
+        let policy = FailurePolicy::read(&webhook["failurePolicy"]);
+        let versions = webhook["admissionReviewVersions"].as_array();
+        let mut versions = versions.into_iter().flatten();
+        let side_effects = webhook["sideEffects"].as_str();
+        Self {
+            name: webhook["name"].as_str().unwrap_or_default().to_owned(),
+            configuration: configuration.to_owned(),
+            client: ClientConfig::read(&webhook["clientConfig"]),
+            matching: Matching::of_webhook(webhook),
+            conditions: Conditions::read(&webhook["matchConditions"]),
+            failure_policy: policy,
+            takes_dry_runs: matches!(side_effects, Some("None" | "NoneOnDryRun")),
+            timeout: Duration::from_secs(webhook["timeoutSeconds"].as_u64().unwrap_or(10)),
+            review: versions.find_map(ReviewVersion::read),
+            reinvocation: Reinvocation::read(&webhook["reinvocationPolicy"]),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! ConversionReviews: what conversion webhooks are asked, and what they answer.
+//!
+//! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/conversion`.
+
+use serde_json::{Value, json};
+
+use crate::go_text::quoted;
+use crate::object::{Object, metadata_mut, metadata_text};
+
+/// Makes the review that asks for objects in another version.
+#[must_use]
+pub fn ask_conversion(review: &str, uid: &str, wanted: &str, objects: &[Object]) -> Value {
+    json!({
+        "kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{review}"),
+        "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
+    })
+}
+
+/// Reads the answer to a review: the objects in the wanted version.
+///
+/// Labels and annotations are what the webhook makes of them, all other metadata stay.
+///
+/// # Errors
+///
+/// It is no answer to the review, or the conversion failed; the text is the API server's, from the kind of the first
+/// object on.
+pub fn read_conversion(
+    review: &str,
+    uid: &str,
+    wanted: &str,
+    (originals, answer): (&[Object], &Value),
+) -> Result<Vec<Object>, String> {
+    let failed = |reason: String| Err(format!("failed: {reason}"));
+    let response = &answer["response"];
+    if !response.is_object() {
+        return failed("no response provided".to_owned());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let given = text(&response["uid"]);
+    if review == "v1" && given != uid {
+        let (uid, given) = (quoted(uid), quoted(&given));
+        return failed(format!("expected response.uid={uid}, got {given}"));
+    }
+    let status = text(&response["result"]["status"]);
+    if status != "Success" {
+        let message = text(&response["result"]["message"]);
+        return failed(match message.as_str() {
+            "" => format!("response.result.status was '{status}', not 'Success'"),
+            message => message.to_owned(),
+        });
+    }
+    let converted = response["convertedObjects"].as_array();
+    let converted = converted.map(Vec::as_slice).unwrap_or_default();
+    if converted.len() != originals.len() {
+        let (found, wanted) = (converted.len(), originals.len());
+        return Err(format!("returned {found} objects, expected {wanted}"));
+    }
+    let pairs = originals.iter().zip(converted).enumerate();
+    pairs
+        .map(|(at, (original, converted))| take(at, wanted, original, converted))
+        .collect()
+}
+
+fn take(at: usize, wanted: &str, original: &Object, converted: &Value) -> Result<Object, String> {
+    let refuse = |reason: String| Err(format!("returned invalid object: {reason}"));
+    let Value::Object(members) = converted else {
+        return refuse(format!("it is no object at index {at}"));
+    };
+    let text = |object: &Object, member: &str| {
+        let text = object.get(member).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let version = text(members, "apiVersion");
+    if version != wanted {
+        return Err(format!(
+            "returned invalid object at index {at}: invalid groupVersion (expected {wanted}, received {version})"
+        ));
+    }
+    let (kind, found) = (text(original, "kind"), text(members, "kind"));
+    if kind != found {
+        return Err(format!(
+            "returned invalid object at index {at}: invalid kind (expected {kind}, received {found})"
+        ));
+    }
+    for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let (is, found) = (
+            metadata_text(original, member),
+            metadata_text(members, member),
+        );
+        if is != found {
+            return refuse(format!("must have the same {name}: {is} != {found}"));
+        }
+    }
+    let mut taken = members.clone();
+    let given = taken.remove("metadata").unwrap_or_default();
+    if let Some(metadata) = original.get("metadata") {
+        taken.insert("metadata".into(), metadata.clone());
+    }
+    let metadata = metadata_mut(&mut taken);
+    for member in ["labels", "annotations"] {
+        match &given[member] {
+            Value::Null => drop(metadata.remove(member)),
+            Value::Object(texts) if texts.values().all(Value::is_string) => {
+                metadata.insert(member.to_owned(), given[member].clone());
+            }
+            _ => return refuse(format!("invalid metadata.{member} in converted object")),
+        }
+    }
+    Ok(taken)
+}

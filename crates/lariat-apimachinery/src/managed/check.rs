@@ -1,0 +1,36 @@
+//! Whether entries of `managedFields` can be read.
+
+use serde_json::Value;
+
+use super::set::Set;
+
+/// Checks the entries that something wrote into the metadata of an object; null for none.
+///
+/// # Errors
+///
+/// One cannot be read; the text is the API server's.
+pub fn check_entries(entries: &Value) -> Result<(), String> {
+    for entry in entries.as_array().into_iter().flatten() {
+        let text = |member: &str| entry[member].as_str().unwrap_or_default();
+        if !matches!(text("operation"), "Apply" | "Update") {
+            return Err("operation must be `Apply` or `Update`".to_owned());
+        }
+        if text("apiVersion").is_empty() {
+            return Err("apiVersion must not be empty".to_owned());
+        }
+        match text("fieldsType") {
+            "FieldsV1" => {}
+            "" => return Err("missing fieldsType in managed fields entry".to_owned()),
+            other => {
+                return Err(format!(
+                    "invalid fieldsType {other:?} in managed fields entry"
+                ));
+            }
+        }
+        let fields = &entry["fieldsV1"];
+        if !fields.is_null() && Set::from_json(fields).is_err() {
+            return Err("error decoding manager from fieldsV1".to_owned());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! LimitRanges.
+//!
+//! Source: `k8s.io/kubernetes/plugin/pkg/admission/limitranger`.
+
+use serde_json::{Map, Value, json};
+
+use super::amounts::Amounts;
+use super::pods;
+use crate::object::{Object, metadata_mut};
+use crate::quantity::Quantity;
+
+/// Where it is noted what was set.
+const ANNOTATION: &str = "kubernetes.io/limit-ranger";
+
+/// Sets the requests and limits of containers that a range has defaults for.
+pub fn set_defaults(range: &Object, pod: &mut Object) {
+    let (mut requests, mut limits) = (Amounts::default(), Amounts::default());
+    for limit in of_type(range, "Container") {
+        for (name, amount) in Amounts::read(&limit["defaultRequest"]).iter() {
+            requests.set(name, amount);
+        }
+        for (name, amount) in Amounts::read(&limit["default"]).iter() {
+            limits.set(name, amount);
+        }
+    }
+    let mut notes = Vec::new();
+    for (list, what) in [
+        ("containers", "container"),
+        ("initContainers", "init container"),
+    ] {
+        let spec = pod.get_mut("spec").and_then(Value::as_object_mut);
+        let containers = spec.and_then(|spec| spec.get_mut(list)?.as_array_mut());
+        for container in containers.into_iter().flatten() {
+            let name = container["name"].as_str().unwrap_or_default().to_owned();
+            for (part, defaults) in [("requests", &requests), ("limits", &limits)] {
+                let set = fill(container, part, defaults);
+                if !set.is_empty() {
+                    let part = part.trim_end_matches('s');
+                    notes.push(format!("{} {part} for {what} {name}", set.join(", ")));
+                }
+            }
+        }
+    }
+    if !notes.is_empty() {
+        let annotations = metadata_mut(pod)
+            .entry("annotations")
+            .or_insert_with(|| json!({}));
+        if let Value::Object(annotations) = annotations {
+            let note = format!("LimitRanger plugin set: {}", notes.join("; "));
+            annotations.insert(ANNOTATION.into(), note.into());
+        }
+    }
+}
+
+/// Sets what a container does not say; returns the names of what was set.
+fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
+    let known = Amounts::read(&container["resources"][part]);
+    let missing = defaults.only(|name| !known.has(name));
+    if missing.is_empty() || !container.is_object() {
+        return Vec::new();
+    }
+    if !container["resources"].is_object() {
+        container["resources"] = json!({});
+    }
+    let list = &mut container["resources"][part];
+    if !list.is_object() {
+        *list = Value::Object(Map::new());
+    }
+    let mut set = Vec::new();
+    for (name, amount) in missing.iter() {
+        list[name] = amount.to_string().into();
+        set.push(name.to_owned());
+    }
+    set
+}
+
+/// Returns what of a Pod a range does not allow.
+///
+/// # Errors
+///
+/// What is wrong, in one text.
+pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(), String> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let mut faults = Vec::new();
+    if plural == "persistentvolumeclaims" {
+        let requests = Amounts::read(&spec["resources"]["requests"]);
+        for limit in of_type(range, "PersistentVolumeClaim") {
+            let need = Need {
+                of: "PersistentVolumeClaim",
+                requests: requests.clone(),
+                limits: Amounts::default(),
+            };
+            need.check_least(limit, &mut faults);
+            need.check_most_requested(limit, &mut faults);
+        }
+    } else {
+        for limit in all(range) {
+            match limit["type"].as_str() {
+                Some("Container") => {
+                    let containers = pods::containers(spec, "containers");
+                    for each in containers.chain(pods::containers(spec, "initContainers")) {
+                        let part = |part: &str| Amounts::read(&each["resources"][part]);
+                        let need = Need {
+                            of: "Container",
+                            requests: part("requests"),
+                            limits: part("limits"),
+                        };
+                        need.check(limit, &mut faults);
+                    }
+                }
+                Some("Pod") => {
+                    let need = Need {
+                        of: "Pod",
+                        requests: pods::total(spec, "requests"),
+                        limits: pods::total(spec, "limits"),
+                    };
+                    need.check(limit, &mut faults);
+                }
+                _ => {}
+            }
+        }
+    }
+    faults.dedup();
+    match &faults[..] {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}
+
+fn all(range: &Object) -> impl Iterator<Item = &Value> {
+    let limits = range.get("spec").and_then(|spec| spec["limits"].as_array());
+    limits.into_iter().flatten()
+}
+
+fn of_type<'a>(range: &'a Object, wanted: &'a str) -> impl Iterator<Item = &'a Value> {
+    all(range).filter(move |limit| limit["type"] == wanted)
+}
+
+/// What something needs.
+struct Need {
+    /// What it is.
+    of: &'static str,
+    requests: Amounts,
+    limits: Amounts,
+}
+
+impl Need {
+    fn check(&self, limit: &Value, faults: &mut Vec<String>) {
+        self.check_least(limit, faults);
+        self.check_most(limit, faults);
+        self.check_ratio(limit, faults);
+    }
+
+    fn check_least(&self, limit: &Value, faults: &mut Vec<String>) {
+        for (name, least) in Amounts::read(&limit["min"]).iter() {
+            let rule = format!("minimum {name} usage per {} is {least}", self.of);
+            match (self.requests.get(name), self.limits.get(name)) {
+                (None, _) => faults.push(format!("{rule}.  No request is specified")),
+                (Some(request), _) if request < least => {
+                    faults.push(format!("{rule}, but request is {request}"));
+                }
+                (_, Some(limit)) if limit < least => {
+                    faults.push(format!("{rule}, but limit is {limit}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check_most(&self, limit: &Value, faults: &mut Vec<String>) {
+        for (name, most) in Amounts::read(&limit["max"]).iter() {
+            let rule = format!("maximum {name} usage per {} is {most}", self.of);
+            match (self.requests.get(name), self.limits.get(name)) {
+                (_, None) => faults.push(format!("{rule}.  No limit is specified")),
+                (_, Some(limit)) if limit > most => {
+                    faults.push(format!("{rule}, but limit is {limit}"));
+                }
+                (Some(request), _) if request > most => {
+                    faults.push(format!("{rule}, but request is {request}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn check_most_requested(&self, limit: &Value, faults: &mut Vec<String>) {
+        for (name, most) in Amounts::read(&limit["max"]).iter() {
+            let rule = format!("maximum {name} usage per {} is {most}", self.of);
+            match self.requests.get(name) {
+                None => faults.push(format!("{rule}.  No request is specified")),
+                Some(request) if request > most => {
+                    faults.push(format!("{rule}, but request is {request}"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn check_ratio(&self, limit: &Value, faults: &mut Vec<String>) {
+        for (name, most) in Amounts::read(&limit["maxLimitRequestRatio"]).iter() {
+            let rule = format!(
+                "{name} max limit to request ratio per {} is {most}",
+                self.of
+            );
+            let given =
+                |amount: Option<Quantity>| amount.filter(|amount| *amount != Quantity::ZERO);
+            match (given(self.requests.get(name)), given(self.limits.get(name))) {
+                (None, _) => faults.push(format!(
+                    "{rule}, but no request is specified or request is 0"
+                )),
+                (_, None) => {
+                    faults.push(format!("{rule}, but no limit is specified or limit is 0"))
+                }
+                (Some(request), Some(limit)) => {
+                    let ratio = limit.ratio(request);
+                    if ratio > most.ratio(Quantity::whole_number(1)) {
+                        faults.push(format!("{rule}, but provided ratio is {ratio:.6}"));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What objects use, and what limits it: quotas and limit ranges.
+//!
+//! Source: `k8s.io/kubernetes/pkg/quota/v1` and `plugin/pkg/admission/limitranger`.
+
+mod amounts;
+mod limits;
+mod pods;
+mod quota;
+
+pub use amounts::Amounts;
+pub use limits::{check_limits, set_defaults};
+pub use quota::{Excess, Quota, usage};

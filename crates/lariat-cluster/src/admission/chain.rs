@@ -1,0 +1,89 @@
+//! What every write passes: what changes it, and then what judges it.
+
+use lariat_apimachinery::object::Object;
+
+use super::request::{Plugins, Request};
+use super::{mutation, policies, validation};
+use crate::status::ApiError;
+
+impl Request<'_> {
+    /// Changes an object as is registered for what happens to it.
+    ///
+    /// `old` is its present state. If nothing is registered, nothing is done, and not even `plugins` are called.
+    ///
+    /// # Errors
+    ///
+    /// Something refuses it, or cannot be asked and must be.
+    pub(crate) async fn mutate(
+        &self,
+        plugins: Plugins<'_>,
+        old: Option<&Object>,
+        object: Object,
+    ) -> Result<Object, ApiError> {
+        let registrations = &self.server.registrations;
+        let hooks = self.hooks(&registrations.mutating_webhooks);
+        let registered = self.policies(&registrations.mutating_policies);
+        if hooks.is_empty() && registered.is_empty() {
+            return Ok(object);
+        }
+        mutation::mutate(self, (&registered, &hooks), plugins, (old, object)).await
+    }
+
+    /// Asks what is registered whether an object may become what it is to be.
+    ///
+    /// # Errors
+    ///
+    /// As for [`mutate`](Self::mutate).
+    pub(crate) async fn validate(
+        &self,
+        old: Option<&Object>,
+        object: Option<&Object>,
+    ) -> Result<(), ApiError> {
+        let registrations = &self.server.registrations;
+        let registered = self.policies(&registrations.validating_policies);
+        if !registered.is_empty() {
+            policies::validate(self, &registered, old, object).await?;
+        }
+        let hooks = self.hooks(&registrations.validating_webhooks);
+        if hooks.is_empty() {
+            return Ok(());
+        }
+        validation::validate(self, &hooks, old, object).await
+    }
+
+    /// Returns whether nothing is registered that could apply.
+    pub(crate) fn is_void(&self) -> bool {
+        let registrations = &self.server.registrations;
+        self.hooks(&registrations.mutating_webhooks).is_empty()
+            && self.hooks(&registrations.validating_webhooks).is_empty()
+            && self.policies(&registrations.mutating_policies).is_empty()
+            && self.policies(&registrations.validating_policies).is_empty()
+    }
+
+    /// Asks what is registered whether an object of a name may be created.
+    ///
+    /// # Errors
+    ///
+    /// As for [`mutate`](Self::mutate).
+    pub(crate) async fn validate_new(&self, name: &str, object: &Object) -> Result<(), ApiError> {
+        if !self.attributes.name.is_empty() {
+            return self.validate(None, Some(object)).await;
+        }
+        let mut named = self.clone();
+        name.clone_into(&mut named.attributes.name);
+        named.validate(None, Some(object)).await
+    }
+
+    /// Asks what is registered whether an object may be deleted.
+    ///
+    /// # Errors
+    ///
+    /// As for [`mutate`](Self::mutate).
+    pub(crate) async fn delete(&self, old: &Object) -> Result<(), ApiError> {
+        let hooks = self.hooks(&self.server.registrations.mutating_webhooks);
+        if !hooks.is_empty() {
+            mutation::ask(self, &hooks, old).await?;
+        }
+        self.validate(Some(old), None).await
+    }
+}

@@ -1,0 +1,235 @@
+//! Webhooks that change objects.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/mutating` and `reinvocation.go` above it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use lariat_apimachinery::admission::{Policy, Reinvocation, Webhook};
+use lariat_apimachinery::managed;
+use lariat_apimachinery::object::{Object, metadata_mut};
+use lariat_apimachinery::patch::Patch;
+use serde_json::{Value, json};
+
+use super::mutation_policies::{self, PolicyRounds};
+use super::question::{Failure, Question};
+use super::request::{Plugins, Request};
+use super::selection::Invocation;
+use crate::status::ApiError;
+use crate::strategy;
+
+/// What is remembered from the first round for the second.
+#[derive(Debug, Default)]
+struct Rounds {
+    /// The webhooks that were asked and want to be asked again if the object changes.
+    asked: HashSet<usize>,
+    /// Those behind which it has changed.
+    again: HashSet<usize>,
+    /// Something was changed, so that there is a second round.
+    has_changed: bool,
+    round: usize,
+}
+
+impl Rounds {
+    fn changed(&mut self) {
+        self.again.extend(self.asked.drain());
+        self.has_changed = true;
+    }
+}
+
+/// Lets policies and webhooks change an object, twice if one has.
+pub(super) async fn mutate(
+    request: &Request<'_>,
+    (policies, hooks): (&[Arc<Policy>], &[Arc<Webhook>]),
+    plugins: Plugins<'_>,
+    (old, mut object): (Option<&Object>, Object),
+) -> Result<Object, ApiError> {
+    plugins(&mut object)?;
+    let managers = managers(&object).cloned();
+    let (mut rounds, mut policy_rounds) = (Rounds::default(), PolicyRounds::default());
+    let first = (&mut policy_rounds, false);
+    let has_changed = mutation_policies::mutate(request, policies, first, old, &mut object).await?;
+    let after_policies = object.clone();
+    ask_all(request, hooks, &mut rounds, old, &mut object).await?;
+    if !has_changed && !rounds.has_changed {
+        return Ok(object);
+    }
+    rounds.round = 1;
+    let after_hooks = object.clone();
+    plugins(&mut object)?;
+    if object != after_policies {
+        policy_rounds.changed();
+    }
+    let second = (&mut policy_rounds, true);
+    mutation_policies::mutate(request, policies, second, old, &mut object).await?;
+    if object != after_hooks {
+        rounds.changed();
+    }
+    ask_all(request, hooks, &mut rounds, old, &mut object).await?;
+    finish(request, managers, &mut object);
+    Ok(object)
+}
+
+/// Asks webhooks about a deletion, in which there is nothing to change.
+pub(super) async fn ask(
+    request: &Request<'_>,
+    hooks: &[Arc<Webhook>],
+    old: &Object,
+) -> Result<(), ApiError> {
+    for (at, hook) in hooks.iter().enumerate() {
+        let Some(invocation) = request.select(hook, Some(old), None).await? else {
+            continue;
+        };
+        let shown = request.seen_by(&invocation, old).await?;
+        let question = Question {
+            request,
+            hook,
+            invocation: &invocation,
+            mutates: true,
+            objects: (None, Some(&shown)),
+        };
+        let Some(patch) = settle(&question, (0, at), question.ask().await)? else {
+            continue;
+        };
+        if !is_void(&patch) {
+            return Err(ApiError::internal_error(format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this \
+                 operation",
+                hook.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+async fn ask_all(
+    request: &Request<'_>,
+    hooks: &[Arc<Webhook>],
+    rounds: &mut Rounds,
+    old: Option<&Object>,
+    object: &mut Object,
+) -> Result<(), ApiError> {
+    for (at, hook) in hooks.iter().enumerate() {
+        let Some(invocation) = request.select(hook, old, Some(&*object)).await? else {
+            continue;
+        };
+        if rounds.round > 0 && !rounds.again.contains(&at) {
+            continue;
+        }
+        let changed = ask_one(
+            request,
+            hook,
+            &invocation,
+            (rounds.round, at),
+            (old, &*object),
+        );
+        if let Some(changed) = changed.await? {
+            *object = changed;
+            rounds.changed();
+        }
+        if hook.reinvocation == Reinvocation::IfNeeded {
+            rounds.asked.insert(at);
+        }
+    }
+    Ok(())
+}
+
+/// Asks one webhook; returns the object if it changed it.
+async fn ask_one(
+    request: &Request<'_>,
+    hook: &Webhook,
+    invocation: &Invocation,
+    place: (usize, usize),
+    (old, object): (Option<&Object>, &Object),
+) -> Result<Option<Object>, ApiError> {
+    let shown = request.seen_by(invocation, object).await?;
+    let (old, _) = request.both_seen_by(invocation, old, None).await?;
+    let question = Question {
+        request,
+        hook,
+        invocation,
+        mutates: true,
+        objects: (Some(&shown), old.as_ref()),
+    };
+    let patch = settle(&question, place, question.ask().await)?;
+    let Some(patch) = patch.filter(|patch| !is_void(patch)) else {
+        note(&question, place, false);
+        return Ok(None);
+    };
+    let refuse = |reason: String| ApiError::internal_error(reason);
+    let typed = request.types_of(invocation);
+    let mut patched = patch
+        .apply(typed.root(), shown.clone())
+        .map_err(|error| refuse(error.to_string()))?;
+    patched = request.taken_back(invocation, patched).await?;
+    request.read(&mut patched)?;
+    let is_changed = managed::differ(object, &patched);
+    note(&question, place, is_changed);
+    Ok(is_changed.then_some(patched))
+}
+
+/// Makes of what came of a question the patch of it, or the answer to the client.
+///
+/// `None` if the webhook could not be asked, and does not have to be.
+fn settle(
+    question: &Question<'_>,
+    (round, at): (usize, usize),
+    answer: Result<Option<Patch>, Failure>,
+) -> Result<Option<Patch>, ApiError> {
+    let failure = match answer {
+        Ok(patch) => return Ok(patch),
+        Err(failure) => failure,
+    };
+    let refused = question.refusal(failure);
+    if refused.is_none() {
+        let key = format!("failed-open.mutation.webhook.admission.k8s.io/round_{round}_index_{at}");
+        question.request.annotate(key, question.hook.name.clone());
+    }
+    refused.map_or(Ok(None), Err)
+}
+
+fn note(question: &Question<'_>, (round, at): (usize, usize), is_changed: bool) {
+    let hook = question.hook;
+    let key = format!("mutation.webhook.admission.k8s.io/round_{round}_index_{at}");
+    let value = json!({
+        "configuration": hook.configuration, "webhook": hook.name, "mutated": is_changed,
+    });
+    question.request.annotate(key, value.to_string());
+}
+
+fn is_void(patch: &Patch) -> bool {
+    matches!(patch, Patch::Json(operations) if operations.is_empty())
+}
+
+fn managers(object: &Object) -> Option<&Value> {
+    object.get("metadata")?.get("managedFields")
+}
+
+/// Puts back what webhooks must not break.
+fn finish(request: &Request<'_>, before: Option<Value>, object: &mut Object) {
+    if !request.is_of_resource() {
+        return;
+    }
+    let after = managers(object);
+    if after != before.as_ref()
+        && let Err(reason) = managed::check_entries(after.unwrap_or(&Value::Null))
+    {
+        request.warnings.add(format!(
+            ".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated \
+             mutating admission controller; please fix your requests: {reason}"
+        ));
+        match before {
+            Some(before) => drop(metadata_mut(object).insert("managedFields".into(), before)),
+            None => drop(metadata_mut(object).remove("managedFields")),
+        }
+    }
+    let repeated = strategy::deduplicate_owners(object);
+    if !repeated.is_empty() {
+        request.warnings.add(format!(
+            ".metadata.ownerReferences contains duplicate entries after mutating admission happens; API server dedups \
+             owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; \
+             duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
+    }
+}

@@ -1,0 +1,179 @@
+//! ValidatingAdmissionPolicies.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/validating`.
+
+use std::sync::Arc;
+
+use lariat_apimachinery::admission::{Binding, FailurePolicy, Judgement, Policy};
+use lariat_apimachinery::object::Object;
+use serde_json::json;
+
+use super::request::Request;
+use super::selection::Invocation;
+use crate::status::ApiError;
+
+/// Why a request is refused.
+#[derive(Debug)]
+struct Refusal {
+    message: String,
+    reason: String,
+}
+
+/// Evaluates all policies with their bindings; the first that denies answers the client.
+pub(super) async fn validate(
+    request: &Request<'_>,
+    policies: &[Arc<Policy>],
+    old: Option<&Object>,
+    object: Option<&Object>,
+) -> Result<(), ApiError> {
+    let registrations = &request.server.registrations;
+    let bindings = registrations.validating_bindings.all(&request.server.store);
+    let mut refusals = Vec::new();
+    for policy in policies {
+        let matched = request.match_with(&policy.matching, old, object);
+        let invocation = match matched {
+            Ok(Some(invocation)) => invocation,
+            Ok(None) => continue,
+            Err(error) => {
+                let reason = format!("failed to configure policy: {}", error.message());
+                refusals.extend(misconfigured(policy, None, &reason));
+                continue;
+            }
+        };
+        if let Err(reason) = request.check_params(policy) {
+            let reason = format!("failed to configure policy: {reason}");
+            refusals.extend(misconfigured(policy, None, &reason));
+            continue;
+        }
+        let (old, object) = request.both_seen_by(&invocation, old, object).await?;
+        let seen = (old.as_ref(), object.as_ref());
+        for binding in bindings.iter().filter(|each| each.policy == policy.name) {
+            evaluate(request, (policy, binding), &invocation, seen, &mut refusals);
+        }
+    }
+    match refusals.into_iter().next() {
+        None => Ok(()),
+        Some(Refusal { message, reason }) => {
+            let name = request.shown_name(object);
+            Err(ApiError::refused_by_policy(
+                request.resource,
+                &name,
+                &message,
+                &reason,
+            ))
+        }
+    }
+}
+
+/// Evaluates a policy for one of its bindings, with each of its params.
+fn evaluate(
+    request: &Request<'_>,
+    (policy, binding): (&Policy, &Binding),
+    invocation: &Invocation,
+    seen: (Option<&Object>, Option<&Object>),
+    refusals: &mut Vec<Refusal>,
+) {
+    let is_matched = request.is_bound(binding, seen);
+    let params = is_matched.and_then(|matches| {
+        if matches {
+            request.params(policy, binding)
+        } else {
+            Ok(Vec::new())
+        }
+    });
+    let params = match params {
+        Ok(params) => params,
+        Err(reason) => {
+            let reason = format!("failed to configure binding: {reason}");
+            refusals.extend(misconfigured(policy, Some(binding), &reason));
+            return;
+        }
+    };
+    for param in &params {
+        let mut scope = request.scope(invocation, seen, param);
+        let judgement = match policy.applies(&mut scope) {
+            Ok(true) => policy.judge(&scope),
+            Ok(false) => continue,
+            Err(reason) => Judgement::of_error(reason),
+        };
+        enforce(request, (policy, binding), judgement, refusals);
+    }
+}
+
+/// Does with what a policy says as its binding wants.
+fn enforce(
+    request: &Request<'_>,
+    (policy, binding): (&Policy, &Binding),
+    judgement: Judgement,
+    refusals: &mut Vec<Refusal>,
+) {
+    let named = (policy.name.as_str(), binding.name.as_str());
+    for violation in judgement.violations {
+        for action in &binding.actions {
+            let message = &violation.message;
+            match action.as_str() {
+                "Deny" => refusals.push(Refusal {
+                    message: denied(named, message),
+                    reason: violation.reason.clone(),
+                }),
+                "Warn" => request.warnings.add(format!(
+                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
+                    named.0, named.1
+                )),
+                "Audit" => {
+                    let failure = json!([{
+                        "message": message, "policy": named.0, "binding": named.1,
+                        "expressionIndex": violation.index, "validationActions": binding.actions,
+                    }]);
+                    let key = "validation.policy.admission.k8s.io/validation_failure";
+                    request.annotate(key.to_owned(), failure.to_string());
+                }
+                _ => {}
+            }
+        }
+    }
+    for (key, value) in judgement.annotations {
+        request.annotate(format!("{}/{key}", policy.name), value);
+    }
+    refusals.extend(judgement.errors.into_iter().map(|message| Refusal {
+        message: denied(named, &message),
+        reason: String::new(),
+    }));
+}
+
+fn denied((policy, binding): (&str, &str), message: &str) -> String {
+    format!(
+        "ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {message}"
+    )
+}
+
+/// Refuses a request because a policy cannot be evaluated, unless that is to be ignored.
+fn misconfigured(policy: &Policy, binding: Option<&Binding>, reason: &str) -> Option<Refusal> {
+    let message = match binding {
+        Some(binding) => denied((&policy.name, &binding.name), reason),
+        None => format!(
+            "ValidatingAdmissionPolicy '{}' denied request: {reason}",
+            policy.name
+        ),
+    };
+    (policy.failure_policy == FailurePolicy::Fail).then(|| Refusal {
+        message,
+        reason: String::new(),
+    })
+}
+
+impl Request<'_> {
+    /// Returns whether a binding limits its policy to requests as this one.
+    pub(super) fn is_bound(
+        &self,
+        binding: &Binding,
+        (old, object): (Option<&Object>, Option<&Object>),
+    ) -> Result<bool, String> {
+        let Some(matching) = &binding.matching else {
+            return Ok(true);
+        };
+        let matched = self.match_with(matching, old, object);
+        let matched = matched.map_err(|error| error.message().to_owned())?;
+        Ok(matched.is_some())
+    }
+}

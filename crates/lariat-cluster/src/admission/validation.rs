@@ -1,0 +1,61 @@
+//! Webhooks that allow or deny.
+//!
+//! Source: `k8s.io/apiserver/pkg/admission/plugin/webhook/validating`.
+
+use std::sync::Arc;
+
+use futures::future::join_all;
+use lariat_apimachinery::admission::Webhook;
+use lariat_apimachinery::object::Object;
+
+use super::question::Question;
+use super::request::Request;
+use super::selection::Invocation;
+use crate::status::ApiError;
+
+/// Asks all webhooks at once; the first that denies, in their order, answers the client.
+pub(super) async fn validate(
+    request: &Request<'_>,
+    hooks: &[Arc<Webhook>],
+    old: Option<&Object>,
+    object: Option<&Object>,
+) -> Result<(), ApiError> {
+    let mut relevant = Vec::new();
+    for hook in hooks {
+        if let Some(invocation) = request.select(hook, old, object).await? {
+            relevant.push((&**hook, invocation));
+        }
+    }
+    let asked = relevant
+        .iter()
+        .enumerate()
+        .map(|(at, (hook, invocation))| ask(request, at, (*hook, invocation), (old, object)));
+    join_all(asked).await.into_iter().collect()
+}
+
+async fn ask(
+    request: &Request<'_>,
+    at: usize,
+    (hook, invocation): (&Webhook, &Invocation),
+    (old, object): (Option<&Object>, Option<&Object>),
+) -> Result<(), ApiError> {
+    let (old, object) = request.both_seen_by(invocation, old, object).await?;
+    let question = Question {
+        request,
+        hook,
+        invocation,
+        mutates: false,
+        objects: (object.as_ref(), old.as_ref()),
+    };
+    let Err(failure) = question.ask().await else {
+        return Ok(());
+    };
+    match question.refusal(failure) {
+        Some(error) => Err(error),
+        None => {
+            let key = format!("failed-open.validating.webhook.admission.k8s.io/round_0_index_{at}");
+            request.annotate(key, hook.name.clone());
+            Ok(())
+        }
+    }
+}

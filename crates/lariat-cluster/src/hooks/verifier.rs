@@ -1,0 +1,158 @@
+//! Whom a call of a webhook trusts.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+/// Trusts the authorities of a bundle, and a server whose certificate is itself in it.
+///
+/// Go takes such a certificate though it is marked as that of an authority, as `openssl req -x509` makes them.
+#[derive(Debug)]
+struct Verifier {
+    trusted: Vec<CertificateDer<'static>>,
+    by_authority: Arc<WebPkiServerVerifier>,
+}
+
+/// Makes the configuration of a client that trusts a bundle in PEM.
+pub(super) fn config(bundle: &[u8]) -> Result<ClientConfig, String> {
+    let trusted: Vec<_> = CertificateDer::pem_slice_iter(bundle).flatten().collect();
+    let mut roots = RootCertStore::empty();
+    for certificate in &trusted {
+        // What is no certificate is trusted by no one.
+        let _ = roots.add(certificate.clone());
+    }
+    if roots.is_empty() {
+        return Err(UNKNOWN.to_owned());
+    }
+    let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
+    let by_authority =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .map_err(|error| error.to_string())?;
+    let verifier = Arc::new(Verifier {
+        trusted,
+        by_authority,
+    });
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        stapled: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self
+            .by_authority
+            .verify_server_cert(certificate, chain, name, stapled, now);
+        let is_of_authority = matches!(
+            &verified,
+            Err(Error::InvalidCertificate(CertificateError::Other(_)))
+        );
+        if is_of_authority && self.trusted.iter().any(|each| each == certificate) {
+            verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
+            return Ok(ServerCertVerified::assertion());
+        }
+        verified
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authority
+            .verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authority
+            .verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
+}
+
+const UNKNOWN: &str =
+    "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+
+/// Words an error of a handshake as Go does.
+pub(super) fn describe(error: &io::Error, host: &str) -> String {
+    let inner = error.get_ref().and_then(|error| error.downcast_ref());
+    let failed = |reason: &str| format!("tls: failed to verify certificate: x509: {reason}");
+    match inner {
+        Some(Error::InvalidCertificate(reason)) => match reason {
+            // An authority of the same name does not make it trusted.
+            CertificateError::UnknownIssuer | CertificateError::BadSignature => UNKNOWN.to_owned(),
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                failed("certificate has expired or is not yet valid")
+            }
+            CertificateError::NotValidForName => {
+                failed(&format!("certificate is not valid for {host}"))
+            }
+            CertificateError::NotValidForNameContext { presented, .. } => {
+                failed(&misnamed(presented, host))
+            }
+            other => failed(&other.to_string()),
+        },
+        Some(Error::InvalidMessage(_)) => {
+            "http: server gave HTTP response to HTTPS client".to_owned()
+        }
+        Some(other) => format!("remote error: tls: {other}"),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// Words that a certificate is for other names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+fn misnamed(presented: &[String], host: &str) -> String {
+    let is_address = host
+        .trim_matches(['[', ']'])
+        .parse::<std::net::IpAddr>()
+        .is_ok();
+    let wanted = if is_address { "IpAddress" } else { "DnsName" };
+    let names = presented.iter().filter(|name| name.starts_with(wanted));
+    let names = names.filter_map(|name| {
+        let (_, name) = name.split_once('(')?;
+        Some(name.trim_end_matches(')').trim_matches('"'))
+    });
+    let names: Vec<&str> = names.collect();
+    match (&names[..], is_address) {
+        ([], true) => {
+            format!("cannot validate certificate for {host} because it doesn't contain any IP SANs")
+        }
+        ([], false) => {
+            format!("certificate is not valid for any names, but wanted to match {host}")
+        }
+        (names, _) => format!("certificate is valid for {}, not {host}", names.join(", ")),
+    }
+}

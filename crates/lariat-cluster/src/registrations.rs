@@ -1,0 +1,134 @@
+//! What is registered for admission: configurations, read once for each of their states.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lariat_apimachinery::admission::{Binding, Policy, Webhook};
+use lariat_apimachinery::kinds::{Resource, TableId};
+use lariat_apimachinery::object::Object;
+use parking_lot::Mutex;
+
+use crate::store::{Range, Store, Stored};
+
+/// What is registered for admission.
+#[derive(Debug)]
+pub(crate) struct Registrations {
+    pub(crate) mutating_webhooks: Registered<Webhook>,
+    pub(crate) validating_webhooks: Registered<Webhook>,
+    pub(crate) validating_policies: Registered<Policy>,
+    pub(crate) validating_bindings: Registered<Binding>,
+    pub(crate) mutating_policies: Registered<Policy>,
+    pub(crate) mutating_bindings: Registered<Binding>,
+    pub(crate) converted: Converted,
+}
+
+/// Custom resources in other versions than they are stored in, as webhooks converted them.
+#[derive(Debug, Default)]
+pub(crate) struct Converted(Mutex<HashMap<ConvertedKey, Arc<Stored>>>);
+
+/// The uid of an object, its version, and the revision of its CRD.
+type ConvertedKey = (Arc<str>, String, u64);
+
+/// How many objects are kept in other versions.
+const MOST_CONVERTED: usize = 10_000;
+
+impl Converted {
+    /// Returns a state in another version, if that is known.
+    pub(crate) fn get(&self, resource: &Resource, stored: &Stored) -> Option<Arc<Stored>> {
+        let known = self.0.lock().get(&key(resource, stored)).cloned();
+        known.filter(|known| known.revision() == stored.revision())
+    }
+
+    /// Keeps a state in another version.
+    pub(crate) fn put(&self, resource: &Resource, converted: &Arc<Stored>) {
+        let mut known = self.0.lock();
+        if known.len() >= MOST_CONVERTED {
+            known.clear();
+        }
+        known.insert(key(resource, converted), Arc::clone(converted));
+    }
+}
+
+fn key(resource: &Resource, stored: &Stored) -> ConvertedKey {
+    let version = resource.version.clone();
+    (stored.shared_uid(), version, resource.outdated.up_to)
+}
+
+/// What the objects of one table register, in the order of their names.
+#[derive(Debug)]
+pub(crate) struct Registered<T> {
+    table: TableId,
+    read: fn(&Object) -> Vec<T>,
+    known: Mutex<Known<T>>,
+}
+
+#[derive(Debug)]
+struct Known<T> {
+    /// The objects that were read, by uid and revision.
+    states: Vec<(Arc<str>, u64)>,
+    all: Arc<[Arc<T>]>,
+}
+
+impl Registrations {
+    pub(crate) fn new(store: &Store) -> Self {
+        let table = |plural: &str| store.table(&format!("{plural}.admissionregistration.k8s.io"));
+        Self {
+            mutating_webhooks: Registered::new(
+                table("mutatingwebhookconfigurations"),
+                Webhook::read_all,
+            ),
+            validating_webhooks: Registered::new(
+                table("validatingwebhookconfigurations"),
+                Webhook::read_all,
+            ),
+            validating_policies: Registered::new(
+                table("validatingadmissionpolicies"),
+                Policy::read,
+            ),
+            validating_bindings: Registered::new(
+                table("validatingadmissionpolicybindings"),
+                Binding::read,
+            ),
+            mutating_policies: Registered::new(table("mutatingadmissionpolicies"), Policy::read),
+            mutating_bindings: Registered::new(
+                table("mutatingadmissionpolicybindings"),
+                Binding::read,
+            ),
+            converted: Converted::default(),
+        }
+    }
+}
+
+impl<T> Registered<T> {
+    fn new(table: TableId, read: fn(&Object) -> Vec<T>) -> Self {
+        let known = Known {
+            states: Vec::new(),
+            all: Arc::new([]),
+        };
+        Self {
+            table,
+            read,
+            known: Mutex::new(known),
+        }
+    }
+
+    /// Returns what is registered now.
+    pub(crate) fn all(&self, store: &Store) -> Arc<[Arc<T>]> {
+        let page = store.range(self.table, &Range::default());
+        let objects = page.map(|page| page.objects).unwrap_or_default();
+        if objects.is_empty() {
+            return Arc::new([]);
+        }
+        let states: Vec<_> = objects
+            .iter()
+            .map(|each| (each.shared_uid(), each.revision()))
+            .collect();
+        let mut known = self.known.lock();
+        if known.states != states {
+            let each = objects.iter().flat_map(|each| (self.read)(&each.object()));
+            known.all = each.map(Arc::new).collect();
+            known.states = states;
+        }
+        Arc::clone(&known.all)
+    }
+}

@@ -1,0 +1,30 @@
+//! The form of objects: decoded as their kind, with defaults filled in.
+
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema::{self, Misfit};
+use lariat_apimachinery::{crd, defaults};
+
+use super::custom::conform;
+use super::metadata::as_go_writes;
+
+/// Decodes an object as its kind; returns the members the kind does not have.
+pub(crate) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
+    if resource.rules.custom {
+        as_go_writes(object);
+        let unknown = conform(resource, object);
+        object.values_mut().for_each(schema::write_whole_numbers);
+        return Ok(unknown);
+    }
+    let unknown = schema::decode(resource.types().root(), object)?;
+    // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
+    if resource.kind == "CustomResourceDefinition" {
+        if let Some(spec) = object.get_mut("spec") {
+            schema::write_whole_numbers(spec);
+        }
+        crd::set_defaults(object);
+    }
+    defaults::fill(resource, object);
+    schema::fill_zeros(resource.types().root(), object);
+    Ok(unknown)
+}

@@ -1,0 +1,120 @@
+//! LimitRanges and ResourceQuotas of the namespace of an object.
+
+use std::sync::Arc;
+
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::usage::{self, Amounts, Quota};
+
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::store::{Range, Stored};
+
+const RANGES: &str = "limitranges";
+const QUOTAS: &str = "resourcequotas";
+
+/// Sets the requests and limits that a new Pod does not have, and its namespace has defaults for.
+pub(super) fn set_defaults(server: &Server, pod: &mut Object) {
+    let namespace = metadata_text(pod, "namespace").to_owned();
+    for range in in_namespace(server, RANGES, &namespace) {
+        usage::set_defaults(&range.object(), pod);
+    }
+}
+
+/// Checks an object against the limit ranges of its namespace.
+///
+/// `old` is the state it replaces.
+///
+/// # Errors
+///
+/// It has more or less than it may.
+pub(crate) fn check_limits(
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+) -> Result<(), ApiError> {
+    let is_limited = match resource.plural.as_str() {
+        // The resources of a Pod do not change later but by a resize.
+        "pods" => old.is_none(),
+        "persistentvolumeclaims" => {
+            old.is_none_or(|old| metadata_text(old, "deletionTimestamp").is_empty())
+        }
+        _ => false,
+    };
+    if !resource.group.is_empty() || !is_limited {
+        return Ok(());
+    }
+    for range in in_namespace(server, RANGES, metadata_text(object, "namespace")) {
+        usage::check_limits(&range.object(), &resource.plural, object)
+            .map_err(|reason| refuse(resource, object, &reason))?;
+    }
+    Ok(())
+}
+
+/// Checks an object against the quotas of its namespace.
+///
+/// `old` is the state it replaces. What is used is counted, so whoever stores the object must
+/// [hold](Server::hold_quotas) the quotas until then.
+///
+/// # Errors
+///
+/// A quota is exceeded.
+pub(crate) fn check_quotas(
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+) -> Result<(), ApiError> {
+    if !resource.namespaced || !server.switches.enforces_quotas() {
+        return Ok(());
+    }
+    let namespace = metadata_text(object, "namespace");
+    for stored in in_namespace(server, QUOTAS, namespace) {
+        let quota = Quota::read(&stored.object());
+        let used = || used(server, &quota, resource, namespace);
+        quota
+            .check(resource, object, old, used)
+            .map_err(|reason| refuse(resource, object, &reason))?;
+    }
+    Ok(())
+}
+
+/// Counts what the objects of a resource use of a quota.
+pub(crate) fn used(
+    server: &Server,
+    quota: &Quota,
+    resource: &Resource,
+    namespace: &str,
+) -> Amounts {
+    let range = Range {
+        namespace: Some(namespace),
+        ..Range::default()
+    };
+    let page = server.store.range(resource.table, &range);
+    let mut sum = Amounts::default();
+    for stored in page.map(|page| page.objects).unwrap_or_default() {
+        sum.add(&quota.usage(resource, &stored.object()));
+    }
+    sum
+}
+
+fn refuse(resource: &Resource, object: &Object, reason: &str) -> ApiError {
+    let name = match metadata_text(object, "name") {
+        "" => metadata_text(object, "generateName"),
+        name => name,
+    };
+    ApiError::forbidden(resource, name, reason)
+}
+
+fn in_namespace(server: &Server, table: &str, namespace: &str) -> Vec<Arc<Stored>> {
+    if namespace.is_empty() {
+        return Vec::new();
+    }
+    let range = Range {
+        namespace: Some(namespace),
+        ..Range::default()
+    };
+    let page = server.store.range(server.store.table(table), &range);
+    page.map(|page| page.objects).unwrap_or_default()
+}
