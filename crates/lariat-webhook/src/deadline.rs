@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use kube::core::Duration as GoDuration;
 use tokio::time::Instant;
 
 /// The time without a word of the API server.
@@ -35,17 +34,39 @@ impl Deadline {
 fn limit(query: Option<&str>) -> Duration {
     let parameters = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
     let mut named = parameters.filter(|(name, _)| name == "timeout");
-    let given = named
-        .next()
-        .and_then(|(_, value)| value.parse::<GoDuration>().ok());
-    let given = given
-        .filter(|given| !given.is_negative())
-        .map(Duration::from);
+    let given = named.next().and_then(|(_, value)| parse(&value));
     let limit = match given {
         Some(given) if !given.is_zero() => given.min(LONGEST),
         _ => DEFAULT,
     };
     limit - (limit / 10).min(WAY)
+}
+
+/// Parses a duration as Go writes it, such as `10s` or `1m30s`; none if it is none, or too long.
+///
+/// Any client may send it, so nothing overflows.
+fn parse(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut all = Duration::ZERO;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (number, after) = rest.split_at(number);
+        let unit = after.find(|c: char| c.is_ascii_digit() || c == '.');
+        let (unit, after) = after.split_at(unit.unwrap_or(after.len()));
+        let seconds = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" | "μs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        let part = seconds * number.parse::<f64>().ok()?;
+        all = all.checked_add(Duration::try_from_secs_f64(part).ok()?)?;
+        rest = after;
+    }
+    Some(all)
 }
 
 #[cfg(test)]
@@ -64,6 +85,29 @@ mod tests {
         check("timeout=0s", 9_500);
         check("timeout=-1s", 9_500);
         check("timeout=soon", 9_500);
+        check("timeout=1.5s", 1_350);
+        check("timeout=", 9_500);
+        check("timeout=10", 9_500);
+        check("timeout=s", 9_500);
         assert_eq!(limit(None), Duration::from_millis(9_500));
+    }
+
+    #[test]
+    fn a_timeout_that_no_duration_can_hold_is_the_default() {
+        for given in [
+            "99999999999999999999h",
+            "1s-1s",
+            "-1h",
+            "1.1.1s",
+            "5000000000000000h5000000000000000h",
+            "9h%F0%9F%95%9B",
+            "NaNs",
+        ] {
+            let query = format!("timeout={given}");
+            assert_eq!(limit(Some(&query)), Duration::from_millis(9_500), "{given}");
+        }
+        let long = format!("timeout={}s", "9".repeat(400));
+        assert_eq!(limit(Some(&long)), Duration::from_millis(9_500));
+        assert_eq!(limit(Some("timeout=90000h")), Duration::from_millis(29_500));
     }
 }
