@@ -78,7 +78,8 @@ impl StorageMigration {
 
     /// Goes on where a migration was [interrupted](MigrationError::Interrupted).
     ///
-    /// If the token has expired, the migration begins again, or goes on with newer objects, as the API server says.
+    /// The token holds for the version that was stored then: if another one is stored now, the migration begins again.
+    /// If the token has expired, it begins again, or goes on with newer objects, as the API server says.
     pub fn resume(self, continue_token: impl Into<String>) -> Self {
         let continue_token = Some(continue_token.into());
         Self {
@@ -132,7 +133,9 @@ impl StorageMigration {
             return Ok(report);
         }
         let stored = Stored::of(&definition, &version);
-        self.rewrite(&stored, &mut report).await?;
+        let token = self.continue_token.as_deref();
+        let token = token.and_then(|token| token_of(token, &version));
+        self.rewrite(&stored, token, &mut report).await?;
         report.dropped = self.drop_old(&version).await?;
         Ok(report)
     }
@@ -140,11 +143,11 @@ impl StorageMigration {
     async fn rewrite(
         &self,
         stored: &Stored,
+        mut token: Option<String>,
         report: &mut MigrationReport,
     ) -> Result<(), MigrationError> {
         let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &stored.resource);
         let mut ticks = ticks(self.rate);
-        let mut token = self.continue_token.clone();
         loop {
             let params = ListParams {
                 limit: Some(self.page),
@@ -154,7 +157,9 @@ impl StorageMigration {
             let interrupted = |source: Error, rewritten| MigrationError::Interrupted {
                 definition: self.definition.clone(),
                 rewritten,
-                continue_token: token.clone(),
+                continue_token: token
+                    .as_deref()
+                    .map(|token| bound(token, &stored.resource.version)),
                 source: Box::new(source),
             };
             let page = match again(async || all.list_metadata(&params).await).await {
@@ -265,6 +270,17 @@ impl Stored {
             is_namespaced: spec.scope == "Namespaced",
         }
     }
+}
+
+/// Returns a token of the API server with the version in which objects before it are stored.
+fn bound(token: &str, version: &str) -> String {
+    format!("{version}:{token}")
+}
+
+/// Returns the token of the API server, if it is bound to a version.
+fn token_of(bound: &str, version: &str) -> Option<String> {
+    let (of, token) = bound.split_once(':')?;
+    (of == version && !token.is_empty()).then(|| token.to_owned())
 }
 
 fn storage_version(definition: &CustomResourceDefinition) -> Option<String> {

@@ -96,6 +96,46 @@ async fn an_interrupted_migration_goes_on_where_it_was() {
 }
 
 #[tokio::test]
+async fn a_token_of_another_storage_version_begins_the_migration_again() {
+    let (cluster, client) = stored_in_an_old_version(7).await;
+    let forbidden = Refusal::new(StatusCode::FORBIDDEN);
+    let rule = Rule::new(Action::Refuse(forbidden))
+        .verb("patch")
+        .resource("widgets");
+    cluster.faults().add(rule.nth(5));
+    let migration = StorageMigration::new(&client, NAME).page(3).rate(10_000);
+    let error = migration.clone().run().await.unwrap_err();
+    let MigrationError::Interrupted {
+        continue_token: Some(token),
+        ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    // Now the other version is stored.
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut definition = api.get(NAME).await.unwrap();
+    for version in &mut definition.spec.versions {
+        version.storage = version.name == "v0";
+    }
+    api.replace(NAME, &PostParams::default(), &definition)
+        .await
+        .unwrap();
+    // All objects are written, those before the token too.
+    let report = migration.clone().resume(token).run().await.unwrap();
+    assert_eq!((&*report.version, report.rewritten), ("v0", 7));
+    assert_eq!(stored_versions(&client).await, ["v0"]);
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_token_begins_the_migration_again() {
+    let (_cluster, client) = stored_in_an_old_version(2).await;
+    let migration = StorageMigration::new(&client, NAME).rate(10_000);
+    let report = migration.resume("none").run().await.unwrap();
+    assert_eq!(report.rewritten, 2);
+}
+
+#[tokio::test]
 async fn objects_that_others_write_are_skipped_and_answers_that_are_missing_waited_for() {
     let (cluster, client) = stored_in_an_old_version(4).await;
     let faults = cluster.faults();
