@@ -58,7 +58,7 @@ pub use cache::Cache;
 pub use client::{
     Admission, ClientIdentity, ConnectError, Http2, IdentityError, KindClient, PendingWrite,
     SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
-    from_kubeconfig, from_kubeconfig_text, is_missing, retry_after,
+    from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing, retry_after,
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

@@ -15,7 +15,7 @@ use crate::error::{FleetError, SetupError};
 use crate::key::ClusterKey;
 use crate::source::ClusterSource;
 use crate::status::{MemberStatus, State};
-use crate::wanted::{Access, SourceId, WantedClusters};
+use crate::wanted::{SourceId, WantedClusters};
 
 /// An operator over a set of clusters; clones are the same fleet.
 ///
@@ -65,8 +65,7 @@ pub(crate) struct FleetState {
     pub(crate) setup: Box<Setup>,
     pub(crate) factory: Box<MakeFactory>,
     pub(crate) wanted: Arc<WantedClusters>,
-    /// The sources, until the fleet runs.
-    pub(crate) sources: Mutex<Vec<ClusterSource>>,
+    pub(crate) sources: Vec<Arc<ClusterSource>>,
     pub(crate) is_running: AtomicBool,
     /// The clusters that were begun and have not left yet.
     pub(crate) members: Mutex<BTreeMap<Arc<str>, Joined>>,
@@ -106,11 +105,10 @@ impl Fleet {
             return Err(FleetError::NoName);
         }
         let name: Arc<str> = name.into();
-        let wanted = &self.0.wanted;
-        if wanted.contains(&name) || !wanted.set(SourceId::CODE, &name, Access::Client(client)) {
-            return Err(FleetError::NameTaken { name });
+        if self.0.wanted.add(&name, client) {
+            return Ok(());
         }
-        Ok(())
+        Err(FleetError::NameTaken { name })
     }
 
     /// Removes a cluster that was [added](Self::add); returns whether it was there.
@@ -125,7 +123,9 @@ impl Fleet {
         self.0.wanted.remove(SourceId::CODE, name)
     }
 
-    /// Returns a cluster whose reconcilers are registered; `None` if it is unknown, or leaves.
+    /// Returns a cluster whose reconcilers are registered.
+    ///
+    /// `None` if it is unknown, cannot be connected to, or leaves.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Member> {
         if !self.0.wanted.contains(name) {
@@ -228,9 +228,9 @@ impl FleetBuilder {
         self
     }
 
-    /// Sets how the factory of a cluster is built (default: [`SharedControllerFactory::builder`] without options).
+    /// Sets how the factory of a cluster is built.
     ///
-    /// It is called with the name of the cluster and a client for it, whenever the cluster joins.
+    /// By default it is built without options. The function is called with the name of the cluster and a client for it, whenever the cluster joins.
     ///
     /// ```
     /// use std::time::Duration;
@@ -260,7 +260,7 @@ impl FleetBuilder {
             setup: self.setup,
             factory: self.factory,
             wanted: Arc::default(),
-            sources: Mutex::new(self.sources),
+            sources: self.sources.into_iter().map(Arc::new).collect(),
             is_running: AtomicBool::new(false),
             members: Mutex::default(),
         }))

@@ -65,7 +65,13 @@ impl Life {
 
     /// Builds the operator, and runs it until it fails or the cluster has to leave.
     async fn stay(&self) -> End {
-        let member = match self.member().await {
+        let made = tokio::select! {
+            biased;
+            // Credentials may come from a command that takes its time.
+            () = self.leaving.cancelled() => return End::Leaves,
+            made = self.member() => made,
+        };
+        let member = match made {
             Ok(member) => member,
             Err(error) => return End::Failed(error),
         };

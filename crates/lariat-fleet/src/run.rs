@@ -21,7 +21,7 @@ struct Running {
     lives: JoinSet<()>,
     /// The clusters with a task, by name.
     begun: BTreeMap<Arc<str>, Begun>,
-    _mark: Mark,
+    mark: Arc<Mark>,
 }
 
 /// A cluster with a task.
@@ -32,14 +32,14 @@ struct Begun {
     leaving: CancellationToken,
 }
 
-/// Marks the fleet as running until it is dropped.
+/// Marks the fleet as running until the last task of the run has ended.
 struct Mark(Arc<FleetState>);
 
 impl Fleet {
     /// Runs the operators of all clusters until `shutdown` resolves, and stops them.
     ///
     /// `workers` is the number of workers for each kind of each cluster. A fleet can run once at a time, and again
-    /// after that; sources are followed in the first run only.
+    /// after that. What sources name is forgotten at the end of a run.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Running {
             workers,
             lives: JoinSet::new(),
             begun: BTreeMap::new(),
-            _mark: Mark(Arc::clone(&fleet.0)),
+            mark: Arc::new(Mark(Arc::clone(&fleet.0))),
         }
     }
 
@@ -82,12 +82,10 @@ impl Running {
         let ending = CancellationToken::new();
         let _ended = ending.clone().drop_guard();
         let mut sources = JoinSet::new();
-        for (at, source) in std::mem::take(&mut *state.sources.lock())
-            .into_iter()
-            .enumerate()
-        {
+        for (at, source) in state.sources.iter().enumerate() {
             let (wanted, ending) = (Arc::clone(&state.wanted), ending.clone());
-            sources.spawn(source.follow(SourceId(at + 1), wanted, ending));
+            let source = Arc::clone(source);
+            sources.spawn(async move { source.follow(source_id(at), wanted, ending).await });
         }
         let mut shutdown = pin!(shutdown);
         let result = loop {
@@ -110,10 +108,12 @@ impl Running {
         self.begun.values().for_each(|begun| begun.leaving.cancel());
         while sources.join_next().await.is_some() {}
         while self.lives.join_next().await.is_some() {}
+        let ids = (0..state.sources.len()).map(source_id);
+        ids.for_each(|id| state.wanted.retain(id, |_| false));
         result
     }
 
-    /// Begins clusters that are wanted, and lets those leave that are not, or not in this way.
+    /// Begins clusters that are wanted; stops those that are not wanted any more, or whose access changed.
     fn settle(&mut self, wanted: &BTreeMap<Arc<str>, Wanted>) {
         for (name, begun) in &self.begun {
             let stays = wanted
@@ -141,7 +141,12 @@ impl Running {
             leaving: leaving.clone(),
         };
         tracing::info!(cluster = %name, "a cluster joins the fleet");
-        let task = self.lives.spawn(life.run()).id();
+        let mark = Arc::clone(&self.mark);
+        let life = async move {
+            life.run().await;
+            drop(mark);
+        };
+        let task = self.lives.spawn(life).id();
         let begun = Begun {
             task,
             version: wanted.version,
@@ -166,10 +171,17 @@ impl Running {
     }
 }
 
+/// Returns the number of the source in this place.
+fn source_id(at: usize) -> SourceId {
+    SourceId(at + 1)
+}
+
 impl Drop for Mark {
     fn drop(&mut self) {
-        // Clusters whose tasks were aborted, with the future of the run.
-        self.0.members.lock().clear();
+        // Clusters whose tasks were aborted, with the future of the run. They have what the user registered, so they are
+        // dropped without the lock.
+        let members = std::mem::take(&mut *self.0.members.lock());
+        drop(members);
         self.0.is_running.store(false, Ordering::Release);
     }
 }

@@ -35,7 +35,7 @@ impl Access {
     pub(crate) async fn client(&self) -> Result<Client, ConnectError> {
         match self {
             Self::Client(client) => Ok(client.clone()),
-            Self::File(path, _) => lariat_cache::from_kubeconfig(&**path).await,
+            Self::File(path, _) => lariat_cache::from_kubeconfig_file(&**path).await,
             Self::Text(text) => lariat_cache::from_kubeconfig_text(text).await,
         }
     }
@@ -82,6 +82,23 @@ pub(crate) struct WantedClusters {
 }
 
 impl WantedClusters {
+    /// Adds a cluster of code, unless the name is taken; returns whether it was added.
+    pub(crate) fn add(&self, name: &Arc<str>, client: Client) -> bool {
+        let version = self.last.fetch_add(1, Ordering::Relaxed);
+        let mut clusters = self.clusters.lock();
+        let Entry::Vacant(entry) = clusters.entry(Arc::clone(name)) else {
+            return false;
+        };
+        entry.insert(Wanted {
+            source: SourceId::CODE,
+            access: Access::Client(client),
+            version,
+        });
+        drop(clusters);
+        self.changed.notify_waiters();
+        true
+    }
+
     /// Adds a cluster, or changes its access. Returns whether the name belongs to the source.
     pub(crate) fn set(&self, source: SourceId, name: &Arc<str>, access: Access) -> bool {
         let version = self.last.fetch_add(1, Ordering::Relaxed);

@@ -131,11 +131,33 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
         let next = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
         merged = merged.merge(next).map_err(|error| unusable(path, &error))?;
     }
+    from_files(merged, Path::new(paths)).await
+}
+
+/// Creates a client from exactly one kubeconfig file, for its current context.
+///
+/// Unlike [`from_kubeconfig`] it takes a path with the separator of `KUBECONFIG`, such as a colon, for one file.
+///
+/// # Errors
+///
+/// The file cannot be read, is malformed, or refers to entries that it does not contain.
+///
+/// # Cancel safety
+///
+/// Dropping the future loses nothing.
+pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Client, ConnectError> {
+    let path = path.as_ref();
+    let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
+    from_files(kubeconfig, path).await
+}
+
+/// Creates a client from what files say; `paths` names them in errors.
+async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectError> {
     let root_cert_file = root_cert_file(&merged);
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(merged, &options)
         .await
-        .map_err(|error| unusable(Path::new(paths), &error))?;
+        .map_err(|error| unusable(paths, &error))?;
     config.root_cert_file = root_cert_file;
     from_config(config, Http2::default()).await
 }

@@ -67,8 +67,8 @@ impl RunningController {
 
     /// Supervises the workers and all periodic work of the controller.
     ///
-    /// That is: replacing workers that died, resyncs, streams of keys, keys that the shard gains, related content, keys that wait for
-    /// caches, handlers whose token is cancelled, and failure summaries.
+    /// That is: replacing workers that died, resyncs, streams of keys, keys that the shard gains, related content, keys
+    /// that wait for caches, handlers whose token is cancelled, and failure summaries.
     async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
         tokio::select! {
             biased;

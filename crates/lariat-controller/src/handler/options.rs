@@ -258,9 +258,9 @@ impl HandlerOptions {
         Self { also, ..self }
     }
 
-    /// Waits this long after a change before the handler is called for the key (default: not at all; zero: not at all).
+    /// Waits this long after a change before the handler is called for the key.
     ///
-    /// Changes in the meantime lead to the same call. The time counts from the first of them, so a key that changes
+    /// By default, and with zero, it does not wait. Changes in the meantime lead to the same call. The time counts from the first of them, so a key that changes
     /// all the time is processed once in this period, and never later than that. It applies to changes of the kind and
     /// of [related](crate::Relation) objects, but not to initial lists, resyncs, deletions, retries and keys that code
     /// enqueues: they call the handler at once, and that call satisfies the changes that wait. Other handlers of the
@@ -426,6 +426,20 @@ impl HandlerOptions {
     pub fn gate(mut self, gate: impl Gate) -> Self {
         self.gates.push(Arc::new(gate));
         self
+    }
+
+    /// Returns these options, replaced by those that `others` set.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat_controller::HandlerOptions;
+    ///
+    /// let usual = HandlerOptions::default().timeout(Duration::from_secs(30));
+    /// let options = usual.with(HandlerOptions::default().concurrency(4));
+    /// # let _ = options;
+    /// ```
+    pub fn with(self, others: Self) -> Self {
+        others.or(&self)
     }
 
     /// Returns these options, completed from `others`.

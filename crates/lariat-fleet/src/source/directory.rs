@@ -1,6 +1,7 @@
 //! Kubeconfigs in a directory.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,51 +40,71 @@ pub(super) async fn follow(
 
 /// Reads the directory once.
 async fn look(path: &Path, id: SourceId, wanted: &WantedClusters, troubles: &mut Troubles) {
-    let files = match files(path).await {
-        Ok(files) => files,
+    let (files, others) = match files(path).await {
+        Ok(found) => found,
         // Its clusters stay: a directory that is mounted anew is unreadable for a moment.
         Err(error) => return troubles.note(path, Some(&error)),
     };
     troubles.note(path, None);
     for (name, file) in &files {
-        let text = match read(file).await {
-            Ok(text) => text,
-            Err(error) => {
-                troubles.note(file, Some(&error));
-                continue;
-            }
-        };
-        troubles.note(file, None);
-        let access = Access::File(file.as_path().into(), text.into());
-        if !wanted.set(id, name, access) {
-            let taken = io::Error::other(format!("another source has the cluster {name:?}"));
-            troubles.note(file, Some(&taken));
-        }
+        let taken = take(file, name, id, wanted).await;
+        troubles.note(file, taken.err().as_ref());
+    }
+    for other in &others {
+        let error = io::Error::other("another file has the name of its cluster");
+        troubles.note(other, Some(&error));
     }
     wanted.retain(id, |name| files.contains_key(name));
+    let is_there = |known: &PathBuf| files.values().chain(&others).any(|file| file == known);
     troubles
         .0
-        .retain(|known, _| known == path || files.values().any(|file| file == known));
+        .retain(|known, _| known == path || is_there(known));
 }
 
-/// Returns the kubeconfigs of a directory with the names of their clusters.
-async fn files(path: &Path) -> io::Result<BTreeMap<Arc<str>, PathBuf>> {
-    let mut files = BTreeMap::new();
+/// Adds the cluster of a file.
+async fn take(
+    file: &Path,
+    name: &Arc<str>,
+    id: SourceId,
+    wanted: &WantedClusters,
+) -> io::Result<()> {
+    let text = read(file).await?;
+    if wanted.set(id, name, Access::File(file.into(), text.into())) {
+        return Ok(());
+    }
+    let taken = format!("another source has the cluster {name:?}");
+    Err(io::Error::other(taken))
+}
+
+/// Returns the kubeconfigs of a directory with the names of their clusters, and those whose name is taken.
+async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<PathBuf>)> {
+    let mut paths = Vec::new();
     let mut entries = fs::read_dir(path).await?;
     while let Some(entry) = entries.next_entry().await? {
-        let file = entry.path();
+        paths.push(entry.path());
+    }
+    paths.sort();
+    let (mut files, mut others) = (BTreeMap::new(), Vec::new());
+    for file in paths {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let Some(name) = name.and_then(cluster) else {
+            continue;
+        };
         // The files of a mounted Secret are links.
-        let is_file = fs::metadata(&file).await.is_ok_and(|it| it.is_file());
-        if let Some(name) = entry
-            .file_name()
-            .to_str()
-            .and_then(cluster)
-            .filter(|_| is_file)
-        {
-            files.insert(name.into(), file);
+        let is_file = match fs::metadata(&file).await {
+            Ok(metadata) => metadata.is_file(),
+            // What cannot be looked at keeps its cluster.
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        };
+        match files.entry(Arc::from(name)) {
+            Entry::Vacant(entry) if is_file => {
+                entry.insert(file);
+            }
+            Entry::Occupied(_) if is_file => others.push(file),
+            _ => {}
         }
     }
-    Ok(files)
+    Ok((files, others))
 }
 
 /// Returns the name of the cluster of a file; none if it is no kubeconfig.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -15,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::FleetError;
 use crate::wanted::{Access, SourceId, WantedClusters};
+
+/// How long a Secret waits before its cluster is added again, if another source has the name.
+const TAKEN: Duration = Duration::from_secs(30);
 
 /// The Secrets of a hub that have kubeconfigs.
 pub(super) struct Secrets {
@@ -51,7 +55,7 @@ impl Secrets {
 
     /// Writes down the clusters until the token is cancelled.
     pub(super) async fn follow(
-        self,
+        &self,
         id: SourceId,
         wanted: Arc<WantedClusters>,
         until: CancellationToken,
@@ -127,9 +131,9 @@ impl Following {
         if self.wanted.set(self.id, &name, access) {
             return Ok(Outcome::done());
         }
-        Err(HandlerError::terminal(format!(
-            "another source has the cluster {name:?}"
-        )))
+        // Until the other source gives the name up.
+        let taken = format!("another source has the cluster {name:?}");
+        Err(HandlerError::from(taken).retry_after(TAKEN))
     }
 
     /// Returns the name of the cluster of a Secret; none if it is not of this source.

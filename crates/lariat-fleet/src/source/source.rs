@@ -19,7 +19,8 @@ const PERIOD: Duration = Duration::from_secs(10);
 /// Where clusters of a fleet come from, while it runs.
 ///
 /// A cluster that a source names joins the fleet, one that it names no more leaves, and one whose credentials change
-/// leaves and joins again. If two sources name the same cluster, the first has it, and a warning is logged.
+/// leaves and joins again. If two sources name the same cluster, the one that named it first has it until it gives it up, and
+/// a warning is logged.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,9 +45,9 @@ enum Kind {
 }
 
 impl ClusterSource {
-    /// Takes the files of a directory as kubeconfigs, each of a cluster with the name of the file.
+    /// Takes the files of a directory as kubeconfigs.
     ///
-    /// The ending `.kubeconfig`, `.yaml` or `.yml` does not belong to the name. Files that begin with a dot are skipped,
+    /// Each is of a cluster with the name of the file. The ending `.kubeconfig`, `.yaml` or `.yml` does not belong to the name. Files that begin with a dot are skipped,
     /// so a mounted Secret works. The current context of the file counts. A file that cannot be read keeps its cluster;
     /// an unreadable directory keeps all of them, and is logged once.
     pub fn directory(path: impl Into<PathBuf>) -> Self {
@@ -56,12 +57,15 @@ impl ClusterSource {
         })
     }
 
-    /// Takes Secrets of a hub cluster that match a label selector, with a kubeconfig in the key `kubeconfig`.
+    /// Takes Secrets of a hub cluster that match a label selector.
     ///
-    /// The cluster has the name of the Secret, behind its namespace and a slash unless one
+    /// They have a kubeconfig in the key `kubeconfig`. The cluster has the name of the Secret, behind its namespace and a slash unless one
     /// [namespace](Self::namespace) is read. Only metadata of Secrets is watched; a kubeconfig is read when the Secret
     /// has changed, and has to contain its certificates and tokens: commands and paths to files are refused, because
-    /// who may write the Secret may not run commands here. The hub's factory has to be started by the program.
+    /// who may write the Secret may not run commands here.
+    ///
+    /// The hub's factory has to be started by the program. It watches Secrets as its options say: in all namespaces unless
+    /// [`KindOptions`](lariat_cache::KindOptions) restrict it, for which it needs the permission to list and watch them.
     pub fn secrets(hub: &SharedControllerFactory, selector: &str) -> Self {
         Self(Kind::Secrets(Secrets::new(hub, selector, Naming::Secret)))
     }
@@ -75,9 +79,9 @@ impl ClusterSource {
         Self(Kind::Secrets(Secrets::new(hub, label, Naming::ClusterApi)))
     }
 
-    /// Reads a directory this often (default: 10 seconds; less than a second counts as a second).
+    /// Sets how often a directory is read (default: 10 seconds).
     ///
-    /// It has no effect on Secrets, which are watched.
+    /// Less than a second counts as a second. It has no effect on Secrets, which are watched.
     pub fn every(mut self, period: Duration) -> Self {
         if let Kind::Directory { every, .. } = &mut self.0 {
             *every = period.max(Duration::from_secs(1));
@@ -87,7 +91,7 @@ impl ClusterSource {
 
     /// Takes Secrets of one namespace only (default: of all).
     ///
-    /// It has no effect on directories.
+    /// What the hub's factory watches is not changed by it. It has no effect on directories.
     pub fn namespace(mut self, namespace: &str) -> Self {
         if let Kind::Secrets(secrets) = &mut self.0 {
             secrets.namespace = Some(namespace.to_owned());
@@ -95,9 +99,9 @@ impl ClusterSource {
         self
     }
 
-    /// Takes the kubeconfig from this key of Secrets (default: `kubeconfig`; for Cluster API: `value`).
+    /// Sets the key of the kubeconfig in Secrets.
     ///
-    /// It has no effect on directories.
+    /// The default is `kubeconfig`, and for Cluster API `value`. It has no effect on directories.
     pub fn data_key(mut self, key: &str) -> Self {
         if let Kind::Secrets(secrets) = &mut self.0 {
             secrets.data_key = key.to_owned();
@@ -107,14 +111,14 @@ impl ClusterSource {
 
     /// Writes down the clusters until the token is cancelled.
     pub(crate) async fn follow(
-        self,
+        &self,
         id: SourceId,
         wanted: Arc<WantedClusters>,
         until: CancellationToken,
     ) -> Result<(), FleetError> {
-        match self.0 {
+        match &self.0 {
             Kind::Directory { path, every } => {
-                directory::follow(&path, every, id, &wanted, &until).await;
+                directory::follow(path, *every, id, &wanted, &until).await;
                 Ok(())
             }
             Kind::Secrets(secrets) => secrets.follow(id, wanted, until).await,

@@ -91,6 +91,7 @@ async fn files_of_a_directory_are_clusters() {
     logs(&log, "eu: default/a").await;
     create(&us, "b").await;
     directory.write("us.yaml", &us_config);
+    directory.write("us.yml", "a second file of the name");
     logs(&log, "us: default/b").await;
     reaches(&run, &["eu: runs", "us: runs"]).await;
 
@@ -98,6 +99,7 @@ async fn files_of_a_directory_are_clusters() {
     create(&us, "c").await;
     directory.write("eu.kubeconfig", &us_config);
     logs(&log, "eu: default/c").await;
+    directory.remove("us.yml");
     directory.remove("us.yaml");
     reaches(&run, &["eu: runs"]).await;
 

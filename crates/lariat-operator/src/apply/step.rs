@@ -17,8 +17,8 @@ use super::dependent::Dependent;
 ///
 /// Objects are deleted in the opposite order: those of later steps first, and the others once these are gone. So a step
 /// needs neither its objects nor its name to be known any more; each object has its place in the label
-/// `lariat.dev/order`. With the owner, the garbage collector deletes in no order: a finalizer that applies an empty set
-/// keeps it.
+/// `lariat.dev/order`. With the owner, the garbage collector deletes in no order. A finalizer keeps it if its cleanup applies
+/// an empty set, and asks to be called again until [`is_gone`](crate::Applied::is_gone).
 ///
 /// ```
 /// use lariat_operator::{Desired, Step};

@@ -58,16 +58,16 @@ pub(super) fn deployment(object: Fields<'_>) -> Readiness {
 
 pub(super) fn stateful_set(object: Fields<'_>) -> Readiness {
     let wanted = wanted_replicas(object);
-    if object.text("/spec/updateStrategy/type") == "OnDelete" {
-        // Pods are updated when someone deletes them.
-        return first_shortage(object, []).unwrap_or(Readiness::Ready);
-    }
     let numbers = [
         ("there", object.count("replicas"), wanted),
         ("ready", object.count("readyReplicas"), wanted),
     ];
     if let Some(short) = first_shortage(object, numbers).or_else(|| surplus(object, wanted)) {
         return short;
+    }
+    if object.text("/spec/updateStrategy/type") == "OnDelete" {
+        // Pods are updated only when they are deleted by hand.
+        return Readiness::Ready;
     }
     let partition = object
         .number("/spec/updateStrategy/rollingUpdate/partition")

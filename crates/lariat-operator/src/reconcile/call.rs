@@ -63,7 +63,7 @@ impl CallState {
         owned.any(|each| each.group() == gvk.group() && each.kind() == gvk.kind())
     }
 
-    /// Calls again after a delay, unless the call asks for another.
+    /// Calls again after a delay at the latest.
     pub(crate) fn call_again_within(&self, delay: Duration) {
         let again = &mut self.next.lock().again;
         *again = Some(again.map_or(delay, |known| known.min(delay)));
@@ -78,7 +78,7 @@ impl CallState {
     pub(crate) fn complete(&self, mut outcome: Outcome) -> Outcome {
         let next = self.next.lock();
         if let Some(delay) = next.again {
-            outcome = outcome.or_requeue_after(delay);
+            outcome = outcome.requeue_within(delay);
         }
         match &next.waits {
             Some(what) => outcome.or_note(what.as_str()),

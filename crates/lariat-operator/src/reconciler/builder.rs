@@ -134,9 +134,9 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Reconciles an object again at the latest this long after its last call, however that ended (default: never).
+    /// Reconciles an object again at the latest this long after its last call.
     ///
-    /// Zero means never. Use it for what no watch reports, such as the state of a system outside the cluster. It bounds
+    /// However that call ended. By default, and with zero, there is no limit. Use it for what no watch reports, such as the state of a system outside the cluster. It bounds
     /// what [`requeue_after`](Self::requeue_after) does not: it shortens longer delays of outcomes, of errors and of the
     /// backoff, also after panics and timeouts. After a terminal error, and once the retries are exhausted, the object
     /// is reconciled again after the period. Only a delay that the API server asks for remains.
@@ -173,8 +173,7 @@ impl<K: View> Reconciler<K> {
 
     /// Does not reconcile objects that have this annotation (default: there is no such annotation).
     ///
-    /// Any value pauses an object, except `false`. Nothing is written while it is paused: the reconciler is not called,
-    /// the finalizer is neither added nor is its cleanup called, so an object that is being deleted stays until the
+    /// Any value pauses an object, except `false`. While it is paused, the reconciler is not called, the finalizer is neither added nor is its cleanup called, so an object that is being deleted stays until the
     /// annotation is removed. Then it is reconciled, whatever predicates [`options`](Self::options) have. The history of
     /// the key shows calls that were left out as ignored, with the annotation, and so does the condition in which the
     /// reconciler [reports](Self::report_errors): it is `Unknown` with the reason `Paused`.

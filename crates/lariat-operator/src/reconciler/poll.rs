@@ -116,11 +116,12 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
         self.values.clone()
     }
 
-    /// Sets the options of the source, such as its concurrency and time limit (default: a time limit of 30 seconds).
+    /// Sets the options of the source, such as its concurrency and time limit.
     ///
-    /// A key is processed by one worker at a time, so the reconciler waits for a poll of the same object. The source
+    /// The default is a time limit of 30 seconds, which also holds if the options set none. A key is processed by one worker at a time, so the reconciler waits for a poll of the same object. The source
     /// replaces predicates, resyncs and the bounds of retries.
     pub fn options(self, options: HandlerOptions) -> Self {
+        let options = HandlerOptions::default().timeout(TIMEOUT).with(options);
         Self { options, ..self }
     }
 
@@ -182,7 +183,16 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
             self.values.forget(cx.key());
             return Ok(Outcome::done());
         };
-        let value = (self.poll)(object).await?;
+        // The value of a former object of the name is not that of this one.
+        self.values.forget_others(cx.key(), raw.uid());
+        let polled = (self.poll)(object).await;
+        let value =
+            polled.map_err(
+                |error| match error.is_ignored() && error.delay().is_none() {
+                    true => error.retry_after(period),
+                    false => error,
+                },
+            )?;
         if self.values.set(cx.key(), raw.uid(), value) {
             let request = Enqueue::now().to(Arc::clone(&self.reconciler));
             let request = request.because(Arc::clone(&self.because));
@@ -199,6 +209,15 @@ impl<T> Polled<T> {
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         let values = self.0.lock();
         values.get(key).map(|last| Arc::clone(&last.value))
+    }
+
+    /// Forgets the value of an object of the name with another uid.
+    fn forget_others(&self, key: &ObjectKey, uid: &Uid) {
+        let mut values = self.0.lock();
+        let is_other = values.get(key).is_some_and(|last| last.uid != *uid);
+        let forgotten = is_other.then(|| values.remove(key));
+        drop(values);
+        drop(forgotten);
     }
 
     fn forget(&self, key: &ObjectKey) {

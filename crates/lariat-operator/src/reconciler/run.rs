@@ -134,30 +134,27 @@ impl<K: View> Call<K> {
 
     /// Adds the periods of the reconciler to a result for an object that stays.
     fn again(&self, object: &K, result: HandlerResult) -> HandlerResult {
-        let (usual, most) = (
-            self.setup.requeue_after,
-            self.setup.longest_delay_of(object),
-        );
-        match result {
-            Ok(mut outcome) => {
-                outcome = match usual {
-                    Some(period) => outcome.or_requeue_after(period),
-                    None => outcome,
-                };
-                Ok(match most {
-                    Some(most) => outcome.requeue_within(most),
-                    None => outcome,
-                })
+        let usual = self.setup.requeue_after;
+        let result = match (usual, result) {
+            (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
+            (Some(period), Err(error)) if error.is_ignored() && error.delay().is_none() => {
+                Err(error.retry_after(period))
             }
-            Err(error) if error.is_ignored() => {
-                let delay = error.delay().or(usual);
-                match delay.into_iter().chain(most).min() {
-                    Some(delay) => Err(error.retry_after(delay)),
-                    None => Err(error),
-                }
+            (_, result) => result,
+        };
+        self.within(object, result)
+    }
+
+    /// Shortens the delay of a result for an object that stays to the longest one that is allowed.
+    fn within(&self, object: &K, result: HandlerResult) -> HandlerResult {
+        match (self.setup.longest_delay_of(object), result) {
+            (Some(most), Ok(outcome)) => Ok(outcome.requeue_within(most)),
+            (Some(most), Err(error)) if error.is_ignored() => {
+                let delay = error.delay().map_or(most, |delay| delay.min(most));
+                Err(error.retry_after(delay))
             }
             // What is retried is bounded by the options of the handler.
-            result => result,
+            (_, result) => result,
         }
     }
 
@@ -165,7 +162,11 @@ impl<K: View> Call<K> {
     async fn goes(&self, cx: &Reconcile<K>) -> HandlerResult {
         let finalizer = self.setup.finalizer.as_ref();
         let result = match finalizer.filter(|it| it.is_on(cx.raw()) || !self.setup.with_deleting) {
-            Some(finalizer) => finalizer.take_off(cx).await,
+            Some(finalizer) => match finalizer.take_off(cx).await {
+                // The finalizer is removed.
+                Ok(outcome) if outcome.delay().is_none() => Ok(outcome),
+                result => self.within(cx.object(), result),
+            },
             None if self.setup.with_deleting => self.reconcile.call(cx.clone()).await,
             None => return Ok(Outcome::done()),
         };

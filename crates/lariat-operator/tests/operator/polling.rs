@@ -32,6 +32,7 @@ impl Outside {
             Some("down") => Err(HandlerError::from("it is down")),
             Some("hangs") => std::future::pending().await,
             Some("panics") => panic!("it panics"),
+            Some("ignored") => Err(HandlerError::ignore("no address yet")),
             value => Ok(value.unwrap_or("nothing")),
         }
     }
@@ -133,6 +134,44 @@ async fn a_poll_that_fails_keeps_the_value_and_is_repeated_within_the_period() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_poll_that_is_ignored_is_repeated_after_the_period() {
+    let bench = Bench::new().await;
+    let outside = Outside::default();
+    outside.set("a", "ignored");
+    let (log, _registration) = register(&bench, outside.source());
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    outside.polls.take();
+    time::sleep(600 * SECOND).await;
+    assert_eq!(outside.polls.take().len(), 10);
+    log.take();
+    outside.set("a", "high");
+    time::sleep(61 * SECOND).await;
+    assert_eq!(log.take(), ["a high"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_value_of_a_former_object_is_not_that_of_its_successor() {
+    let bench = Bench::new().await;
+    let outside = Outside::default();
+    outside.set("a", "low");
+    let source = outside.source();
+    let values = source.values();
+    let (_log, _registration) = register(&bench, source);
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    assert_eq!(values.get(&key("a")).as_deref(), Some(&"low"));
+    // Deleted and created before the deletion is processed.
+    outside.set("a", "down");
+    bench.delete("a").await;
+    bench.create("a", 1).await;
+    settle().await;
+    assert!(values.get(&key("a")).is_none());
+}
+
+#[tokio::test(start_paused = true)]
 async fn values_end_with_their_objects() {
     let bench = Bench::new().await;
     let outside = Outside::default();
@@ -198,12 +237,22 @@ async fn a_source_has_options_of_its_own() {
     let bench = Bench::new().await;
     let outside = Outside::default();
     outside.set("a", "hangs");
-    let options = HandlerOptions::default().timeout(5 * SECOND);
-    let (_log, _registration) = register(&bench, outside.source().options(options));
-    bench.start().await;
-    bench.create("a", 1).await;
-    time::sleep(6 * SECOND).await;
-    let runs = bench.widgets.history_of(&key("a"));
-    let first = &runs[0].calls[0];
-    assert_eq!((first.ended, first.took), (Ended::TimedOut, 5 * SECOND));
+    for (options, limit) in [
+        (HandlerOptions::default().timeout(5 * SECOND), 5 * SECOND),
+        // The default stays if the options set no limit.
+        (HandlerOptions::default().concurrency(4), 30 * SECOND),
+    ] {
+        let (_, registration) = register(&bench, outside.source().options(options));
+        if bench.get("a").await.is_none() {
+            bench.start().await;
+            bench.create("a", 1).await;
+        }
+        // A call of the former source may end first.
+        time::sleep(limit + 10 * SECOND).await;
+        let runs = bench.widgets.history_of(&key("a"));
+        let calls = runs.iter().flat_map(|run| &run.calls);
+        let mut limits = calls.filter(|call| call.ended == Ended::TimedOut);
+        assert_eq!(limits.next_back().map(|call| call.took), Some(limit));
+        registration.deregister().await;
+    }
 }

@@ -210,3 +210,39 @@ async fn an_object_is_reconciled_at_least_every_period_however_the_last_call_end
     let none = |reconciler: Reconciler<Widget>| reconciler.at_least_every(0 * SECOND);
     assert_eq!(pauses(none, |_| Ok(Outcome::done())).await, [0_u64; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_is_called_at_least_every_period_until_the_finalizer_is_removed() {
+    let results: [fn() -> HandlerResult; 2] = [
+        || Ok(Outcome::requeue_after(3600 * SECOND)),
+        || Err(HandlerError::ignore("not yet")),
+    ];
+    for result in results {
+        let bench = Bench::new().await;
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let cleanup = move |_| {
+            let count = counted.fetch_add(1, Ordering::Relaxed);
+            let result = match count {
+                0..=2 => result(),
+                _ => Ok(Outcome::done()),
+            };
+            async move { result }
+        };
+        let reconciler = bench.operator.reconciler("often", &bench.widgets);
+        let registered = reconciler
+            .at_least_every(60 * SECOND)
+            .finalizer(Finalizer::new("demo.dev/cleanup"), cleanup)
+            .register(|_| async { Ok(Outcome::done()) });
+        registered.expect("registered");
+        bench.start().await;
+        bench.create("a", 1).await;
+        settle().await;
+        bench.delete("a").await;
+        time::sleep(179 * SECOND).await;
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+        time::sleep(2 * SECOND).await;
+        assert_eq!(calls.load(Ordering::Relaxed), 4);
+        assert!(bench.get("a").await.is_none());
+    }
+}
