@@ -47,9 +47,7 @@ const ENVIRONMENT: &str = "\
 # API servers call webhooks there, by way of the Service.
 - name: WEBHOOKS
   value: 0.0.0.0:9443";
-/// The indentation is that of the ports; what follows them is less indented.
 const PORTS: &str = "- name: webhooks\n  containerPort: 9443";
-/// API servers notice only after some seconds that a Pod ends.
 const LIFECYCLE: &str = "\
 # API servers notice only after some seconds that a Pod ends.
 lifecycle:

@@ -11,6 +11,8 @@ mod permissions;
 mod project;
 mod source;
 mod taken;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub(crate) use add::{AddOptions, run as add};

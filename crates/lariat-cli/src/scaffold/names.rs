@@ -208,6 +208,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn modules_are_named_after_kinds() {
+        for (kind, snake) in [
+            ("Shop", "shop"),
+            ("BigFox", "big_fox"),
+            ("HTTPRoute", "http_route"),
+            ("TheURL", "the_url"),
+            ("V2Shop", "v2_shop"),
+        ] {
+            assert_eq!(Kind::new(kind).unwrap().snake(), snake, "{kind}");
+        }
+        assert_eq!(Name::new("big-fox").unwrap().condition(), "BigFoxSynced");
+    }
+
     #[tokio::test]
     async fn no_kind_of_a_cluster_is_taken_again() {
         let cluster = lariat_cluster::Cluster::builder().start().await.unwrap();
