@@ -92,7 +92,7 @@ fn sorted(above: &[&str], inserted: &str) -> usize {
         return above.len();
     }
     let modules = above.iter().rev().take_while(|it| it.starts_with(MODULE));
-    let greater = modules.take_while(|line| **line > *inserted);
+    let greater = modules.take_while(|line| ***line > *inserted);
     above.len() - greater.count()
 }
 

@@ -28,7 +28,8 @@ impl Folder {
     fn project(arguments: &[&str]) -> Self {
         let folder = Self::new();
         let path = ["--path", folder.0.to_str().unwrap()];
-        let options: Options = parsed(&[&["shop-operator"][..], arguments, &path].concat()).unwrap();
+        let options: Options =
+            parsed(&[&["shop-operator"][..], arguments, &path].concat()).unwrap();
         run(&options).unwrap();
         folder
     }
