@@ -1,6 +1,6 @@
 //! Webhooks that the API server calls, over loopback.
 //!
-//! They need an API server of `KUBECONFIG` that runs on this machine.
+//! An API server of `KUBECONFIG` has to run on this machine.
 
 use std::time::Duration;
 
@@ -110,11 +110,6 @@ async fn labelled(
     Ok(Mutation::to(config))
 }
 
-/// Returns whether the cluster calls webhooks and evaluates policies.
-fn calls_webhooks(env: &Env) -> bool {
-    !env.is_embedded()
-}
-
 /// Returns webhooks for the namespace of the test alone.
 fn webhooks(env: &Env, factory: &SharedControllerFactory, policy: FailurePolicy) -> Webhooks {
     let selector = json!({"matchLabels": {"kubernetes.io/metadata.name": env.namespace}});
@@ -203,9 +198,6 @@ fn dry_run() -> PostParams {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_calls_handlers_and_heeds_them() {
     in_namespace("webhooks", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let factory = env.factory().build();
         let webhooks = webhooks(env, &factory, FailurePolicy::Fail);
         let server = webhooks.serve("127.0.0.1:0", made(env)).await?;
@@ -274,9 +266,6 @@ async fn warned(env: &Env) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_call_is_ignored_if_the_policy_says_so() {
     in_namespace("ignored", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let factory = env.factory().build();
         let webhooks = webhooks(env, &factory, FailurePolicy::Ignore);
         let server = webhooks.serve("127.0.0.1:0", made(env)).await?;
@@ -298,9 +287,6 @@ async fn a_failed_call_is_ignored_if_the_policy_says_so() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_call_fails_while_certificates_rotate() {
     in_namespace("rotation", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let factory = env.factory().build();
         let certificates = made(env)
             .validity(Duration::from_secs(9))
@@ -334,9 +320,6 @@ async fn no_call_fails_while_certificates_rotate() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_converts_through_the_hub() {
     in_namespace("conversion", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let definition = merged(v1::Gauge::crd(), v2::Gauge::crd());
         let name = "gauges.webhooks.demo.dev";
         ensure_crds(&env.client, &[definition], &CrdOptions::default()).await?;
@@ -388,9 +371,6 @@ async fn the_api_server_converts_through_the_hub() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_down_is_what_the_failure_policy_says() {
     in_namespace("down", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let factory = env.factory().build();
         let webhooks = webhooks(env, &factory, FailurePolicy::Fail);
         let server = webhooks.serve("127.0.0.1:0", made(env)).await?;
@@ -427,9 +407,6 @@ fn small(env: &Env) -> Result<Policy> {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_server_evaluates_policies_by_itself() {
     in_namespace("policies", async |env| {
-        if !calls_webhooks(env) {
-            return Ok(());
-        }
         let factory = env.factory().build();
         let policy = small(env)?;
         let server = Webhooks::new(&env.group(), &factory)

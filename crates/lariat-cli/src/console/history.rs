@@ -144,9 +144,9 @@ fn call_text(call: &CallInfo) -> String {
     if let Some(again) = call.again {
         text.push_str(&format!(", again in {}", duration(again)));
     }
-    if let Some(error) = &call.error {
+    for said in call.error.iter().chain(&call.note) {
         text.push_str(": ");
-        text.push_str(error);
+        text.push_str(said);
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Answers of a console, for tests.
 
-use lariat_console::api::{ControllerDetail, KeyDetail, Link, Overview};
+use lariat_console::api::{ControllerDetail, KeyDetail, Overview};
 use serde_json::{Value, json};
 
 /// Returns a controller; `kind` has its group behind a dot.
@@ -119,7 +119,7 @@ fn run(number: u64, at: &str, causes: &Value) -> Value {
         json!({"handler": handler, "ended": ended, "failed": failed, "took": if failed { 10.0 } else { 0.012 },
             "attempt": if failed { 3 } else { 1 }, "conflict": failed,
             "error": if failed { json!("connection refused") } else { Value::Null },
-            "again": if failed { json!(8.0) } else { Value::Null }})
+            "again": if failed { json!(8.0) } else { Value::Null }, "note": null})
     };
     json!({"run": number, "at": at, "ago": 120.0, "waited": 0.002, "took": 0.04, "causes": causes,
         "calls": [call("deploy", "done", false), call("status", "timed_out", true)]})
@@ -148,14 +148,6 @@ pub(crate) fn key() -> KeyDetail {
     }))
 }
 
-/// Returns the link to a key.
-pub(crate) fn link(key: &KeyDetail) -> Link {
-    Link {
-        kind: key.kind.clone(),
-        key: format!("{}/{}", key.namespace, key.name),
-    }
-}
-
 /// Returns the Pod that caused a run of [`key`], with a run before that run and one behind it.
 pub(crate) fn cause() -> KeyDetail {
     let updated = json!([{"what": "updated", "text": "updated 4690 → 4699", "fields": ["status.phase"],
@@ -167,7 +159,7 @@ pub(crate) fn cause() -> KeyDetail {
     ];
     for run in &mut runs {
         run["calls"] = json!([{"handler": "pods", "ended": "done", "failed": false, "took": 0.003, "attempt": 1,
-            "conflict": false, "error": null, "again": null}]);
+            "conflict": false, "error": null, "again": null, "note": "2 of 3 pods"}]);
     }
     read(json!({
         "context": "", "group": "", "version": "v1", "kind": "Pod", "namespace": "shop", "name": "web-1",

@@ -112,7 +112,7 @@ Deployment.apps shop/web, cached at version 4711
   caused by a run of Pod shop/web-1:
     #40  12:01:34.900  2m00s ago, waited 2ms, took 40ms
       because  updated 4690 → 4699: status.phase
-      pods     done, 3ms
+      pods     done, 3ms: 2 of 3 pods
   caused by run #40 of Pod shop/web-1, as above
   caused by run #40 of Pod shop/web-1, which is no longer remembered";
         assert_eq!(text(&history(&quiet, &[run])), expected);

@@ -112,13 +112,13 @@ impl<'a, H: Histories> Trace<'a, H> {
 
     /// Returns a run that caused another one, with what caused it in turn.
     async fn origin(&mut self, by: RunLink, depth: u8) -> Result<Origin, AskError> {
+        let place = (by.link.kind.clone(), by.link.key.clone());
+        let named = (place.0.clone(), place.1.clone(), by.run);
         let mut origin = Origin {
             by,
             run: None,
             is_shown_before: false,
         };
-        let place = (by.link.kind.clone(), by.link.key.clone());
-        let named = (place.0.clone(), place.1.clone(), by.run);
         if self.shown.contains(&named) {
             origin.is_shown_before = true;
             return Ok(origin);
@@ -165,6 +165,14 @@ mod tests {
     use super::*;
     use crate::console::samples;
 
+    /// Returns the link to a key.
+    fn link(key: &KeyDetail) -> Link {
+        Link {
+            kind: key.kind.clone(),
+            key: format!("{}/{}", key.namespace, key.name),
+        }
+    }
+
     /// Histories by key, of whatever kind; an entry that is missing has none.
     struct Given(BTreeMap<&'static str, KeyDetail>);
 
@@ -179,7 +187,7 @@ mod tests {
     }
 
     async fn explained(given: &Given, depth: u8) -> Vec<Explained> {
-        let of = samples::link(&samples::key());
+        let of = link(&samples::key());
         let mut trace = Trace::new(given, depth, of);
         let mut all = Vec::new();
         for run in samples::key().runs {
@@ -219,7 +227,7 @@ mod tests {
     async fn a_run_is_shown_once() {
         let mut pod = samples::cause();
         let by = |number| RunLink {
-            link: samples::link(&samples::key()),
+            link: link(&samples::key()),
             run: number,
         };
         for run in &mut pod.runs {

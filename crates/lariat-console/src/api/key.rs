@@ -116,4 +116,6 @@ pub struct CallInfo {
     pub error: Option<String>,
     /// The delay until the handler is called again, in seconds from the end of the call.
     pub again: Option<f64>,
+    /// What a successful call noted, such as what it waits for.
+    pub note: Option<String>,
 }

@@ -97,5 +97,6 @@ function callItem(run, call, isNewest) {
       call.conflict && ', a write was refused with a conflict',
       call.again !== null && `, again after ${seconds(call.again)}`,
       left > 0 && ` (in ${seconds(left)})`),
-    call.error && h('p', { class: 'error' }, call.error));
+    call.error && h('p', { class: 'error' }, call.error),
+    call.note && h('p', { class: 'quiet' }, call.note));
 }

@@ -164,5 +164,6 @@ fn call(call: &CallRecord) -> api::CallInfo {
         conflict: call.is_conflict,
         error: call.error.as_deref().map(shown),
         again: call.again.map(|again| again.as_secs_f64()),
+        note: call.note.as_deref().map(shown),
     }
 }
