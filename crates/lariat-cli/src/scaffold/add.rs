@@ -66,7 +66,7 @@ pub(crate) fn run(options: &AddOptions) -> Result<String> {
         group: &existing.group,
         changes: &mut changes,
     };
-    let path = match &options.what {
+    match &options.what {
         What::Kind { kind } => {
             existing.check_new_kind(kind)?;
             additions.kind(kind)?
@@ -77,10 +77,11 @@ pub(crate) fn run(options: &AddOptions) -> Result<String> {
             additions.reconciler(name, &kind, existing.module(&kind)?)?
         }
         What::Webhook { kind } => additions.webhook(kind, existing.module(kind)?)?,
-    };
+    }
+    let new = changes.new_sources();
     let written = changes.write()?;
     // What was there keeps its form.
-    format(folder, &[&path]);
+    format(folder, &new);
     Ok(next_steps(folder, &written))
 }
 

@@ -36,7 +36,9 @@ pub(super) const TEMPLATES: &[(&str, &str)] = &[
 const START: &str = r#"let webhooks = match std::env::var("WEBHOOKS") {
     Ok(address) => {
         let parsed = address.parse();
-        let parsed = parsed.with_context(|| format!("WEBHOOKS is no address, such as 127.0.0.1:9443: {address}"))?;
+        let parsed = parsed.with_context(|| {
+            format!("WEBHOOKS is no address, such as 127.0.0.1:9443: {address}")
+        })?;
         Some({{crate}}::webhooks::serve(&operator, parsed).await?)
     }
     Err(_) => None,
@@ -83,25 +85,19 @@ impl Additions<'_> {
         self.changes.insert("src/lib.rs", "modules", &line)
     }
 
-    /// Adds a kind; returns the path of its file.
-    pub(super) fn kind(&mut self, kind: &Kind) -> Result<String> {
+    /// Adds a kind.
+    pub(super) fn kind(&mut self, kind: &Kind) -> Result<()> {
         let module = format!("{}_api", kind.snake());
         let path = format!("src/{module}.rs");
         let text = self.names(kind).fill(template!("api.rs"));
         self.changes.create(&path, text)?;
         self.module(&module)?;
         let line = format!("{module}::{}::crd(),", kind.as_str());
-        self.changes.insert("src/lib.rs", "kinds", &line)?;
-        Ok(path)
+        self.changes.insert("src/lib.rs", "kinds", &line)
     }
 
-    /// Adds a reconciler of a kind that is in a module; returns the path of its file.
-    pub(super) fn reconciler(
-        &mut self,
-        name: &Name,
-        kind: &Kind,
-        kind_module: &str,
-    ) -> Result<String> {
+    /// Adds a reconciler of a kind that is in a module.
+    pub(super) fn reconciler(&mut self, name: &Name, kind: &Kind, kind_module: &str) -> Result<()> {
         let module = format!("{}_reconcile", name.snake());
         let path = format!("src/{module}.rs");
         let mut names = self.names(kind);
@@ -114,12 +110,11 @@ impl Additions<'_> {
             .create(&path, names.fill(template!("reconcile.rs")))?;
         self.module(&module)?;
         let line = format!("{module}::register(&operator)?;");
-        self.changes.insert("src/lib.rs", "reconcilers", &line)?;
-        Ok(path)
+        self.changes.insert("src/lib.rs", "reconcilers", &line)
     }
 
-    /// Adds the webhooks of a kind that is in a module; returns the path of their file.
-    pub(super) fn webhook(&mut self, kind: &Kind, kind_module: &str) -> Result<String> {
+    /// Adds the webhooks of a kind that is in a module.
+    pub(super) fn webhook(&mut self, kind: &Kind, kind_module: &str) -> Result<()> {
         if self.changes.text("src/webhooks.rs")?.is_none() {
             self.server(kind, kind_module)?;
         }
@@ -131,8 +126,7 @@ impl Additions<'_> {
             .create(&path, names.fill(template!("webhook.rs")))?;
         self.module(&module)?;
         let line = format!("webhooks = crate::{module}::add(webhooks);");
-        self.changes.insert("src/webhooks.rs", "webhooks", &line)?;
-        Ok(path)
+        self.changes.insert("src/webhooks.rs", "webhooks", &line)
     }
 
     /// Adds what serves webhooks: code, a Service, a Secret, a port, and a test by the first kind.

@@ -70,6 +70,12 @@ impl Changes {
         Ok(())
     }
 
+    /// Returns the paths of the new files of Rust.
+    pub(super) fn new_sources(&self) -> Vec<String> {
+        let is_new = |path: &&String| path.ends_with(".rs") && !self.folder.join(path).exists();
+        self.files.keys().filter(is_new).cloned().collect()
+    }
+
     /// Writes everything, and returns the paths.
     pub(super) fn write(self) -> Result<Vec<String>> {
         for (path, text) in &self.files {

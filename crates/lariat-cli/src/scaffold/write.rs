@@ -37,18 +37,14 @@ pub(crate) fn run(options: &Options) -> Result<String> {
         };
         additions.webhook(&options.kind(), "api")?;
     }
-    let written = changes.write()?;
-    let sources: Vec<&str> = written
-        .iter()
-        .map(|path| &**path)
-        .filter(|path| path.ends_with(".rs"))
-        .collect();
+    let sources = changes.new_sources();
+    changes.write()?;
     format(&folder, &sources);
     Ok(project.next_steps(&folder))
 }
 
 /// Breaks lines as long as the names make them; without rustfmt they stay as they are.
-pub(super) fn format(folder: &Path, files: &[&str]) {
+pub(super) fn format(folder: &Path, files: &[String]) {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt
         .args(["--edition", "2024"])
