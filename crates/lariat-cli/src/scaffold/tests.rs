@@ -400,7 +400,7 @@ fn the_script_of_the_image_can_be_run() {
 /// Returns whether cargo makes a package of a name, without a warning.
 fn cargo_takes(folder: &Path, name: &str) -> bool {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["new", "--quiet", "--vcs", "none", "--lib", "--", name]);
+    cargo.args(["new", "--vcs", "none", "--", name]);
     let ended = cargo.current_dir(folder).stdin(Stdio::null()).output();
     let ended = ended.unwrap();
     let text = String::from_utf8_lossy(&ended.stderr);
