@@ -404,7 +404,7 @@ fn cargo_takes(folder: &Path, name: &str) -> bool {
     let ended = cargo.current_dir(folder).stdin(Stdio::null()).output();
     let ended = ended.unwrap();
     let text = String::from_utf8_lossy(&ended.stderr);
-    ended.status.success() && !text.contains("warning: the name")
+    ended.status.success() && !text.contains("warning: package name")
 }
 
 #[test]
