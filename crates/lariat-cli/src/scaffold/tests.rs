@@ -229,11 +229,8 @@ fn an_addition_is_a_file_and_lines_at_the_markers_and_the_rest_stays() {
         let before = folder.files();
         let text = folder.add(arguments).unwrap();
         let after = folder.files();
-        let new: Vec<&str> = after
-            .keys()
-            .filter(|path| !before.contains_key(*path))
-            .map(|path| &**path)
-            .collect();
+        let is_new = |path: &&String| !before.contains_key(*path);
+        let new: Vec<&str> = after.keys().filter(is_new).map(|it| &**it).collect();
         assert_eq!(new, created, "{text}");
         for path in created {
             assert!(text.contains(&format!("  {path}\n")), "{text}");
