@@ -42,6 +42,15 @@ pub(crate) enum Command {
     ///
     /// It has a program, a kind, manifests, and a test that passes.
     New(Box<scaffold::Options>),
+    /// Add a kind, a webhook or a reconciler to a scaffolded project.
+    ///
+    /// Writes a file of its own, and a line wherever a comment of the project says `lariat:`. Nothing is written if one
+    /// of these comments is missing, or the name exists.
+    Add(Box<scaffold::AddOptions>),
+    /// Print the CRDs of a scaffolded project.
+    ///
+    /// Runs its program, as `cargo run -- crd`.
+    Crd(scaffold::DefinitionOptions),
     /// Filter, sort, page and count the objects of a cluster.
     ///
     /// Reads a kind once, and shows the objects that meet all filters. The cluster is that of KUBECONFIG, of
@@ -87,7 +96,11 @@ pub(crate) fn parse(
             let settled = options.settle_query();
             settled.map_err(|text| refused("query", text))?;
         }
-        Command::New(_) | Command::Replay(_) | Command::Completions(_) => {}
+        Command::New(_)
+        | Command::Add(_)
+        | Command::Crd(_)
+        | Command::Replay(_)
+        | Command::Completions(_) => {}
     }
     Ok(command)
 }

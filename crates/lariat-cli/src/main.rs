@@ -32,6 +32,8 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Cluster(options) => cluster::run(&options),
         Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
+        Command::Add(options) => scaffold::add(&options).and_then(|text| print(&text)),
+        Command::Crd(options) => return ended(scaffold::print_definitions(&options)),
         Command::Query(options) => query::run(&options),
         Command::Top(options) => return ended(top::run(&options)),
         Command::Why(options) => return ended(why::run(&options)),

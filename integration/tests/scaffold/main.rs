@@ -1,5 +1,6 @@
 //! `lariat new`: the project it writes compiles, its tests pass, and one of its replicas takes over from another.
 
+mod everything;
 #[cfg(unix)]
 mod replicas;
 
@@ -138,6 +139,20 @@ async fn lariat(arguments: &[&str]) -> (bool, String) {
     ended(command.stdin(Stdio::null())).await
 }
 
+/// Makes a project use what is built already.
+fn share(project: &Path) {
+    let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("it was written");
+    assert!(manifest.contains(r#"lariat = { path = "../"#), "{manifest}");
+    let shared = fs::write(project.join("Cargo.toml"), manifest + SHARED);
+    shared.expect("it can be written");
+    // The same versions, so that nothing has to be built twice.
+    let lock = fs::copy(
+        Path::new(ROOT).join("Cargo.lock"),
+        project.join("Cargo.lock"),
+    );
+    lock.expect("copied");
+}
+
 /// Two projects: the defaults, and names whose order is another. The first is run, too, since it is built then.
 #[tokio::test(flavor = "multi_thread")]
 async fn new_projects_compile_their_tests_pass_and_a_replica_takes_over_from_one_that_is_killed() {
@@ -157,16 +172,7 @@ async fn new_projects_compile_their_tests_pass_and_a_replica_takes_over_from_one
         let (ok, text) = lariat(&[&["new"], arguments, &["--path", path]].concat()).await;
         assert!(ok, "{text}");
         assert!(text.contains("cargo test "), "{text}");
-        let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("it was written");
-        assert!(manifest.contains(r#"lariat = { path = "../"#), "{manifest}");
-        let shared = fs::write(project.join("Cargo.toml"), manifest + SHARED);
-        shared.expect("it can be written");
-        // The same versions, so that nothing has to be built twice.
-        let lock = fs::copy(
-            Path::new(ROOT).join("Cargo.lock"),
-            project.join("Cargo.lock"),
-        );
-        lock.expect("copied");
+        share(&project);
         let (ok, text) = cargo(&project, &["test", "--quiet"]).await;
         assert!(ok, "{text}");
         let (ok, text) = cargo(&project, &["test", "--", "--list"]).await;

@@ -71,6 +71,12 @@ impl Name {
         self.0.replace('-', "_")
     }
 
+    /// Returns the condition in which a reconciler of this name reports: `FoxRunnerSynced` for `fox-runner`.
+    pub(crate) fn condition(&self) -> String {
+        let words: String = self.0.split('-').map(capitalised).collect();
+        words + "Synced"
+    }
+
     /// Returns the kind an operator of this name manages: `Shop` for `shop-operator`.
     pub(crate) fn kind(&self) -> Kind {
         let stem = ["-operator", "-controller"]
@@ -108,6 +114,24 @@ impl Kind {
     /// Returns the kind in small letters.
     pub(crate) fn singular(&self) -> String {
         self.0.to_ascii_lowercase()
+    }
+
+    /// Returns the kind as the names of modules are written: `big_fox` for `BigFox`.
+    pub(crate) fn snake(&self) -> String {
+        let letters: Vec<char> = self.0.chars().collect();
+        let mut snake = String::new();
+        for (n, letter) in letters.iter().enumerate() {
+            let before = n.checked_sub(1).map(|n| letters[n]);
+            let after = letters.get(n + 1);
+            // A word begins after small letters, and with the last capital before small ones.
+            let begins = before.is_some_and(|it| !it.is_ascii_uppercase())
+                || before.is_some() && after.is_some_and(char::is_ascii_lowercase);
+            if letter.is_ascii_uppercase() && begins {
+                snake.push('_');
+            }
+            snake.push(letter.to_ascii_lowercase());
+        }
+        snake
     }
 
     /// Returns the resource's name in URLs, as English makes plurals, more or less.
@@ -182,6 +206,20 @@ mod tests {
             assert_eq!((of.as_str(), &*of.plural()), (kind, plural), "{name}");
             assert_eq!(Kind::new(kind), Ok(of), "{kind}");
         }
+    }
+
+    #[test]
+    fn modules_are_named_after_kinds() {
+        for (kind, snake) in [
+            ("Shop", "shop"),
+            ("BigFox", "big_fox"),
+            ("HTTPRoute", "http_route"),
+            ("TheURL", "the_url"),
+            ("V2Shop", "v2_shop"),
+        ] {
+            assert_eq!(Kind::new(kind).unwrap().snake(), snake, "{kind}");
+        }
+        assert_eq!(Name::new("big-fox").unwrap().condition(), "BigFoxSynced");
     }
 
     #[tokio::test]

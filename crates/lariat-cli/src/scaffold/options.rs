@@ -14,7 +14,8 @@ const GROUP: &str = "demo.dev";
 const EXAMPLE: &str = "\
 Example:
   lariat new shop-operator --group shop.example.com
-  cd shop-operator && cargo test";
+  cd shop-operator && cargo test
+  lariat add kind Fox";
 
 /// The names of the operator, and its source.
 #[derive(Debug, PartialEq, clap::Args)]
@@ -32,6 +33,9 @@ pub(crate) struct Options {
     /// Where to write it; it must be new, or empty [default: NAME].
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) path: Option<PathBuf>,
+    /// Add a defaulting and a validating webhook of the kind.
+    #[arg(long)]
+    pub(crate) webhook: bool,
     /// Where it takes Lariat from [default: the checkout of this program].
     ///
     /// It is not published yet, so this is a checkout, which Cargo.toml then names by the path from the project to it, or

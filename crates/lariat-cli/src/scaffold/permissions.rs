@@ -41,6 +41,9 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
     }))?;
     operator.installs(definition);
     operator.needs(Rule::events());
+    if options.webhook {
+        webhooks(&operator, options);
+    }
     operator.needs(Rule::on("authentication.k8s.io", "tokenreviews").verbs(["create"]));
     operator.needs(Rule::on("authorization.k8s.io", "subjectaccessreviews").verbs(["create"]));
     let resource = |gvk: Gvk, plural: &str| {
@@ -56,4 +59,23 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
         .report_errors("Synced")
         .register(|_| async { Ok(Outcome::done()) })?;
     Ok(operator)
+}
+
+/// Declares what `template/add/webhooks.rs.in` does.
+fn webhooks(operator: &Operator, options: &Options) {
+    let name = options.name.as_str();
+    let because = |rule: Rule| rule.because("the webhooks it serves");
+    let configurations = format!("{name}.{}", options.group.as_str());
+    for plural in [
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+    ] {
+        let rule = || because(Rule::on("admissionregistration.k8s.io", plural));
+        operator.needs(rule().named([&*configurations]).verbs(["get", "patch"]));
+        operator.needs(rule().verbs(["create"]));
+    }
+    let secrets = || because(Rule::on("", "secrets")).in_namespaces([name]);
+    let secret = format!("{name}-webhooks-tls");
+    operator.needs(secrets().named([&*secret]).verbs(["get", "update"]));
+    operator.needs(secrets().verbs(["create"]));
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::additions::Names;
 use super::options::Options;
 use super::source::ResolvedSource;
 use crate::quote::shell;
@@ -15,11 +16,18 @@ macro_rules! templates {
 
 const TEMPLATES: &[(&str, &str)] = templates![
     "Cargo.toml",
-    "Dockerfile",
+    "Containerfile",
     "README.md",
+    "deploy/chart/Chart.yaml",
+    "deploy/chart/templates/operator.yaml",
+    "deploy/chart/templates/rbac.yaml",
+    "deploy/chart/values.yaml",
     "deploy/crd.yaml",
+    "deploy/kustomization.yaml",
+    "deploy/namespace.yaml",
     "deploy/operator.yaml",
     "example.yaml",
+    "scripts/image.sh",
     "src/api.rs",
     "src/lib.rs",
     "src/main.rs",
@@ -30,15 +38,14 @@ const TEMPLATES: &[(&str, &str)] = templates![
 ];
 
 /// Where the permissions are, which are no template: their order depends on the names.
-pub(super) const PERMISSIONS: &str = "deploy/rbac.yaml";
+pub(super) const PERMISSIONS: [&str; 2] = ["deploy/rbac.yaml", "deploy/chart/files/rbac.yaml"];
 
 /// Files of a project's folder that git and docker ignore.
 const IGNORED: &str = "/target\n/kubeconfig\n";
 
 /// A project before it is written.
 pub(super) struct Project {
-    /// The placeholders of the templates, and their values.
-    names: Vec<(&'static str, String)>,
+    names: Names,
 }
 
 impl Project {
@@ -47,7 +54,7 @@ impl Project {
         let before = before.map(|line| format!("{line}\n"));
         let (name, kind, group) = (&options.name, options.kind(), &options.group);
         Self {
-            names: vec![
+            names: Names(vec![
                 ("{{name}}", name.as_str().to_owned()),
                 ("{{crate}}", name.snake()),
                 ("{{kind}}", kind.as_str().to_owned()),
@@ -60,7 +67,8 @@ impl Project {
                 ("{{build_context}}", lariat.build_context()),
                 ("{{copy_lariat}}", lariat.copy()),
                 ("{{build_folder}}", lariat.folder()),
-            ],
+                ("{{version}}", env!("CARGO_PKG_VERSION").to_owned()),
+            ]),
         }
     }
 
@@ -68,14 +76,9 @@ impl Project {
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
         let made = TEMPLATES
             .iter()
-            .map(|(path, text)| (*path, self.fill(text)));
+            .map(|(path, text)| (*path, self.names.fill(text)));
         let ignored = [".dockerignore", ".gitignore"].map(|path| (path, IGNORED.to_owned()));
         made.chain(ignored)
-    }
-
-    fn fill(&self, template: &str) -> String {
-        let fill = |text: String, (name, value): &(&str, String)| text.replace(name, value);
-        self.names.iter().fold(template.to_owned(), fill)
     }
 
     /// Returns the next steps with the project.
@@ -90,11 +93,13 @@ impl Project {
              cargo test          # on a cluster of its own, in memory\n\
              cargo run           # on the cluster of your kubeconfig"
         ));
-        let cluster = commands(&self.fill(
+        let cluster = commands(&self.names.fill(
             "{{install}}{{lariat}} cluster --simulate-workloads --kubeconfig kubeconfig\n\
              export KUBECONFIG=$PWD/kubeconfig",
         ));
-        let about = self.fill("is an operator for {{kind}} ({{group}}/v1alpha1)");
+        let about = self
+            .names
+            .fill("is an operator for {{kind}} ({{group}}/v1alpha1)");
         format!(
             "{named} {about}\n\n{first}\n\
              Without a cluster, this is one, until Ctrl-C; the last line is for the other shells:\n\n{cluster}"
@@ -105,13 +110,15 @@ impl Project {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scaffold::additions;
     use crate::scaffold::names::Kind;
     use crate::testing::parsed;
 
     /// Kinds of these names would be something else in the project.
     #[test]
     fn what_the_templates_import_cannot_be_a_kind() {
-        for (path, text) in TEMPLATES.iter().filter(|(path, _)| path.ends_with(".rs")) {
+        let all = TEMPLATES.iter().chain(additions::TEMPLATES);
+        for (path, text) in all.filter(|(path, _)| path.ends_with(".rs")) {
             let imports = text.lines().filter(|line| line.starts_with("use "));
             let words = imports.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
             for word in words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase())) {
@@ -127,7 +134,10 @@ mod tests {
         let source = ResolvedSource::Path("../lariat".to_owned());
         let project = Project::new(&options, &source);
         for (path, text) in project.files() {
-            assert!(!text.contains("{{"), "{path}: {text}");
+            // Helm's own have a blank or a dash.
+            let mut opened = text.split("{{").skip(1);
+            let is_filled = opened.all(|rest| rest.starts_with([' ', '-']));
+            assert!(is_filled, "{path}: {text}");
             assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");
         }
         assert_eq!(project.files().count(), TEMPLATES.len() + 2);

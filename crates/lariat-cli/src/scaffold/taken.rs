@@ -44,7 +44,13 @@ pub(super) const FOLDERS: &[&str] = &[
 ];
 
 /// Names of the project's modules and functions, which are imported from the package.
-pub(super) const MODULES: &[&str] = &["operator", "serve"];
+pub(super) const MODULES: &[&str] = &[
+    "definitions",
+    "operator",
+    "permissions",
+    "serve",
+    "webhooks",
+];
 
 /// Packages that the project uses: another of the name would be mistaken for them.
 pub(super) const PACKAGES: &[&str] = &[
@@ -58,6 +64,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-console",
     "lariat-controller",
     "lariat-core",
+    "lariat-fleet",
     "lariat-flight",
     "lariat-http",
     "lariat-lease",
@@ -65,6 +72,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-queue",
     "lariat-seal",
     "lariat-sql",
+    "lariat-webhook",
     "schemars",
     "serde",
     "serde-json",
@@ -75,7 +83,9 @@ pub(super) const PACKAGES: &[&str] = &[
 
 /// Types the project itself uses, and words that YAML takes for something else.
 pub(super) const TYPES: &[&str] = &[
+    "Admission",
     "Api",
+    "ApiResource",
     "Arc",
     "AsyncReadExt",
     "AsyncWriteExt",
@@ -83,6 +93,7 @@ pub(super) const TYPES: &[&str] = &[
     "Cache",
     "CachedApi",
     "Cause",
+    "Certificates",
     "Client",
     "Cluster",
     "Condition",
@@ -102,11 +113,13 @@ pub(super) const TYPES: &[&str] = &[
     "Error",
     "Event",
     "False",
+    "GroupVersionKind",
     "Gvk",
     "Handler",
     "HandlerError",
     "HandlerOptions",
     "HandlerResult",
+    "Hook",
     "IsTerminal",
     "JsonSchema",
     "Metadata",
@@ -126,10 +139,13 @@ pub(super) const TYPES: &[&str] = &[
     "PostParams",
     "Predicate",
     "Priority",
+    "Reach",
     "Reconcile",
+    "ReconcilerError",
     "Registration",
     "Relation",
     "Result",
+    "ReviewResult",
     "Rule",
     "Self",
     "Serialize",
@@ -145,6 +161,10 @@ pub(super) const TYPES: &[&str] = &[
     "TokenReviews",
     "True",
     "Vec",
+    "Verdict",
+    "WebhookError",
+    "WebhookServer",
+    "Webhooks",
     "Workloads",
     "Y",
     "Yes",

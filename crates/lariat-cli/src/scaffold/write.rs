@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use super::additions::Additions;
+use super::changes::Changes;
 use super::options::Options;
 use super::permissions;
 use super::project::{PERMISSIONS, Project};
@@ -20,27 +22,33 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     let permissions = permissions::manifests(options)?;
     make(&folder)?;
     let project = Project::new(options, &source.seen_from(&folder)?);
-    write(&folder.join(PERMISSIONS), &permissions)?;
-    for (path, text) in project.files() {
-        write(&folder.join(path), &text)?;
+    let mut changes = Changes::of(&folder);
+    for path in PERMISSIONS {
+        changes.create(path, permissions.clone())?;
     }
-    format(&folder);
+    for (path, text) in project.files() {
+        changes.create(path, text)?;
+    }
+    if options.webhook {
+        let mut additions = Additions {
+            name: &options.name,
+            group: &options.group,
+            changes: &mut changes,
+        };
+        additions.webhook(&options.kind(), "api")?;
+    }
+    let sources = changes.new_sources();
+    changes.write()?;
+    format(&folder, &sources);
     Ok(project.next_steps(&folder))
 }
 
 /// Breaks lines as long as the names make them; without rustfmt they stay as they are.
-fn format(folder: &Path) {
-    let files = [
-        "src/lib.rs",
-        "src/main.rs",
-        "tests/console.rs",
-        "tests/manifests.rs",
-        "tests/operator.rs",
-    ];
+pub(super) fn format(folder: &Path, files: &[String]) {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt
         .args(["--edition", "2024"])
-        .args(files.map(|file| folder.join(file)));
+        .args(files.iter().map(|file| folder.join(file)));
     let _ = rustfmt.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
@@ -56,10 +64,4 @@ fn make(folder: &Path) -> Result<()> {
         Err(_) => fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display())),
     }
-}
-
-fn write(path: &Path, text: &str) -> Result<()> {
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let written = fs::create_dir_all(parent).and_then(|()| fs::write(path, text));
-    written.with_context(|| format!("cannot write {}", path.display()))
 }
