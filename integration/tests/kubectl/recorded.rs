@@ -53,7 +53,9 @@ async fn check(name: &str) -> Result<()> {
     let mut session = parse(&std::fs::read_to_string(&path)?);
     let records = std::env::var_os("LARIAT_RECORD").is_some();
     let user = User::new("admin").group("system:masters");
+    // The recordings were made without the controller that says what quotas bound.
     let cluster = Cluster::builder()
+        .quotas(false)
         .token_of("admin", user)
         .rbac()
         // Over plain HTTP kubectl keeps its token to itself.
