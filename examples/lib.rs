@@ -21,6 +21,7 @@ pub mod related_kinds;
 pub mod sample_controller;
 pub mod simulated;
 pub mod useless_machine;
+pub mod website;
 
 mod support;
 

@@ -6,6 +6,7 @@ mod console;
 mod definitions;
 mod farewell;
 mod hints;
+mod kubelet;
 mod options;
 mod printed;
 mod replica;

@@ -22,6 +22,7 @@ mod slow;
 #[cfg(unix)]
 mod suggestions;
 mod useless_machine;
+mod website;
 
 use lariat_integration::{example, run};
 

@@ -158,6 +158,11 @@ async fn of_the_robot() {
     .await;
 }
 
+#[tokio::test]
+async fn of_websites() {
+    check("website", &[], "k get websites,", "is ready").await;
+}
+
 /// Reads the commands an example suggests: those that can be run by themselves.
 async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
     let mut commands = Vec::new();
