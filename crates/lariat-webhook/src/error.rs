@@ -19,6 +19,9 @@ pub enum WebhookError {
     /// Two webhooks have one path.
     #[error("there are two webhooks at {0}: give one another name")]
     Duplicate(String),
+    /// Two policies have one name.
+    #[error("there are two policies of the name {0}: give one another name")]
+    DuplicatePolicy(String),
     /// A webhook has no rule.
     #[error(
         "the webhook {0} has neither a kind nor a rule: give `Hook::of` a kind, or add a rule by `Hook::rule`"
@@ -53,6 +56,16 @@ pub enum WebhookError {
         kind: &'static str,
         /// Its name.
         name: String,
+        /// The cause.
+        source: Box<kube::Error>,
+    },
+    /// A configuration that is no longer wanted could not be found or removed.
+    #[error("a {kind} of the webhooks {webhooks} that is no longer wanted cannot be removed")]
+    Remove {
+        /// The kind of the configuration.
+        kind: String,
+        /// The name of the webhooks.
+        webhooks: String,
         /// The cause.
         source: Box<kube::Error>,
     },

@@ -115,13 +115,15 @@ impl Run<'_> {
                 invocation,
                 param: &param,
             };
-            match step.carry_out(old, object).await? {
-                Ok(true) => {
-                    self.has_changed = true;
-                    self.rounds.changed();
-                }
-                Ok(false) => {}
-                Err(reason) => self.refuse("Invalid", policy, Some(binding), &reason),
+            let before = object.clone();
+            let carried_out = step.carry_out(old, object).await?;
+            // Also what was changed before a later mutation of the policy failed, or no longer applied.
+            if managed::differ(&before, object) {
+                self.has_changed = true;
+                self.rounds.changed();
+            }
+            if let Err(reason) = carried_out {
+                self.refuse("Invalid", policy, Some(binding), &reason);
             }
             if policy.reinvocation == Reinvocation::IfNeeded {
                 self.rounds.asked.insert(key);
@@ -184,26 +186,25 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Carries the mutations out, one after the other; returns whether the object has changed.
+    /// Carries the mutations out, one after the other, until the policy no longer applies.
     ///
-    /// The inner error is one of the policy.
+    /// The inner error is one of the policy; what was changed before it stays.
     async fn carry_out(
         &self,
         old: Option<&Object>,
         object: &mut Object,
-    ) -> Result<Result<bool, String>, ApiError> {
+    ) -> Result<Result<(), String>, ApiError> {
         let (request, invocation) = (self.request, self.invocation);
         let (old, seen) = request
             .both_seen_by(invocation, old, Some(&*object))
             .await?;
         let mut seen = seen.unwrap_or_default();
-        let before = object.clone();
         let mut error = None;
         for mutation in &self.policy.mutations {
             let mut scope = request.scope(invocation, (old.as_ref(), Some(&seen)), self.param);
             match self.policy.applies(&mut scope) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Ok(false)),
+                Ok(false) => return Ok(Ok(())),
                 Err(reason) => return Ok(Err(reason)),
             }
             match self.change(mutation, &scope, &seen) {
@@ -216,10 +217,7 @@ impl Step<'_> {
                 Err(reason) => error = Some(reason),
             }
         }
-        Ok(match error {
-            Some(reason) => Err(reason),
-            None => Ok(managed::differ(&before, object)),
-        })
+        Ok(error.map_or(Ok(()), Err))
     }
 
     fn change(&self, mutation: &Mutation, scope: &Scope, seen: &Object) -> Result<Object, String> {

@@ -12,15 +12,20 @@ fn config_map() -> Value {
 
 /// Registers a policy for ConfigMaps and its binding, each with some members of its own.
 async fn register(bench: &Bench, kind: &str, policy: Value, binding: Value) {
+    register_as("p", bench, (kind, policy, binding)).await;
+}
+
+/// As [`register`], under a name.
+async fn register_as(name: &str, bench: &Bench, (kind, policy, binding): (&str, Value, Value)) {
     let constraints = json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
         "resources": ["configmaps"], "operations": ["CREATE"]}]});
     let spec = with(json!({"matchConstraints": constraints}), policy);
-    let mut bound = json!({"policyName": "p"});
+    let mut bound = json!({"policyName": name});
     if kind == "validating" {
         bound["validationActions"] = json!(["Deny"]);
     }
     for (plural, spec) in [("policies", spec), ("policybindings", with(bound, binding))] {
-        let object = json!({"metadata": {"name": "p"}, "spec": spec});
+        let object = json!({"metadata": {"name": name}, "spec": spec});
         let answer = bench
             .post(&format!("{GROUP}/{kind}admission{plural}"), &object)
             .await;
@@ -322,6 +327,30 @@ async fn a_mutation_that_fails_is_denied() {
         let message = format!("policy 'p' with binding 'p' denied request: {expected}");
         assert_eq!(status["message"], message);
         assert_eq!(status["details"]["causes"], json!([{"message": message}]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_changed_before_a_mutation_failed_or_no_longer_applied_has_others_run_again() {
+    let apply = |expression: &str| json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+    let first = apply("Object{data: {'b': '1'}}");
+    let fails = json!({"failurePolicy": "Ignore", "mutations": [first, apply("Object{data: object.spec}")]});
+    let once = json!([{"name": "once", "expression": "!has(object.data.b)"}]);
+    let ends =
+        json!({"matchConditions": once, "mutations": [first, apply("Object{data: {'c': '1'}}")]});
+    for changing in [fails, ends] {
+        let bench = Bench::new().await;
+        let saw = apply("has(object.data.b) ? Object{data: {'saw': '1'}} : Object{}");
+        let seeing = json!({"reinvocationPolicy": "IfNeeded", "mutations": [saw]});
+        let changing = with(json!({"reinvocationPolicy": "Never"}), changing);
+        register_as("a", &bench, ("mutating", seeing, json!({}))).await;
+        register_as("b", &bench, ("mutating", changing, json!({}))).await;
+        let created = bench.post(CONFIG_MAPS, &config_map()).await.json();
+        assert_eq!(
+            created["data"],
+            json!({"a": "1", "b": "1", "saw": "1"}),
+            "{created:#}"
+        );
     }
 }
 

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::time::Duration;
 
-use lariat_core::describe;
+use lariat_core::{describe, without_credentials};
 
 /// The error of a handler: of any type.
 pub type ReviewError = Box<dyn Error + Send + Sync>;
@@ -22,9 +22,10 @@ pub(crate) enum Failure {
     Panicked,
     #[error("it was not ready within {0:?}")]
     TimedOut(Duration),
-    #[error("{}", describe(&**.0))]
+    /// Its text reaches the log and the client.
+    #[error("{}", without_credentials(&describe(&**.0)))]
     Failed(ReviewError),
-    #[error("what it returned cannot be serialized: {0}")]
+    #[error("what it returned cannot be serialized: {}", without_credentials(&.0.to_string()))]
     Unserializable(serde_json::Error),
 }
 

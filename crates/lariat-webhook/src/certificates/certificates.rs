@@ -46,6 +46,8 @@ const FILES: Duration = Duration::from_secs(10);
 const SECRET: Duration = Duration::from_secs(60);
 /// How long a certificate is valid.
 const VALIDITY: Duration = Duration::from_secs(90 * 24 * 3600);
+/// The shortest validity: certificates know no shorter times.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// How long the next authority is trusted before it is used.
 const OVERLAP: Duration = Duration::from_secs(3600);
 /// The least time between two reads.
@@ -80,8 +82,10 @@ impl Certificates {
     /// Makes certificates, and keeps them in a Secret that the replicas of a program share.
     ///
     /// Each certificate has an authority of its own, whose key is not kept. When a third of a certificate's time is
-    /// left, the next one is made; its authority is trusted for the [overlap](Self::overlap) before servers show it,
-    /// and the former one for as long as the certificate is used. Replicas agree by the resource version of the Secret.
+    /// left, the next one is made; once its authority is in the configurations, it is trusted for the
+    /// [overlap](Self::overlap) before servers show it, and the former one for as long as the certificate is used. If the
+    /// configurations cannot be applied, servers keep the old certificate until a hundredth of its time is left. Replicas
+    /// agree by the resource version of the Secret.
     ///
     /// A Secret that was not made by webhooks, and is not empty, is left alone.
     pub fn secret(secret: &ObjectKey) -> Self {
@@ -113,14 +117,18 @@ impl Certificates {
     }
 
     /// Sets how long a certificate that is made is valid (default 90 days).
+    ///
+    /// Less than a second, zero too, is an error when the webhooks are served.
     pub fn validity(self, validity: Duration) -> Self {
         Self { validity, ..self }
     }
 
     /// Sets how long the next authority is trusted before servers use it (default 1 h).
     ///
-    /// It should be longer than the [period](Self::period) of all replicas, and than API servers take to notice a
-    /// changed configuration.
+    /// The time begins when a replica has applied the configurations with it; without
+    /// [`reached_by`](crate::Webhooks::reached_by), when it is made. It should be longer than the [period](Self::period)
+    /// of all replicas, and than API servers take to notice a changed configuration. With zero, servers use it at the next
+    /// read of the Secret, so calls may fail until API servers have noticed.
     pub fn overlap(self, overlap: Duration) -> Self {
         Self { overlap, ..self }
     }
@@ -139,14 +147,20 @@ impl Certificates {
         }
     }
 
-    /// Loads or makes the first certificate.
+    /// Loads or makes the first certificate, for names beside its own ones.
+    ///
+    /// The program injects its authority itself if it applies the configurations.
     pub(crate) async fn load(
         self,
         client: Client,
         mut names: Vec<String>,
+        injects: bool,
     ) -> Result<Keeper, CertificateError> {
         match self.source {
             Source::Files(files) => Keeper::of_files(files, self.period.unwrap_or(FILES)).await,
+            Source::Secret(_) if self.validity < SHORTEST => {
+                Err(CertificateError::Validity(self.validity))
+            }
             Source::Secret(key) => {
                 names.extend(self.names);
                 if names.is_empty() {
@@ -158,6 +172,7 @@ impl Certificates {
                     names,
                     validity: self.validity,
                     overlap: self.overlap,
+                    injects,
                 };
                 let shared = Shared {
                     key,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Certificates cannot be loaded, made or stored. No error contains a key.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,11 @@ pub enum CertificateError {
         /// What is wrong.
         reason: String,
     },
+    /// Certificates would have expired as soon as they are made.
+    #[error(
+        "certificates cannot be made for {0:?}: set `Certificates::validity` to a second at least"
+    )]
+    Validity(Duration),
     /// The Secret belongs to another program.
     #[error(
         "the Secret {0} was not made by webhooks and is left alone: delete it, or keep the certificates in another one"

@@ -42,7 +42,7 @@ impl Keeper {
         shared: Shared,
         period: Duration,
     ) -> Result<Self, CertificateError> {
-        let record = shared.settle(now()).await?;
+        let record = shared.settle(now(), None).await?;
         let shown = Shown::new(shared.pair(&record)?);
         let kept = Kept::Secret(Box::new((shared, record)));
         Ok(Self {
@@ -84,7 +84,8 @@ impl Keeper {
             }
             Kept::Secret(kept) => {
                 let (shared, last) = &mut **kept;
-                let record = shared.settle(now()).await?;
+                let injected = self.shown.injected();
+                let record = shared.settle(now(), injected.as_deref()).await?;
                 if record == *last {
                     self.shown.is_current();
                     return Ok(());

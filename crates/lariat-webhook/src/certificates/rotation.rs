@@ -16,6 +16,8 @@ pub(super) struct Rotation {
     pub(super) validity: Duration,
     /// How long clients trust the next authority before the server uses it.
     pub(super) overlap: Duration,
+    /// Whether the program injects authorities itself, so that it knows when clients trust them.
+    pub(super) injects: bool,
 }
 
 /// The certificates of all replicas.
@@ -26,6 +28,9 @@ pub(super) struct Record {
     /// What they will show, and clients trust already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next: Option<Generated>,
+    /// When a replica had injected a bundle with the next authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) injected: Option<Timestamp>,
     /// The authority before, for replicas that still show its certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous: Option<String>,
@@ -33,29 +38,27 @@ pub(super) struct Record {
 
 impl Rotation {
     /// Returns the next record; none if the present one stays.
+    ///
+    /// The bundle is the one that this replica has injected last.
     pub(super) fn step(
         &self,
         record: Option<&Record>,
         now: Timestamp,
+        bundle: Option<&str>,
     ) -> Result<Option<Record>, CertificateError> {
         let Some(record) = record else {
             return self.begin(None, now).map(Some);
         };
-        if let Some(next) = &record.next {
-            let is_trusted = now >= later(next.made, self.overlap);
-            // What has expired cannot be shown longer, trusted or not.
-            let promotes = is_trusted || now >= record.current.expires;
-            return Ok(promotes.then(|| Record {
-                current: next.clone(),
-                next: None,
-                previous: Some(record.current.authority.clone()),
-            }));
+        // After a long stop the next one may have expired, too: it is made anew.
+        if let Some(next) = record.next.as_ref().filter(|next| now < next.expires) {
+            return Ok(self.promote(record, next, now, bundle));
         }
         if now >= record.current.expires {
             let previous = Some(record.current.authority.clone());
             return self.begin(previous, now).map(Some);
         }
-        if now < self.renewal(&record.current) && self.is_for_all_names(&record.current) {
+        let is_early = now < self.renewal(&record.current);
+        if record.next.is_none() && is_early && self.is_for_all_names(&record.current) {
             return Ok(None);
         }
         // Two replicas with names of their own must not take turns.
@@ -64,8 +67,40 @@ impl Rotation {
         let next = Generated::new(&names, now, self.validity)?;
         Ok(Some(Record {
             next: Some(next),
+            injected: None,
             ..record.clone()
         }))
+    }
+
+    /// Returns the record that shows the next certificate if clients trust it, or that notes that they begin to.
+    fn promote(
+        &self,
+        record: &Record,
+        next: &Generated,
+        now: Timestamp,
+        bundle: Option<&str>,
+    ) -> Option<Record> {
+        let trusted = if self.injects {
+            record.injected
+        } else {
+            Some(next.made)
+        };
+        let is_trusted = trusted.is_some_and(|since| now >= later(since, self.overlap));
+        // What expires cannot be shown longer, trusted or not.
+        if is_trusted || now >= self.last_moment(&record.current) {
+            return Some(Record {
+                current: next.clone(),
+                next: None,
+                injected: None,
+                previous: Some(record.current.authority.clone()),
+            });
+        }
+        let has_next = |bundle: &str| bundle.contains(next.authority.trim_end());
+        let is_news = record.injected.is_none() && bundle.is_some_and(has_next);
+        is_news.then(|| Record {
+            injected: Some(now),
+            ..record.clone()
+        })
     }
 
     /// Returns the record of a new certificate that is shown immediately.
@@ -73,15 +108,19 @@ impl Rotation {
         Ok(Record {
             current: Generated::new(&self.names, now, self.validity)?,
             next: None,
+            injected: None,
             previous,
         })
     }
 
     /// Returns when the certificate is renewed: when a third of its time is left.
     fn renewal(&self, current: &Generated) -> Timestamp {
-        let valid = current.expires.duration_since(current.made);
-        let left = valid.unsigned_abs() / 3;
-        current.expires.checked_sub(left).unwrap_or(Timestamp::MIN)
+        before_the_end(current, 3)
+    }
+
+    /// Returns when the certificate is about to expire: when a hundredth of its time is left.
+    fn last_moment(&self, current: &Generated) -> Timestamp {
+        before_the_end(current, 100)
     }
 
     fn is_for_all_names(&self, current: &Generated) -> bool {
@@ -104,6 +143,13 @@ impl Record {
     }
 }
 
+/// Returns when a part of a certificate's time is left.
+fn before_the_end(current: &Generated, part: u32) -> Timestamp {
+    let valid = current.expires.duration_since(current.made);
+    let left = valid.unsigned_abs() / part;
+    current.expires.checked_sub(left).unwrap_or(Timestamp::MIN)
+}
+
 fn later(time: Timestamp, by: Duration) -> Timestamp {
     time.saturating_add(by).unwrap_or(Timestamp::MAX)
 }
@@ -120,12 +166,13 @@ mod tests {
             names: vec!["widgets.demo.svc".to_owned()],
             validity: 90 * DAY,
             overlap: HOUR,
+            injects: false,
         }
     }
 
     fn step(rotation: &Rotation, record: Option<&Record>, now: Timestamp) -> Option<Record> {
         rotation
-            .step(record, now)
+            .step(record, now, None)
             .map_err(|error| error.to_string())
             .unwrap()
     }
@@ -164,6 +211,57 @@ mod tests {
         let prepared = step(&slow, Some(&first), start + 60 * DAY).unwrap();
         let promoted = step(&slow, Some(&prepared), start + 90 * DAY).unwrap();
         assert!(prepared.next == Some(promoted.current));
+    }
+
+    #[test]
+    fn after_a_long_stop_no_expired_certificate_is_shown_although_it_was_the_next() {
+        let (rotation, start) = (rotation(), Timestamp::UNIX_EPOCH + 1000 * DAY);
+        let first = step(&rotation, None, start).unwrap();
+        let prepared = step(&rotation, Some(&first), start + 60 * DAY).unwrap();
+        // Both have expired.
+        let after = start + 151 * DAY;
+        let anew = step(&rotation, Some(&prepared), after).unwrap();
+        assert!(anew.current.expires > after && anew.next.is_none());
+        assert!(prepared.next != Some(anew.current));
+        // The next one alone has expired, since it was made for a shorter time.
+        let short = Rotation {
+            validity: DAY,
+            overlap: 60 * DAY,
+            ..rotation.clone()
+        };
+        let prepared = step(&short, Some(&first), start + 60 * DAY).unwrap();
+        let again = step(&rotation, Some(&prepared), start + 62 * DAY).unwrap();
+        assert!(again.current == first.current && again.next != prepared.next);
+        assert!(again.next.unwrap().expires > start + 62 * DAY);
+    }
+
+    #[test]
+    fn the_next_certificate_is_shown_only_after_its_authority_was_injected() {
+        let start = Timestamp::UNIX_EPOCH + 1000 * DAY;
+        let rotation = Rotation {
+            injects: true,
+            ..rotation()
+        };
+        let first = step(&rotation, None, start).unwrap();
+        let made = start + 60 * DAY;
+        let prepared = step(&rotation, Some(&first), made).unwrap();
+        // For days the configurations could not be applied, or only the former bundle was.
+        let old = first.bundle();
+        let stays = rotation.step(Some(&prepared), made + 9 * DAY, Some(&old));
+        assert!(matches!(stays, Ok(None)));
+        let bundle = prepared.bundle();
+        let injected = made + 10 * DAY;
+        let noted = rotation.step(Some(&prepared), injected, Some(&bundle));
+        let noted = noted.ok().flatten().unwrap();
+        assert!(noted.current == first.current && noted.injected == Some(injected));
+        // Other replicas read that it was.
+        assert!(step(&rotation, Some(&noted), injected + HOUR / 2).is_none());
+        let shown = step(&rotation, Some(&noted), injected + HOUR).unwrap();
+        assert!(prepared.next == Some(shown.current) && shown.injected.is_none());
+        // Rather than nothing valid, what clients may not yet trust is shown.
+        assert!(step(&rotation, Some(&prepared), start + 89 * DAY).is_none());
+        let late = step(&rotation, Some(&prepared), start + 90 * DAY - HOUR).unwrap();
+        assert!(prepared.next == Some(late.current));
     }
 
     #[test]

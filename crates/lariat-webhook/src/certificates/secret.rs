@@ -31,8 +31,13 @@ pub(super) struct Shared {
 impl Shared {
     /// Reads the certificates, and makes or rotates them if it is time.
     ///
-    /// Of several replicas that want to, one writes, and the others take what it wrote.
-    pub(super) async fn settle(&self, now: Timestamp) -> Result<Record, CertificateError> {
+    /// Of several replicas that want to, one writes, and the others take what it wrote. The bundle is the one that was
+    /// injected last.
+    pub(super) async fn settle(
+        &self,
+        now: Timestamp,
+        bundle: Option<&str>,
+    ) -> Result<Record, CertificateError> {
         let namespace = self.key.namespace().unwrap_or("default");
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         for _ in 0..ATTEMPTS {
@@ -42,7 +47,8 @@ impl Shared {
                 Some(secret) => self.record(secret)?,
                 None => None,
             };
-            let next = match (self.rotation.step(record.as_ref(), now)?, record) {
+            let stepped = self.rotation.step(record.as_ref(), now, bundle)?;
+            let next = match (stepped, record) {
                 (Some(next), _) => next,
                 (None, Some(record)) => return Ok(record),
                 (None, None) => continue,

@@ -16,6 +16,8 @@ use super::pair::Pair;
 pub(crate) struct Shown {
     key: RwLock<Arc<CertifiedKey>>,
     authority: watch::Sender<Option<String>>,
+    /// The authorities that were injected last.
+    injected: RwLock<Option<String>>,
     /// Why the certificate could not be replaced the last time; none if there was nothing to replace, or it was.
     problem: RwLock<Option<String>>,
 }
@@ -25,6 +27,7 @@ impl Shown {
         Arc::new(Self {
             key: RwLock::new(pair.key),
             authority: watch::Sender::new(pair.authority),
+            injected: RwLock::new(None),
             problem: RwLock::new(None),
         })
     }
@@ -61,6 +64,16 @@ impl Shown {
     /// Returns the authorities in PEM, and their changes.
     pub(crate) fn authority(&self) -> watch::Receiver<Option<String>> {
         self.authority.subscribe()
+    }
+
+    /// Notes that all configurations have authorities.
+    pub(crate) fn was_injected(&self, authority: Option<String>) {
+        *self.injected.write() = authority;
+    }
+
+    /// Returns the authorities that were injected last.
+    pub(super) fn injected(&self) -> Option<String> {
+        self.injected.read().clone()
     }
 
     /// Returns the settings of a server that shows it.

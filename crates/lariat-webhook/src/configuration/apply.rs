@@ -9,11 +9,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::configurations::Configurations;
+use super::prune::prune;
 use crate::error::WebhookError;
 
 /// Applies configurations: first the Service, so that what refers to it can be called.
 ///
-/// What others set in them stays, except what webhooks need. Applying the same again changes nothing.
+/// What others set in them stays, except what webhooks need. Applying the same again changes nothing. What was applied
+/// before and is no longer among them is removed.
 pub(crate) async fn apply(
     client: &Client,
     manager: &str,
@@ -44,7 +46,7 @@ pub(crate) async fn apply(
         let kind = "ValidatingAdmissionPolicyBinding";
         object(kind, &Api::all(client.clone()), manager, binding).await?;
     }
-    Ok(())
+    prune(client, manager, configurations).await
 }
 
 async fn object<K>(

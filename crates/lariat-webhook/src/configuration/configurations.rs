@@ -12,6 +12,7 @@ use lariat_core::ObjectKey;
 use lariat_operator::Rule;
 use serde_json::{Value, json};
 
+use super::label::{LABEL, label};
 use super::webhook::{mutating, validating};
 use crate::hook::HookSettings;
 use crate::policy::Policy;
@@ -94,7 +95,10 @@ impl Described {
         });
         let policies = self.policies.iter().map(|policy| {
             let name = self.full_name(policy.name());
-            (policy.definition(&name), policy.binding(&name))
+            let (mut definition, mut binding) = (policy.definition(&name), policy.binding(&name));
+            definition.metadata.labels = Some(self.labels());
+            binding.metadata.labels = Some(self.labels());
+            (definition, binding)
         });
         Configurations {
             validating: (!validating.is_empty()).then(|| ValidatingWebhookConfiguration {
@@ -111,9 +115,21 @@ impl Described {
         }
     }
 
+    /// Returns the names of the policies.
+    pub(crate) fn policy_names(&self) -> impl Iterator<Item = String> {
+        let policies = self.policies.iter();
+        policies.map(|policy| self.full_name(policy.name()))
+    }
+
+    /// Returns the labels by which what is no longer wanted is found.
+    fn labels(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([(LABEL.to_owned(), label(&self.name).to_owned())])
+    }
+
     fn metadata(&self) -> ObjectMeta {
         ObjectMeta {
             name: Some(self.name.clone()),
+            labels: Some(self.labels()),
             annotations: Some(self.annotations.clone()).filter(|all| !all.is_empty()),
             ..ObjectMeta::default()
         }
@@ -139,19 +155,17 @@ pub(crate) fn needs(
     let mut rules = Vec::new();
     if let Some(reach) = reach {
         let has = |wanted| described.hooks.iter().any(|(role, _)| *role == wanted);
-        if has(Role::Validating) {
-            rules.extend(applied(
-                GROUP,
-                "validatingwebhookconfigurations",
-                &described.name,
-            ));
-        }
-        if has(Role::Mutating) {
-            rules.extend(applied(
-                GROUP,
-                "mutatingwebhookconfigurations",
-                &described.name,
-            ));
+        for (role, plural) in [
+            (Role::Validating, "validatingwebhookconfigurations"),
+            (Role::Mutating, "mutatingwebhookconfigurations"),
+        ] {
+            if has(role) {
+                rules.extend(applied(GROUP, plural, &described.name));
+            }
+            // What an earlier release has applied is removed.
+            let rule = || because(Rule::on(GROUP, plural));
+            rules.push(rule().verbs(["list"]));
+            rules.push(rule().named([&*described.name]).verbs(["delete"]));
         }
         if !described.definitions.is_empty() {
             let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
@@ -162,10 +176,11 @@ pub(crate) fn needs(
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",
         ] {
-            for policy in &described.policies {
-                let name = described.full_name(policy.name());
+            for name in described.policy_names() {
                 rules.extend(applied(GROUP, plural, &name));
             }
+            // The names of earlier policies are not known.
+            rules.push(because(Rule::on(GROUP, plural).verbs(["list", "delete"])));
         }
         if let Some(service) = reach.applied_service() {
             let namespace = service.namespace().unwrap_or("default");

@@ -2,6 +2,8 @@
 
 mod apply;
 mod configurations;
+mod label;
+mod prune;
 mod webhook;
 
 pub use configurations::Configurations;

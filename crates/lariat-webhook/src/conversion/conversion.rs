@@ -116,14 +116,25 @@ where
     ///
     /// # Errors
     ///
-    /// [`ConversionError::Lossy`] with the fields that differ, or the error of a conversion.
+    /// [`ConversionError::Lossy`] with the fields that differ, or the error of a conversion, or of the serialization.
     pub fn check_round_trip<V>(&self, object: &V) -> Result<(), ConversionError>
     where
         V: kube::Resource<DynamicType = ()> + Serialize,
     {
         let gvk = gvk_of::<V>();
         let from = gvk.api_version();
-        let mut object = serde_json::to_value(object).unwrap_or_default();
+        let mut object = serde_json::to_value(object).map_err(|source| {
+            let (namespace, name) = (
+                object.meta().namespace.as_deref(),
+                object.meta().name.as_deref(),
+            );
+            let key = metadata::joined(namespace.unwrap_or_default(), name.unwrap_or_default());
+            ConversionError::Unserializable {
+                key,
+                from: from.clone(),
+                source,
+            }
+        })?;
         object["apiVersion"] = from.clone().into();
         object["kind"] = gvk.kind().into();
         for version in &self.versions {
@@ -155,11 +166,12 @@ where
         let from = object["apiVersion"].as_str().unwrap_or_default();
         if object["kind"] != *self.kind() {
             return Err(ConversionError::OtherKind {
+                key: metadata::key(object),
                 kind: self.kind().to_owned(),
                 found: object["kind"].as_str().unwrap_or_default().to_owned(),
             });
         }
-        let (source, target) = (self.find(from)?, self.find(to)?);
+        let (source, target) = (self.find(object, from)?, self.find(object, to)?);
         if source.gvk == target.gvk {
             return Ok(object.clone());
         }
@@ -189,12 +201,13 @@ where
         Ok(converted)
     }
 
-    fn find(&self, api_version: &str) -> Result<&Version<H>, ConversionError> {
+    fn find(&self, object: &Value, api_version: &str) -> Result<&Version<H>, ConversionError> {
         let mut versions = self.versions.iter();
         let found = versions.find(|version| version.gvk.api_version() == api_version);
         found.ok_or_else(|| {
             let known = self.versions.iter().map(|version| version.gvk.version());
             ConversionError::UnknownVersion {
+                key: metadata::key(object),
                 kind: self.kind().to_owned(),
                 api_version: api_version.to_owned(),
                 known: known.collect::<Vec<_>>().join(", "),

@@ -7,8 +7,10 @@ use crate::admission::{ReviewError, Undecodable};
 #[non_exhaustive]
 pub enum ConversionError {
     /// The version is none that the conversion knows.
-    #[error("{kind} in {api_version} cannot be converted: the versions are {known}")]
+    #[error("{key}: {kind} in {api_version} cannot be converted: the versions are {known}")]
     UnknownVersion {
+        /// Namespace and name of the object.
+        key: String,
         /// The kind of the conversion.
         kind: String,
         /// The version that was asked for, with its group.
@@ -17,16 +19,37 @@ pub enum ConversionError {
         known: String,
     },
     /// The object is of another kind.
-    #[error("an object of kind {found:?} cannot be converted: this is the conversion of {kind}")]
+    #[error("{key} of kind {found:?} cannot be converted: this is the conversion of {kind}")]
     OtherKind {
+        /// Namespace and name of the object.
+        key: String,
         /// The kind of the conversion.
         kind: String,
         /// The kind of the object.
         found: String,
     },
     /// The object does not fit the type of its version.
-    #[error(transparent)]
-    Undecodable(#[from] Undecodable),
+    #[error("{key} cannot be converted from {from} to {to}")]
+    Undecodable {
+        /// Namespace and name of the object.
+        key: String,
+        /// The version of the object.
+        from: String,
+        /// The wanted version.
+        to: String,
+        /// The field, and what is wrong with it.
+        source: Box<Undecodable>,
+    },
+    /// The object that a round trip begins with cannot be serialized.
+    #[error("{key} in {from} cannot be serialized for a round trip")]
+    Unserializable {
+        /// Namespace and name of the object.
+        key: String,
+        /// The version of the object.
+        from: String,
+        /// The cause.
+        source: serde_json::Error,
+    },
     /// The function from one version to the other has failed.
     #[error("{key} cannot be converted from {from} to {to}")]
     Failed {

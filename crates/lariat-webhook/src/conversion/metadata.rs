@@ -38,7 +38,12 @@ pub(super) fn merged(raw: &Value, typed: &Value, converted: &Value) -> Result<Va
 /// Returns namespace and name, for messages.
 pub(super) fn key(object: &Value) -> String {
     let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
-    match (text("namespace"), text("name")) {
+    joined(text("namespace"), text("name"))
+}
+
+/// Joins a namespace, empty if there is none, and a name.
+pub(super) fn joined(namespace: &str, name: &str) -> String {
+    match (namespace, name) {
         ("", name) => name.to_owned(),
         (namespace, name) => format!("{namespace}/{name}"),
     }

@@ -1,6 +1,6 @@
 //! From the body of a conversion review to the answer.
 
-use lariat_core::describe;
+use lariat_core::{describe, without_credentials};
 use serde_json::Value;
 use tokio::task::yield_now;
 use tokio::time::Instant;
@@ -27,6 +27,7 @@ pub(crate) async fn review(convert: &Convert, body: &[u8], deadline: Deadline) -
             Ok(object) => converted.push(object),
             Err(error) => {
                 let message = describe(&error);
+                let message = without_credentials(&message);
                 tracing::warn!(uid = request.uid, "a conversion has failed: {message}");
                 return ConversionResponse::failed(&request.uid, &message).into_answer();
             }

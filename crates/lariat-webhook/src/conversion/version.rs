@@ -76,7 +76,12 @@ fn decode<V: DeserializeOwned>(object: &Value, gvk: &Gvk) -> Result<V, Undecodab
 impl StepError {
     pub(super) fn into_error(self, key: &str, from: &str, to: &str) -> ConversionError {
         match self {
-            Self::Undecodable(error) => ConversionError::Undecodable(error),
+            Self::Undecodable(source) => ConversionError::Undecodable {
+                key: key.to_owned(),
+                from: from.to_owned(),
+                to: to.to_owned(),
+                source: Box::new(source),
+            },
             Self::Failed(source) => ConversionError::Failed {
                 key: key.to_owned(),
                 from: from.to_owned(),

@@ -65,11 +65,11 @@ pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
     if let Some(installer) = start.installer {
         let mut authority = shown.authority();
         let present = authority.borrow_and_update().clone();
-        if let Err(error) = installer.apply(present.as_deref()).await {
+        if let Err(error) = installer.apply(present, &shown).await {
             server.shutdown().await;
             return Err(error);
         }
-        let installed = installer.run(authority, health);
+        let installed = installer.run(Arc::clone(&shown), authority, health);
         tasks.spawn(stopping.run_until_cancelled_owned(installed));
     }
     tasks.close();

@@ -1,5 +1,6 @@
 //! Applies the configurations, at the start and when the authority changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -8,6 +9,7 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::health::WebhookHealth;
+use crate::certificates::Shown;
 use crate::configuration::{Described, apply};
 use crate::error::WebhookError;
 use crate::reach::Reach;
@@ -28,17 +30,24 @@ pub(crate) struct Installer {
 }
 
 impl Installer {
-    /// Applies the configurations once, with an authority.
-    pub(super) async fn apply(&self, authority: Option<&str>) -> Result<(), WebhookError> {
-        let configurations = self
-            .described
-            .configurations(&self.reach, authority, self.port);
-        apply(&self.client, &self.described.name, &configurations).await
+    /// Applies the configurations once, with an authority, and notes that they have it.
+    pub(super) async fn apply(
+        &self,
+        authority: Option<String>,
+        shown: &Shown,
+    ) -> Result<(), WebhookError> {
+        let configurations =
+            self.described
+                .configurations(&self.reach, authority.as_deref(), self.port);
+        apply(&self.client, &self.described.name, &configurations).await?;
+        shown.was_injected(authority);
+        Ok(())
     }
 
     /// Applies them whenever the authority has changed, and from time to time.
     pub(super) async fn run(
         self,
+        shown: Arc<Shown>,
         mut authority: watch::Receiver<Option<String>>,
         health: WebhookHealth,
     ) {
@@ -51,7 +60,7 @@ impl Installer {
                 return;
             }
             let present = authority.borrow_and_update().clone();
-            match self.apply(present.as_deref()).await {
+            match self.apply(present, &shown).await {
                 Ok(()) => {
                     health.applied(Ok(()));
                     (pause, wait) = (PAUSE, AGAIN);

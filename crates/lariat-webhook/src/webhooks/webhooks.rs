@@ -1,6 +1,6 @@
 //! The webhooks of a program, until they are served.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -51,10 +51,14 @@ const CONVERSION: usize = 64 << 20;
 ///
 /// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = SharedControllerFactory::builder(client).build();
+/// // The Pods that serve the webhook must start also while it is down.
+/// let elsewhere = serde_json::from_value(serde_json::json!({"matchExpressions": [
+///     {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["demo"]},
+/// ]}))?;
 /// // Opens the cache before the first request comes.
 /// let _closed = factory.for_object::<ConfigMap>().cache();
 /// let server = Webhooks::new("pods.demo.dev", &factory)
-///     .validate(Hook::new("open"), open)
+///     .validate(Hook::new("open").namespace_selector(elsewhere), open)
 ///     .reached_by(Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
 ///     .serve("0.0.0.0:9443", Certificates::secret(&"demo/webhooks-tls".parse()?))
 ///     .await?;
@@ -164,6 +168,8 @@ impl Webhooks {
     }
 
     /// Adds a policy, which is applied with the configurations, under the name of its hook and that of the webhooks.
+    ///
+    /// Two policies of one name are an error.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.described.policies.push(policy);
         self
@@ -171,6 +177,8 @@ impl Webhooks {
 
     /// Says where API servers call the webhooks, and has the configurations applied when they are served.
     ///
+    /// What webhooks of the same name have applied before, and is no longer among them, is removed: it has the label
+    /// `lariat.dev/webhooks`. The Service and what CRDs have about conversion stay.
     /// Without it nothing is applied, for configurations that are installed by others.
     pub fn reached_by(self, reach: Reach) -> Self {
         let reach = Some(reach);
@@ -252,7 +260,8 @@ impl Webhooks {
         self.check()?;
         let client = self.factory.client();
         let names = self.reach.as_ref().map(Reach::names).unwrap_or_default();
-        let keeper = certificates.load(client.clone(), names).await?;
+        let injects = self.reach.is_some();
+        let keeper = certificates.load(client.clone(), names, injects).await?;
         let unusable = |source| WebhookError::Listen {
             address: address.to_owned(),
             source,
@@ -316,20 +325,24 @@ impl Webhooks {
                 return Err(WebhookError::NoRule(name));
             }
         }
-        let paths = self
-            .described
-            .hooks
-            .iter()
-            .map(|(role, hook)| role.path(&hook.name));
+        let hooks = self.described.hooks.iter();
+        let paths = hooks.map(|(role, hook)| role.path(&hook.name));
         let definitions = self.described.definitions.iter();
         let conversions = definitions.map(|definition| Described::conversion_path(definition));
-        let mut paths: Vec<String> = paths.chain(conversions).collect();
-        paths.sort();
-        match paths.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(WebhookError::Duplicate(pair[0].clone())),
+        if let Some(path) = twice(paths.chain(conversions)) {
+            return Err(WebhookError::Duplicate(path));
+        }
+        match twice(self.described.policy_names()) {
+            Some(name) => Err(WebhookError::DuplicatePolicy(name)),
             None => Ok(()),
         }
     }
+}
+
+/// Returns a text that is there twice.
+fn twice(mut texts: impl Iterator<Item = String>) -> Option<String> {
+    let mut seen = HashSet::new();
+    texts.find(|text| !seen.insert(text.clone()))
 }
 
 impl fmt::Debug for Webhooks {

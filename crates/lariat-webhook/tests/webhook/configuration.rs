@@ -291,6 +291,12 @@ async fn wrong_names_and_missing_rules_are_errors() {
         program.webhooks().reached_by(url()).policy(policy),
         "neither a kind nor a rule",
     );
+    let small = || Policy::of(Hook::<Widget>::new("small"));
+    let twice = program.webhooks().policy(small()).policy(small());
+    check(
+        twice.reached_by(url()),
+        "two policies of the name small.widgets.demo.dev",
+    );
     // One name for two roles is two webhooks.
     let both = named("quota").defaults(Hook::new("quota"), |_: &mut Widget| {});
     let configurations = both.configurations(Some("pem")).unwrap();
@@ -307,6 +313,22 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
         .reached_by(service())
         .declare(&operator, &certificates);
     let role = operator.cluster_role("widgets").await.unwrap();
+    for plural in [
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+    ] {
+        // What is no longer wanted is found and removed.
+        let of_plural = role.rules.iter().flatten().filter(|rule| {
+            let mut resources = rule.resources.iter().flatten();
+            resources.any(|resource| resource == plural)
+        });
+        let verbs: Vec<&String> = of_plural.flat_map(|rule| &rule.verbs).collect();
+        for verb in ["list", "delete"] {
+            assert!(verbs.iter().any(|each| *each == verb), "{plural}: {verb}");
+        }
+    }
     let rules = serde_json::to_value(role.rules).unwrap().to_string();
     for expected in [
         "validatingwebhookconfigurations",

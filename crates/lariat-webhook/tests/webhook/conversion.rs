@@ -48,7 +48,7 @@ impl TryFrom<V1> for V2 {
         let height = match kept {
             Some(kept) => kept
                 .parse()
-                .map_err(|_| format!("the annotation {HEIGHT} is no number"))?,
+                .map_err(|_| format!("the annotation {HEIGHT} is no number: {kept}"))?,
             None => old.spec.size,
         };
         let spec = V2Spec {
@@ -151,18 +151,19 @@ async fn one_object_that_cannot_be_converted_fails_all_with_its_key() {
     };
     let mut bad = object("v1", "b", &json!({"size": 1}));
     bad["metadata"]["annotations"] = json!({HEIGHT: "tall"});
-    let expected = "demo/b cannot be converted from demo.dev/v1 to demo.dev/v2: the annotation demo.dev/height is no number";
+    let expected = "demo/b cannot be converted from demo.dev/v1 to demo.dev/v2: the annotation demo.dev/height is no number: tall";
     check(bad, "demo.dev/v2", expected).await;
     let unlucky = object("v1", "b", &json!({"size": 13}));
     let expected = "the conversion of demo/b from demo.dev/v1 to demo.dev/v2 panicked";
     check(unlucky, "demo.dev/v2", expected).await;
-    let unknown = "Widget in demo.dev/v3 cannot be converted: the versions are v2, v1";
-    check(object("v1", "b", &json!({})), "demo.dev/v3", unknown).await;
+    let unknown = "demo/b: Widget in demo.dev/v3 cannot be converted: the versions are v2, v1";
+    let of_a = "demo/a: Widget in demo.dev/v3 cannot be converted: the versions are v2, v1";
+    check(object("v1", "b", &json!({})), "demo.dev/v3", of_a).await;
     check(object("v3", "b", &json!({})), "demo.dev/v2", unknown).await;
     let mut other = object("v1", "b", &json!({}));
     other["kind"] = "Gadget".into();
     let expected =
-        r#"an object of kind "Gadget" cannot be converted: this is the conversion of Widget"#;
+        r#"demo/b of kind "Gadget" cannot be converted: this is the conversion of Widget"#;
     check(other, "demo.dev/v2", expected).await;
     let undecodable = object("v1", "b", &json!({"size": "large"}));
     let objects = [undecodable];
@@ -173,10 +174,17 @@ async fn one_object_that_cannot_be_converted_fails_all_with_its_key() {
         )
         .await;
     let message = response["result"]["message"].as_str().unwrap();
+    let key = "demo/b cannot be converted from demo.dev/v1 to demo.dev/v2: ";
+    assert!(message.starts_with(key), "{message}");
     assert!(
         message.contains("cannot be decoded as demo.dev/v1 Widget: spec.size"),
         "{message}"
     );
+    let mut credential = object("v1", "b", &json!({"size": 1}));
+    credential["metadata"]["annotations"] = json!({HEIGHT: "Bearer abc.def"});
+    let expected = "demo/b cannot be converted from demo.dev/v1 to demo.dev/v2: the annotation demo.dev/height is no \
+        number: Bearer …";
+    check(credential, "demo.dev/v2", expected).await;
 }
 
 #[tokio::test]
@@ -219,6 +227,40 @@ fn a_conversion_that_loses_metadata_is_an_error() {
     assert!(
         text.contains("the conversion of demo/a to demo.dev/v1 changes metadata."),
         "{text}"
+    );
+}
+
+/// A third version, which cannot be written if its size is negative.
+mod v3 {
+    use super::*;
+
+    #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
+    #[kube(group = "demo.dev", version = "v3", kind = "Widget", namespaced)]
+    pub(crate) struct WidgetSpec {
+        #[serde(serialize_with = "positive")]
+        pub(crate) size: i64,
+    }
+
+    fn positive<S: serde::Serializer>(size: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+        match *size {
+            ..0 => Err(serde::ser::Error::custom("a negative size")),
+            size => serializer.serialize_i64(size),
+        }
+    }
+}
+
+#[test]
+fn a_round_trip_of_an_object_that_cannot_be_serialized_is_an_error_with_its_key() {
+    let mut negative = v3::Widget::new("a", v3::WidgetSpec { size: -1 });
+    negative.metadata.namespace = Some("demo".to_owned());
+    let error = conversion().check_round_trip(&negative).unwrap_err();
+    assert!(
+        matches!(error, ConversionError::Unserializable { .. }),
+        "{error}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "demo/a in demo.dev/v3 cannot be serialized for a round trip"
     );
 }
 

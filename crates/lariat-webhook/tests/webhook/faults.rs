@@ -30,6 +30,7 @@ async fn failing(program: &Program) -> (lariat_webhook::WebhookServer, Caller) {
                         Some("panic") => panic!("inside of the future"),
                         Some("slow") => std::future::pending().await,
                         Some("error") => Err("the database is down".into()),
+                        Some("secret") => Err("401: Authorization: Bearer abc.def".into()),
                         _ => Ok(Verdict::allow()),
                     }
                 }
@@ -55,6 +56,7 @@ async fn a_handler_that_fails_is_a_failed_call_and_no_denial() {
     check("panic", "it panicked").await;
     check("early", "it panicked").await;
     check("error", "the database is down").await;
+    check("secret", "401: Authorization: Bearer …").await;
     let begun = Instant::now();
     let review = review("CREATE", &widget(&json!({"color": "slow"})), &Value::Null);
     let (status, text) = caller

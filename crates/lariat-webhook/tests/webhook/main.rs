@@ -11,5 +11,6 @@ mod faults;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod migration;
+mod releases;
 mod secrets;
 mod stopping;

@@ -44,6 +44,10 @@ async fn stored(program: &Program) -> BTreeMap<String, String> {
         .collect()
 }
 
+async fn record(program: &Program) -> Value {
+    serde_json::from_str(&stored(program).await["rotation.json"]).unwrap()
+}
+
 async fn call(caller: &Caller) -> u16 {
     let review = review("CREATE", &widget(&json!({})), &Value::Null);
     caller.post("/validate/any", review.to_string()).await.0
@@ -101,6 +105,56 @@ async fn a_client_that_follows_the_bundle_is_never_without_trust_while_certifica
         assert!(authorities.any(|authority| pair[1].contains(authority)));
     }
     assert!(bundles.len() >= 3, "{}", bundles.len());
+}
+
+#[tokio::test]
+async fn the_next_certificate_is_not_shown_while_its_authority_cannot_be_injected() {
+    let program = program().await;
+    let hook = Hook::new("any");
+    let webhooks = program
+        .webhooks()
+        .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()))
+        .reached_by(Reach::local());
+    // A next one is shown as soon as it is trusted.
+    let certificates = made().overlap(Duration::ZERO);
+    let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
+    let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
+    let rule = program.cluster.faults().add(
+        Rule::new(refused)
+            .verb("patch")
+            .resource("validatingwebhookconfigurations"),
+    );
+    let first = Caller::of(&server);
+    // A replica with a name of its own has the next one made.
+    let more = serve(&program, made().names(["more"])).await.unwrap();
+    let health = server.health();
+    until("it is injected", async || health.check().err()).await;
+    let reads = || program.cluster.journal().count("get", "secrets");
+    let before = reads();
+    until("the Secret is not read", async || {
+        (reads() > before + 10).then_some(())
+    })
+    .await;
+    let record = record(&program).await;
+    assert!(record["next"].is_object() && record["injected"].is_null());
+    assert_eq!(call(&first).await, 200);
+    more.shutdown().await;
+    program.cluster.faults().remove(rule);
+    until("the next certificate is not shown", async || {
+        let present = self::record(&program).await;
+        (present["current"] == record["next"]).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_validity_of_nothing_is_an_error() {
+    let program = program().await;
+    let error = serve(&program, made().validity(Duration::ZERO))
+        .await
+        .unwrap_err();
+    let unusable = CertificateError::Validity(Duration::ZERO).to_string();
+    assert_eq!(error.to_string(), unusable);
 }
 
 #[tokio::test]
