@@ -11,6 +11,7 @@ use super::WebsiteStatus;
 /// Pages, and how they are served.
 ///
 /// Defaults that are always the same are in the schema. The host depends on the name, so a webhook sets it.
+#[allow(clippy::duplicated_attributes, reason = "both columns are texts")]
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "website.demo.dev",

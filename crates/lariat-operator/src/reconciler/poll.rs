@@ -185,14 +185,13 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
         };
         // The value of a former object of the name is not that of this one.
         self.values.forget_others(cx.key(), raw.uid());
-        let polled = (self.poll)(object).await;
-        let value =
-            polled.map_err(
-                |error| match error.is_ignored() && error.delay().is_none() {
-                    true => error.retry_after(period),
-                    false => error,
-                },
-            )?;
+        let value = match (self.poll)(object).await {
+            Ok(value) => value,
+            Err(error) if error.is_ignored() && error.delay().is_none() => {
+                return Err(error.retry_after(period));
+            }
+            Err(error) => return Err(error),
+        };
         if self.values.set(cx.key(), raw.uid(), value) {
             let request = Enqueue::now().to(Arc::clone(&self.reconciler));
             let request = request.because(Arc::clone(&self.because));

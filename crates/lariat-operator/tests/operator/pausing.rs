@@ -33,7 +33,7 @@ async fn a_paused_object_is_not_reconciled_until_the_annotation_is_removed() {
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .requeue_after(60 * SECOND);
     let registered = reconciler.register(move |cx: Reconcile<Widget>| {
-        seen.add(&format!("size {}", cx.object().spec.size));
+        seen.add(format!("size {}", cx.object().spec.size));
         async { Ok(Outcome::done()) }
     });
     registered.expect("registered");
@@ -132,9 +132,10 @@ async fn objects_that_are_being_deleted_are_reconciled_if_that_is_wanted() {
         let bench = Bench::new().await;
         let log = Log::default();
         let seen = log.clone();
-        let reconciler = match wanted {
-            true => reconciler(&bench).with_deleting(),
-            false => reconciler(&bench),
+        let reconciler = if wanted {
+            reconciler(&bench).with_deleting()
+        } else {
+            reconciler(&bench)
         };
         // A predicate that refuses every update.
         let options = HandlerOptions::default().only(Predicate::on_updates(|_, _| false));

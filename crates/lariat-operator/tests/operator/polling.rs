@@ -58,7 +58,7 @@ fn register(bench: &Bench, source: Poll<Widget, &'static str>) -> (Log, Reconcil
         .register(move |cx: Reconcile<Widget>| {
             let level = values.get(cx.key());
             let level = level.map_or("unknown", |level| *level);
-            seen.add(&format!("{} {level}", cx.key().name()));
+            seen.add(format!("{} {level}", cx.key().name()));
             async { Err(HandlerError::terminal("never")) }
         });
     (log, registered.expect("registered"))
@@ -221,7 +221,7 @@ async fn two_sources_of_one_name_are_refused_and_nothing_is_left() {
     let reconciler = bench.operator.reconciler("levels", &bench.widgets);
     let reconciler = reconciler.polls(outside.source()).polls(outside.source());
     let refused = reconciler.register(|_| async { Ok(Outcome::done()) });
-    let error = refused.err().expect("refused").to_string();
+    let error = refused.expect_err("refused").to_string();
     assert!(error.contains("levels-level"), "{error}");
     bench.start().await;
     bench.create("a", 1).await;

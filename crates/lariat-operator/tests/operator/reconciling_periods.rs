@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome};
 use lariat_operator::{Finalizer, Reconcile, Reconciler};
@@ -207,7 +208,7 @@ async fn an_object_is_reconciled_at_least_every_period_however_the_last_call_end
         })
     };
     assert_eq!(pauses(own, |_| Ok(Outcome::done())).await, [90, 90]);
-    let none = |reconciler: Reconciler<Widget>| reconciler.at_least_every(0 * SECOND);
+    let none = |reconciler: Reconciler<Widget>| reconciler.at_least_every(Duration::ZERO);
     assert_eq!(pauses(none, |_| Ok(Outcome::done())).await, [0_u64; 0]);
 }
 
