@@ -191,5 +191,5 @@ async fn convert(
     let answer = hooks::post(server, &conversion.client, TIMEOUT, body).await;
     let answer = answer.map_err(failed)?;
     let answer = Document::yaml(&answer).map_err(failed)?.value;
-    read_conversion(&conversion.review, &uid, wanted, (&objects, &answer)).map_err(explained)
+    read_conversion(&conversion.review, &uid, wanted, &objects, &answer).map_err(explained)
 }

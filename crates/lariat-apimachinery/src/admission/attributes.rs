@@ -55,7 +55,7 @@ pub struct Attributes {
     pub resource: ResourceName,
     /// To a subresource of it, if this is not empty.
     pub subresource: String,
-    /// The kind of what is sent, which for subresources may be another than the resource's.
+    /// The kind of the request's object; a subresource may have another than its resource.
     pub kind: Gvk,
     /// The namespace; for a Namespace its own name.
     pub namespace: String,

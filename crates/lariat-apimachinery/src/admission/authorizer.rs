@@ -26,7 +26,7 @@ pub struct Check {
     pub namespace: String,
     /// The name of an object, empty for all.
     pub name: String,
-    /// The namespace and the name of a service account that is asked about instead of the user.
+    /// Namespace and name of a service account to authorize instead of the user.
     pub account: Option<(String, String)>,
     /// What is to be done, in a verb of Kubernetes.
     pub verb: String,

@@ -146,14 +146,14 @@ impl Scope {
         self.context.add_variable_from_value(name, value);
     }
 
-    /// Adds `authorizer` and `authorizer.requestResource`, which ask what the user may do.
+    /// Adds `authorizer` and `authorizer.requestResource`: authorization checks.
     pub fn add_authorizer(&mut self, attributes: &Attributes, authorize: &Authorize) {
         authorizer::add(&mut self.context, attributes, authorize);
     }
 
     /// Adds `variables`, each of which may use those before it.
     ///
-    /// One that cannot be evaluated is left out, so that an expression fails that uses it.
+    /// A variable that cannot be evaluated is left out; expressions that use it fail.
     pub(super) fn add_variables(&mut self, variables: &[(String, Expression)]) {
         let mut known: HashMap<Key, Cel> = HashMap::new();
         for at in 0..=variables.len() {

@@ -31,7 +31,9 @@ impl Matching {
         }
     }
 
-    /// Reads `matchConstraints` or `matchResources`; parts of a wrong type count as absent.
+    /// Parses `matchConstraints` or `matchResources`.
+    ///
+    /// Parts of a wrong type count as absent.
     #[must_use]
     pub fn read(resources: &Value) -> Self {
         Self {

@@ -105,7 +105,7 @@ pub struct Judgement {
 }
 
 impl Judgement {
-    /// Returns what is said of a request when the policy cannot be evaluated, and is to fail.
+    /// Returns the message of a rejection when the policy cannot be evaluated.
     #[must_use]
     pub fn of_error(message: String) -> Self {
         let violation = Violation {
@@ -150,7 +150,7 @@ impl Policy {
         }]
     }
 
-    /// Evaluates the conditions and the variables of the policy; returns whether it applies.
+    /// Evaluates the match conditions and variables; returns whether the policy applies.
     ///
     /// # Errors
     ///

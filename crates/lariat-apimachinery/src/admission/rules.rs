@@ -54,7 +54,7 @@ impl Rules {
         self.0.iter().any(|rule| rule.matches(attributes, resource))
     }
 
-    /// Returns the resource, among equivalents of the requested one, to which the first rule applies.
+    /// Returns the first of the equivalent resources to which a rule applies.
     #[must_use]
     pub fn match_equivalent(
         &self,

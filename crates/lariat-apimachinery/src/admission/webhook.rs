@@ -35,7 +35,7 @@ pub struct Webhook {
     pub reinvocation: Reinvocation,
 }
 
-/// What becomes of a request when a webhook cannot be called, or a policy not be evaluated.
+/// Whether a failed webhook call or policy evaluation rejects the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// It is refused.

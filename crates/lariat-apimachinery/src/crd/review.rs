@@ -18,17 +18,18 @@ pub fn ask_conversion(review: &str, uid: &str, wanted: &str, objects: &[Object])
 
 /// Reads the answer to a review: the objects in the wanted version.
 ///
-/// Labels and annotations are what the webhook makes of them, all other metadata stay.
+/// Labels and annotations are those of the webhook's answer; other metadata are kept.
 ///
 /// # Errors
 ///
-/// It is no answer to the review, or the conversion failed; the text is the API server's, from the kind of the first
-/// object on.
+/// The answer is malformed, or the webhook reports a failure. The text is that of the API server, without the kind of
+/// the first object, which the caller puts in front.
 pub fn read_conversion(
     review: &str,
     uid: &str,
     wanted: &str,
-    (originals, answer): (&[Object], &Value),
+    originals: &[Object],
+    answer: &Value,
 ) -> Result<Vec<Object>, String> {
     let failed = |reason: String| Err(format!("failed: {reason}"));
     let response = &answer["response"];

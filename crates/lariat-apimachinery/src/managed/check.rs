@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::set::Set;
 
-/// Checks the entries that something wrote into the metadata of an object; null for none.
+/// Checks the `managedFields` of an object; null counts as empty.
 ///
 /// # Errors
 ///

@@ -92,7 +92,7 @@ pub(super) fn names(folder: &Path) -> Result<(Name, Group)> {
     let path = folder.join("Cargo.toml");
     let text = fs::read_to_string(&path).with_context(|| {
         let (path, folder) = (path.display(), folder.display());
-        format!("cannot read {path}; {folder} has to be a project of `lariat new`, named by --path")
+        format!("cannot read {path}; {folder} has to be a project of `lariat new`: run this in one, or name it by --path")
     })?;
     let value = |section, key| {
         let value = value(&text, section, key);

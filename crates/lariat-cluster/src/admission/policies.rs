@@ -96,33 +96,33 @@ fn evaluate(
             Ok(false) => continue,
             Err(reason) => Judgement::of_error(reason),
         };
-        enforce(request, (policy, binding), judgement, refusals);
+        enforce(request, policy, binding, judgement, refusals);
     }
 }
 
-/// Does with what a policy says as its binding wants.
+/// Applies the actions of a binding to the violations of its policy.
 fn enforce(
     request: &Request<'_>,
-    (policy, binding): (&Policy, &Binding),
+    policy: &Policy,
+    binding: &Binding,
     judgement: Judgement,
     refusals: &mut Vec<Refusal>,
 ) {
-    let named = (policy.name.as_str(), binding.name.as_str());
+    let (policy_name, binding_name) = (policy.name.as_str(), binding.name.as_str());
     for violation in judgement.violations {
         for action in &binding.actions {
             let message = &violation.message;
             match action.as_str() {
                 "Deny" => refusals.push(Refusal {
-                    message: denied(named, message),
+                    message: denied(policy_name, binding_name, message),
                     reason: violation.reason.clone(),
                 }),
                 "Warn" => request.warnings.add(format!(
-                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
-                    named.0, named.1
+                    "Validation failed for ValidatingAdmissionPolicy '{policy_name}' with binding '{binding_name}': {message}"
                 )),
                 "Audit" => {
                     let failure = json!([{
-                        "message": message, "policy": named.0, "binding": named.1,
+                        "message": message, "policy": policy_name, "binding": binding_name,
                         "expressionIndex": violation.index, "validationActions": binding.actions,
                     }]);
                     let key = "validation.policy.admission.k8s.io/validation_failure";
@@ -136,12 +136,12 @@ fn enforce(
         request.annotate(format!("{}/{key}", policy.name), value);
     }
     refusals.extend(judgement.errors.into_iter().map(|message| Refusal {
-        message: denied(named, &message),
+        message: denied(policy_name, binding_name, &message),
         reason: String::new(),
     }));
 }
 
-fn denied((policy, binding): (&str, &str), message: &str) -> String {
+fn denied(policy: &str, binding: &str, message: &str) -> String {
     format!(
         "ValidatingAdmissionPolicy '{policy}' with binding '{binding}' denied request: {message}"
     )
@@ -150,7 +150,7 @@ fn denied((policy, binding): (&str, &str), message: &str) -> String {
 /// Refuses a request because a policy cannot be evaluated, unless that is to be ignored.
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, reason: &str) -> Option<Refusal> {
     let message = match binding {
-        Some(binding) => denied((&policy.name, &binding.name), reason),
+        Some(binding) => denied(&policy.name, &binding.name, reason),
         None => format!(
             "ValidatingAdmissionPolicy '{}' denied request: {reason}",
             policy.name

@@ -12,11 +12,11 @@ fn config_map() -> Value {
 
 /// Registers a policy for ConfigMaps and its binding, each with some members of its own.
 async fn register(bench: &Bench, kind: &str, policy: Value, binding: Value) {
-    register_as("p", bench, (kind, policy, binding)).await;
+    register_as("p", bench, kind, policy, binding).await;
 }
 
 /// As [`register`], under a name.
-async fn register_as(name: &str, bench: &Bench, (kind, policy, binding): (&str, Value, Value)) {
+async fn register_as(name: &str, bench: &Bench, kind: &str, policy: Value, binding: Value) {
     let constraints = json!({"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"],
         "resources": ["configmaps"], "operations": ["CREATE"]}]});
     let spec = with(json!({"matchConstraints": constraints}), policy);
@@ -343,8 +343,8 @@ async fn what_was_changed_before_a_mutation_failed_or_no_longer_applied_has_othe
         let saw = apply("has(object.data.b) ? Object{data: {'saw': '1'}} : Object{}");
         let seeing = json!({"reinvocationPolicy": "IfNeeded", "mutations": [saw]});
         let changing = with(json!({"reinvocationPolicy": "Never"}), changing);
-        register_as("a", &bench, ("mutating", seeing, json!({}))).await;
-        register_as("b", &bench, ("mutating", changing, json!({}))).await;
+        register_as("a", &bench, "mutating", seeing, json!({})).await;
+        register_as("b", &bench, "mutating", changing, json!({})).await;
         let created = bench.post(CONFIG_MAPS, &config_map()).await.json();
         assert_eq!(
             created["data"],
