@@ -82,6 +82,12 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
     causes.extend(names::check(&spec["names"], "spec.names", true));
     causes.extend(common);
     causes.extend(conversion::check(&spec["conversion"]));
+    let strategy = text(&spec["conversion"], "strategy");
+    if flag(spec, "preserveUnknownFields") && !matches!(strategy, "" | "None") {
+        let rule = "must be None if spec.preserveUnknownFields is true";
+        let field = "spec.conversion.strategy";
+        causes.push(StatusCause::invalid(field, &strategy.into(), rule));
+    }
     causes
 }
 
@@ -134,6 +140,10 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
         if let Err(rule) = check_dns_1035(name) {
             let field = format!("spec.versions[{at}].name");
             causes.push(StatusCause::invalid(&field, &name.into(), &rule));
+            // The first version has another name inside, which is checked as well.
+            if at == 0 && !name.is_empty() {
+                causes.push(StatusCause::invalid("spec.version", &name.into(), &rule));
+            }
         }
         for member in ["served", "storage"] {
             if !version[member].is_boolean() {

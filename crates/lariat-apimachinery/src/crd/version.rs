@@ -194,6 +194,14 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
 fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
     let mut causes = Vec::new();
+    if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
+        let detail = if path == "spec.selectableFields" {
+            "may only be set when validations.schema is included"
+        } else {
+            "may only be set when `version.schema.openAPIV3Schema` is not included"
+        };
+        return vec![StatusCause::invalid(path, &"".into(), detail)];
+    }
     let (mut seen, mut valid) = (HashSet::new(), 0);
     for (at, each) in fields.iter().enumerate() {
         let field = format!("{path}[{at}].jsonPath");
@@ -215,8 +223,8 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
                 }
                 if !matches!(text(schema, "type"), "boolean" | "integer" | "string") {
                     invalid(
-                        "must point to a field of type boolean, integer, string. Enum string fields \
-                         and strings with formats are allowed",
+                        "must point to a field of type string, boolean or integer. Enum string fields \
+                         and strings with formats are allowed.",
                     );
                 }
             }

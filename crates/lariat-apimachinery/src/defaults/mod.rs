@@ -17,6 +17,7 @@ mod workloads;
 use crate::kinds::Resource;
 use crate::object::Object;
 
+pub use disabled::drop_disabled;
 pub use status::initial as initial_status;
 
 /// Fills in the defaults of a built-in kind.
@@ -57,7 +58,6 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
             others::priority_level(object);
         }
-        ("coordination.k8s.io", "Lease") => disabled::drop_from_lease(object),
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             others::role_binding(object);

@@ -22,6 +22,8 @@ pub(super) struct Builtin {
     names: OnceLock<HashMap<TypeId, &'static str>>,
     /// The names of types that are read as any value or as a text.
     pub(super) aliases: HashMap<TypeId, &'static str>,
+    /// Types that others are copies of, by the id of the copy.
+    copies: Vec<(TypeId, &'static str)>,
     /// By group with version, and kind; in this order, as above.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
@@ -83,9 +85,14 @@ impl Builtin {
             };
             reader.types.set(id, Type::Struct(read));
         }
+        let copies = GRANULAR
+            .iter()
+            .filter_map(|(owner, field)| reader.separate(owner, field))
+            .collect();
         Self {
             types: Arc::new(reader.types),
             by_name: reader.by_name,
+            copies,
             names: OnceLock::new(),
             aliases: reader.aliases,
             kinds: kinds.into_iter().collect(),
@@ -97,6 +104,7 @@ impl Builtin {
     /// Returns the name of a type, if it has one.
     pub(super) fn name(&self, id: TypeId) -> Option<&'static str> {
         let names = self.by_name.iter().map(|(name, id)| (*id, *name));
+        let names = names.chain(self.copies.iter().copied());
         self.names.get_or_init(|| names.collect()).get(&id).copied()
     }
 }
@@ -106,11 +114,23 @@ pub(super) fn name_of(typed: TypeRef<'_>) -> Option<&'static str> {
     BUILTIN.name(typed.id_in(&BUILTIN.types)?)
 }
 
+/// Returns whether a built-in type is one whose values are taken as they came, each as a whole.
+pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
+    let id = typed.id_in(&BUILTIN.types);
+    id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
+}
+
+/// The name of the type of what is embedded without being read.
+const RAW: &str = "runtime.RawExtension";
+
 /// Returns the version and name of each kind.
 #[cfg(all(test, feature = "protobuf"))]
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.kinds.keys().copied()
 }
+
+/// Fields whose structures merge member by member, as Go marks them, though their type is one value elsewhere.
+const GRANULAR: [(&str, &str); 1] = [("core.v1.PersistentVolumeSpec", "claimRef")];
 
 #[derive(Default)]
 struct Reader {
@@ -129,6 +149,28 @@ impl Reader {
             .by_name
             .entry(name)
             .or_insert_with(|| types.add(Type::Any))
+    }
+
+    /// Gives a field a copy of its structure that merges member by member; returns it with the name.
+    fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
+        let owner = *self.by_name.get(owner)?;
+        let Type::Struct(mut fields) = self.types.get(owner).clone() else {
+            return None;
+        };
+        let field = fields.fields.iter_mut().find(|each| each.name == field)?;
+        let shared = field.type_id;
+        let Type::Struct(structure) = self.types.get(shared).clone() else {
+            return None;
+        };
+        field.type_id = self.types.add(Type::Struct(Struct {
+            atomic: false,
+            ..structure
+        }));
+        let copy = field.type_id;
+        self.types.set(owner, Type::Struct(fields));
+        let mut names = self.by_name.iter();
+        let (name, _) = names.find(|(_, id)| **id == shared)?;
+        Some((copy, *name))
     }
 
     /// Reads a field: name, type, flags.
@@ -303,5 +345,18 @@ mod tests {
         let selector = spec.member("nodeSelector").unwrap();
         assert!(selector.is_atomic());
         assert!(builtin("v1", "Nonsense").is_none());
+    }
+
+    #[test]
+    fn a_reference_to_a_claim_merges_member_by_member_and_other_references_do_not() {
+        let volume = builtin("v1", "PersistentVolume").unwrap();
+        let claim = volume.root().member("spec").unwrap();
+        let claim = claim.member("claimRef").unwrap();
+        assert!(!claim.is_atomic());
+        assert_eq!(name_of(claim), Some("core.v1.ObjectReference"));
+        let event = builtin("v1", "Event").unwrap();
+        assert!(event.root().member("involvedObject").unwrap().is_atomic());
+        let revision = builtin("apps/v1", "ControllerRevision").unwrap();
+        assert!(revision.root().member("data").unwrap().is_atomic());
     }
 }

@@ -197,6 +197,9 @@ impl fmt::Display for Misfit {
 
 /// Returns the Go name of a struct that lacks a member; `None` for other types.
 pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String> {
+    if builtin::is_raw(typed) {
+        return Some("RawExtension".to_owned());
+    }
     let is_struct = matches!(typed.get(), Some(Type::Struct(_)));
     (is_struct && typed.field(member).is_none()).then(|| go_name(typed))
 }

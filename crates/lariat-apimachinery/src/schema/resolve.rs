@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::types::{Field, List, PatchStrategy, Scalar, Type, TypeId, Types};
+use super::builtin;
+use super::types::{Field, List, PatchStrategy, Scalar, Type, TypeId, Types, Zero};
 
 /// A type and everything it refers to.
 #[derive(Debug, Clone)]
@@ -84,6 +85,7 @@ impl<'a> TypeRef<'a> {
             Some(Type::Struct(_)) => Resolved::Struct,
             Some(Type::Any) | None => match value {
                 Value::Array(_) => Resolved::AnyList,
+                Value::Object(_) if builtin::is_raw(self) => Resolved::Scalar(None),
                 Value::Object(_) => Resolved::AnyMap,
                 _ => Resolved::Scalar(None),
             },
@@ -98,8 +100,22 @@ impl<'a> TypeRef<'a> {
         }
     }
 
+    /// Returns the zero of a scalar that Go writes in any case.
+    pub(crate) fn zero_of(self, field: &Field) -> Option<Value> {
+        match self.at(field.type_id).get() {
+            Some(Type::Scalar(scalar)) if field.zero == Zero::Written => match scalar {
+                Scalar::String => Some("".into()),
+                Scalar::Int32 | Scalar::Int64 => Some(0.into()),
+                Scalar::Bool => Some(false.into()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns the type of a member, or `None` where there can be no such member.
-    pub(crate) fn member(self, name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn member(self, name: &str) -> Option<Self> {
         match self.get() {
             Some(Type::Struct(fields)) => match fields.field(name) {
                 Some(field) => Some(self.at(field.type_id)),
@@ -131,6 +147,7 @@ impl<'a> TypeRef<'a> {
         match self.get() {
             Some(Type::Struct(fields)) => fields.atomic,
             Some(Type::Map(map)) => map.atomic,
+            Some(Type::Any) => builtin::is_raw(self),
             _ => false,
         }
     }

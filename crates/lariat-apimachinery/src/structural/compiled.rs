@@ -47,9 +47,15 @@ impl Structural {
 
     /// Removes unknown fields and nulls without `nullable`; returns the paths of the former.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        let removed = self.prune_unknown(object);
+        prune::drop_nulls(object, Some(&self.root));
+        removed
+    }
+
+    /// Removes unknown fields; returns their paths.
+    pub fn prune_unknown(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);
-        prune::drop_nulls(object, Some(&self.root));
         let (mut removed, mut metadata) = (pruning.removed, pruning.metadata);
         removed.sort_unstable();
         metadata.sort_unstable();

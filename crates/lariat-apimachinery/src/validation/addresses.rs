@@ -138,7 +138,8 @@ pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes:
     let broken = parsed.iter().position(Option::is_none);
     if let Some(broken) = broken {
         let found = texts[broken];
-        let detail = format!("failed to check for dual stack with error:invalid {what}: {found}");
+        let detail =
+            format!("failed to check for dual stack with error:invalid {what}[{broken}]: {found}");
         causes.internal(at, &detail);
     }
     let fours = parsed.iter().flatten().filter(|address| address.is_ipv4());

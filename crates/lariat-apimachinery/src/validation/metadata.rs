@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::causes::Causes;
 use super::field::Field;
-use super::{formats, labels};
+use super::{addresses, formats, labels};
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
 use crate::names::NameRule;
@@ -23,7 +23,11 @@ pub fn validate_metadata(
     let mut causes = Causes::default();
     if old.is_none() || revalidates(resource) {
         let needs_prefix = resource.kind != "ReplicationController";
-        check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+        if resource.kind == "IPAddress" && !resource.rules.custom {
+            check_ip_name(&metadata.get("name"), &mut causes);
+        } else {
+            check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+        }
     }
     if old.is_some() {
         let prefix = metadata.get("generateName");
@@ -103,6 +107,13 @@ fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: 
             NameRule::Subdomain => formats::dns_subdomain,
         };
         causes.check_format(&name, format);
+    }
+}
+
+/// Checks a name that is an address in its canonical form.
+fn check_ip_name(name: &Field<'_>, causes: &mut Causes) {
+    if causes.check_given(name, "name or generateName is required") {
+        addresses::check_canonical_ip(name, causes);
     }
 }
 

@@ -66,14 +66,12 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>)
 
 fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
     let (fits, wanted) = match scalar {
-        Scalar::String | Scalar::Bytes | Scalar::Time | Scalar::MicroTime => {
-            (value.is_string(), "string")
-        }
+        Scalar::String | Scalar::Bytes => (value.is_string(), "string"),
         Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
             (value.is_number(), "numeric (int or float)")
         }
         Scalar::Bool => (value.is_boolean(), "boolean"),
-        Scalar::IntOrString | Scalar::Quantity => {
+        Scalar::IntOrString | Scalar::Quantity | Scalar::Time | Scalar::MicroTime => {
             (!value.is_array() && !value.is_object(), "any scalar")
         }
     };

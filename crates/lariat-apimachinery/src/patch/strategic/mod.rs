@@ -2,8 +2,11 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/strategicpatch`.
 
+mod items;
 mod lists;
+mod lookup;
 mod maps;
+mod order;
 
 #[cfg(test)]
 mod tests;

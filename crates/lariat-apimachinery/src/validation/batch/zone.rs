@@ -13,6 +13,10 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let unknown = format!("unknown time zone {name}");
+    if name.contains("..") || name.starts_with(['/', '\\']) {
+        causes.invalid_json(at, "time: invalid location name");
+        return;
+    }
     if !name.split('/').all(is_part) {
         causes.invalid_json(at, &unknown);
         return;

@@ -27,7 +27,9 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     for container in list.items() {
         check_common(&container, pod, causes);
         check_init(&container, pod, causes);
-        check_name(&container, &mut names, causes);
+        if !container.text_of("name").is_empty() {
+            check_name(&container, &mut names, causes);
+        }
         // The path of a port's cause has the index that the container has alone.
         let alone = list.item_as(0, container.value());
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);

@@ -20,10 +20,7 @@ const POD: Rules = &[
         "supplementalGroupsPolicy",
         Rule::SupportedIfSet(&["Merge", "Strict"]),
     ),
-    (
-        "seLinuxChangePolicy",
-        Rule::SupportedIfSet(&["MountOption", "Recursive"]),
-    ),
+    ("seLinuxChangePolicy", Rule::SupportedIfSet(&["Recursive"])),
 ];
 
 /// Checks the security context of a Pod as a whole.
