@@ -348,6 +348,22 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets whether deleted volumes and claims go once nothing uses them (default true).
+    ///
+    /// Otherwise they keep the finalizer of their protection, as on a server without a controller manager.
+    pub fn volume_protection(mut self, on: bool) -> Self {
+        self.control.volume_protection = on;
+        self
+    }
+
+    /// Sets whether ClusterRoles with an aggregation rule get the rules of those they select (default true).
+    ///
+    /// Otherwise they keep the rules they were written with, as on a server without a controller manager.
+    pub fn role_aggregation(mut self, on: bool) -> Self {
+        self.control.role_aggregation = on;
+        self
+    }
+
     /// Sets where the server of a Service is that webhooks name.
     ///
     /// Nothing routes the cluster addresses of an embedded cluster. Without this the webhook of a Service is called at

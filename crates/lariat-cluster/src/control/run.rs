@@ -61,9 +61,13 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(expiry::Expiry::new(&plane.server)),
         Box::new(ageing::Ageing::default()),
         Box::new(ApiServices::new(&plane.server)),
-        Box::new(Aggregation::new(&plane.server)),
-        Box::new(Protection::new(&plane.server)),
     ];
+    if plane.server.switches.aggregates_roles() {
+        all.push(Box::new(Aggregation::new(&plane.server)));
+    }
+    if plane.server.switches.protects_volumes() {
+        all.push(Box::new(Protection::new(&plane.server)));
+    }
     if plane.server.switches.enforces_quotas() {
         all.push(Box::new(quotas::Quotas::new(&plane.server)));
     }

@@ -153,7 +153,12 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[StatusCause]) -> Self {
-        Self::invalid_as(&resource.kind, &resource.group, name, causes)
+        // Events of both groups are checked as those of the core.
+        let group = match resource.kind.as_str() {
+            "Event" if !resource.rules.custom => "",
+            _ => &resource.group,
+        };
+        Self::invalid_as(&resource.kind, group, name, causes)
     }
 
     /// Query parameters that are wrong.
@@ -167,7 +172,13 @@ impl ApiError {
     }
 
     pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
-        let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
+        // A cause that was found twice is told once.
+        let mut texts: Vec<String> = Vec::with_capacity(causes.len());
+        for text in causes.iter().map(StatusCause::text) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let detail = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -242,6 +253,11 @@ impl ApiError {
     pub(crate) fn not_acceptable(available: &str) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
+    }
+
+    /// Returns whether it is that of a media type for which there is no route.
+    pub(crate) fn is_without_route(&self) -> bool {
+        self.status.message.starts_with("406: ")
     }
 
     /// A form of objects that is not served.

@@ -2,7 +2,8 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
 
 use super::form::{self, Origin};
@@ -32,8 +33,23 @@ impl Call {
             api_version: &api_version,
             custom: self.resource.rules.custom,
         })?;
+        self.check_first_of_each(&duplicates)?;
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
+    }
+
+    /// Refuses a body with a member that is there twice, first with a value of a wrong type.
+    fn check_first_of_each(&self, duplicates: &Duplicates) -> Result<(), ApiError> {
+        let has_twice = matches!(duplicates, Duplicates::Paths(paths) if !paths.is_empty());
+        if self.resource.rules.custom || !has_twice {
+            return Ok(());
+        }
+        let Some(Value::Object(mut first)) = Document::first_of_each(&self.body) else {
+            return Ok(());
+        };
+        let decoded = schema::decode(self.resource.types().root(), &mut first);
+        let refuse = |misfit: Misfit| form::refuse_body(&self.resource, &misfit.to_string());
+        decoded.map(drop).map_err(refuse)
     }
 
     /// Returns whether `apiVersion` of the body is the given one.
@@ -49,12 +65,9 @@ impl Call {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
-            Value::Null if wanted.custom => Object::new(),
-            other => {
-                let error = go_json::type_error(&other, ENVELOPE);
-                let error = format!("json parse error: {error}");
-                return Err(self.unrecognized(wanted, &error));
-            }
+            // Go reads it as an object without members.
+            Value::Null => Object::new(),
+            other => return Err(self.unrecognized(wanted, &without_type(&other))),
         };
         check_type(self, wanted, &object)?;
         object.insert("kind".into(), wanted.kind.into());
@@ -63,13 +76,11 @@ impl Call {
     }
 
     /// Reads the body; protobuf is read as the type that it names.
-    pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        let unreadable = |error: String| self.unrecognized(wanted, &error);
+    fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         match self.media_type() {
-            "" | JSON => Document::json(&self.body)
-                .map_err(|error| unreadable(format!("json parse error: {error}"))),
-            YAML => Document::yaml(&self.body)
-                .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
+            "" | JSON | YAML => self
+                .text_document()
+                .map_err(|error| self.unrecognized(wanted, &error)),
             PROTOBUF if !wanted.custom => {
                 protobuf::read(&self.body, wanted.kind, wanted.api_version)
             }
@@ -81,14 +92,61 @@ impl Call {
         }
     }
 
+    /// Reads a body that is a text, JSON or YAML.
+    fn text_document(&self) -> Result<Document, String> {
+        if self.media_type() == YAML {
+            Document::yaml(&self.body).map_err(|error| format!("yaml: {error}"))
+        } else {
+            Document::json(&self.body)
+                .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+        }
+    }
+
+    /// Reads the options of a deletion, which may have another type, or none.
+    pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
+        let document = match self.media_type() {
+            "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
+            _ => self.document(wanted)?,
+        };
+        let options = match document.value {
+            Value::Null => Value::Object(Object::new()),
+            options @ Value::Object(_) => options,
+            other => return Err(ApiError::bad_request(without_type(&other))),
+        };
+        let version = options["apiVersion"].as_str().unwrap_or_default();
+        if version.matches('/').count() > 1 {
+            let message = format!("unexpected GroupVersion string: {version}");
+            return Err(ApiError::bad_request(message));
+        }
+        Ok(options)
+    }
+
     /// Refuses a body of which not even the type can be read.
     fn unrecognized(&self, wanted: Expected<'_>, error: &str) -> ApiError {
         let (kind, summary) = (wanted.kind, summary(&self.body));
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get \
-             version/kind; {error} ({summary})"
+            "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
         ))
     }
+}
+
+/// Says of a value that is no object that it has no type.
+fn without_type(value: &Value) -> String {
+    let error = go_json::type_error(value, ENVELOPE);
+    format!("couldn't get version/kind; json parse error: {error}")
+}
+
+/// Refuses a custom resource that says it is of another kind, which must be there to be replaced.
+fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
+    let key = call.resource.key(call.namespace(), call.name());
+    let replaces = !call.name().is_empty() && call.target.subresource.is_none();
+    if replaces && call.server.store.get(call.resource.table, &key).is_none() {
+        return call.not_found();
+    }
+    let message = format!("must be {}", call.resource.kind);
+    let cause = StatusCause::invalid("kind", &kind.into(), &message);
+    let name = metadata_text(object, "name");
+    ApiError::invalid_as(kind, &call.resource.group, name, &[cause])
 }
 
 /// What Go reads of a body first.
@@ -145,9 +203,7 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
         return Ok(());
     }
     if wanted.custom {
-        let message = format!("must be {}", wanted.kind);
-        let cause = StatusCause::invalid("kind", &kind.into(), &message);
-        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+        return Err(wrong_kind(call, object, kind));
     }
     let package = |api_version: &str| match api_version.split_once('/') {
         Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),

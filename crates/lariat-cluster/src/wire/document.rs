@@ -8,6 +8,7 @@ use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
 use lariat_apimachinery::schema::field_path;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
@@ -60,6 +61,7 @@ impl Document {
         let seed = Reader {
             path: "",
             duplicates: &mut duplicates,
+            keeps: Keeps::Last,
         };
         let value = seed.deserialize(&mut reader);
         let value = value.and_then(|value| reader.end().map(|()| value));
@@ -70,6 +72,19 @@ impl Document {
         }
         let duplicates = Duplicates::Paths(duplicates);
         Ok(Self { value, duplicates })
+    }
+
+    /// Reads JSON in which members are there twice, and takes the first of each; `None` if it is no JSON.
+    ///
+    /// Go decodes both values, so the first must be of the right type, though it does not count.
+    pub(crate) fn first_of_each(bytes: &[u8]) -> Option<Value> {
+        let seed = Reader {
+            path: "",
+            duplicates: &mut Vec::new(),
+            keeps: Keeps::First,
+        };
+        seed.deserialize(&mut serde_json::Deserializer::from_slice(bytes))
+            .ok()
     }
 
     /// Reads YAML, of which JSON is a part.
@@ -168,10 +183,53 @@ fn read_yaml(text: &str) -> Result<Document, String> {
     } else {
         strict
     };
-    Ok(Document {
-        value: value.map_err(|error| first_line(&error.to_string()))?,
-        duplicates: line.map_or_else(Duplicates::none, Duplicates::Line),
-    })
+    let error = match value {
+        Ok(value) => {
+            let duplicates = line.map_or_else(Duplicates::none, Duplicates::Line);
+            return Ok(Document { value, duplicates });
+        }
+        Err(error) => first_line(&error.to_string()),
+    };
+    // Go reads the first document, whatever comes behind it.
+    match error.strip_suffix(": did not find expected <document start>") {
+        Some(place) => match before(text, place) {
+            Some(first) if first.len() < text.len() => read_yaml(first),
+            _ => Err(error),
+        },
+        None => Err(in_words_of_go(&error)),
+    }
+}
+
+/// Returns the text before a place such as `error: line 1 column 20`.
+fn before<'a>(text: &'a str, place: &str) -> Option<&'a str> {
+    let mut numbers = place
+        .split(' ')
+        .filter_map(|word| word.parse::<usize>().ok());
+    let (line, column) = (numbers.next()?, numbers.next()?);
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
+    let (end, _) = text[start..].char_indices().nth(column.checked_sub(1)?)?;
+    Some(&text[..start + end])
+}
+
+/// Words the most frequent errors as Go's reader does, which names other places.
+fn in_words_of_go(error: &str) -> String {
+    let has = |part: &str| error.contains(part);
+    let known = if has("mapping values are not allowed in this context") {
+        "mapping values are not allowed in this context"
+    } else if has("mismatched bracket '['") {
+        "did not find expected ',' or ']'"
+    } else if has("mismatched bracket '{'") {
+        "did not find expected ',' or '}'"
+    } else if has("unclosed bracket") {
+        "line 1: did not find expected node content"
+    } else {
+        error.strip_prefix("error: ").unwrap_or(error)
+    };
+    known.to_owned()
 }
 
 /// Returns what Go says about a key that is in a map twice, if that is the error.
@@ -222,6 +280,14 @@ fn first_line(text: &str) -> String {
 struct Reader<'a> {
     path: &'a str,
     duplicates: &'a mut Vec<String>,
+    keeps: Keeps,
+}
+
+/// Which of several values of a member counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    First,
+    Last,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -274,6 +340,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
             let seed = Reader {
                 path: &path,
                 duplicates: self.duplicates,
+                keeps: self.keeps,
             };
             match items.next_element_seed(seed)? {
                 Some(value) => read.push(value),
@@ -289,10 +356,17 @@ impl<'de> Visitor<'de> for Reader<'_> {
             let seed = Reader {
                 path: &path,
                 duplicates: self.duplicates,
+                keeps: self.keeps,
             };
             let value = members.next_value_seed(seed)?;
-            if read.insert(name, value).is_some() {
-                self.duplicates.push(path);
+            match read.entry(name) {
+                Entry::Vacant(entry) => drop(entry.insert(value)),
+                Entry::Occupied(mut entry) => {
+                    self.duplicates.push(path);
+                    if self.keeps == Keeps::Last {
+                        entry.insert(value);
+                    }
+                }
             }
         }
         Ok(Value::Object(read))
@@ -312,6 +386,8 @@ mod tests {
         let paths = ["data.a".to_owned(), "l[0].x".to_owned()];
         assert_eq!(document.duplicates, Duplicates::Paths(paths.into()));
         assert_eq!(document.value["data"]["a"], 2);
+        let first = Document::first_of_each(br#"{"data":{"a":1,"a":2}}"#).unwrap();
+        assert_eq!(first["data"]["a"], 1);
     }
 
     #[test]
@@ -324,6 +400,23 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_refused_in_words_of_go() {
+        for (yaml, error) in [
+            ("a: b: c", "mapping values are not allowed in this context"),
+            ("{", "line 1: did not find expected node content"),
+            ("{a: [b}", "did not find expected ',' or ']'"),
+        ] {
+            assert_eq!(Document::yaml(yaml.as_bytes()).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_document_of_yaml_is_not_read() {
+        let document = Document::yaml(b"{\"a\": 1}x").unwrap();
+        assert_eq!(document.value, json!({"a": 1}));
     }
 
     #[test]

@@ -86,9 +86,13 @@ fn column(line: &str) -> Result<Column, String> {
         ["Age"] => Ok(Column::age("string")),
         [name, kind, source] => {
             let wide = kind.strip_suffix(" wide");
+            let kind = wide.unwrap_or(kind);
+            let named = kind.strip_suffix(" name");
+            let column = Column::new(name, named.unwrap_or(kind), parse_source(source)?);
             Ok(Column {
                 priority: i32::from(wide.is_some()),
-                ..Column::new(name, wide.unwrap_or(kind), parse_source(source)?)
+                format: named.map_or(column.format, |_| "name".to_owned()),
+                ..column
             })
         }
         _ => Err(format!("not a column: {line}")),

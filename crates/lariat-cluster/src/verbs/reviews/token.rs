@@ -51,7 +51,7 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     object.insert(
         "metadata".into(),
         json!({
-            "name": call.name(), "namespace": call.namespace(),
+            "name": call.name(), "namespace": call.namespace(), "uid": account.uid(),
             "creationTimestamp": call.server.clock.now(),
         }),
     );

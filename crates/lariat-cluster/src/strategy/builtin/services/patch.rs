@@ -122,6 +122,7 @@ pub(super) fn drop(old: &Object, new: &mut Object) {
         }
     };
     if external {
+        drop_same(&["internalTrafficPolicy"]);
         drop_same(&["clusterIP", "clusterIPs"]);
         drop_same(&["ipFamilies"]);
         drop_same(&["ipFamilyPolicy"]);
