@@ -7,7 +7,7 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-//! use lariat_cluster::Cluster;
+//! use lariat::cluster::Cluster;
 //!
 //! let cluster = Cluster::builder().listen().start().await?;
 //! assert_eq!(cluster.journal().count("watch", "pods"), 0);

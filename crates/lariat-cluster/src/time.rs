@@ -11,7 +11,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cluster::{Cluster, Time};
+/// use lariat::cluster::{Cluster, Time};
 ///
 /// let builder = Cluster::builder().time(Time::real().event_ttl(Duration::from_secs(60)));
 /// # let _ = builder;

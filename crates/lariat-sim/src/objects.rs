@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 /// A kind whose objects foreign clients write and delete during a run.
 ///
 /// ```
-/// use lariat_core::Gvk;
-/// use lariat_sim::Objects;
+/// use lariat::sim::Objects;
+/// use lariat::Gvk;
 /// use serde_json::json;
 ///
 /// let config_maps = Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps")

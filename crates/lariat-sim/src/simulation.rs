@@ -28,9 +28,8 @@ pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use lariat_controller::{Context, Outcome};
-/// use lariat_core::Gvk;
-/// use lariat_sim::{Chaos, Objects, Simulation};
+/// use lariat::sim::{Chaos, Objects, Simulation};
+/// use lariat::{Context, Gvk, Outcome};
 /// use std::time::Duration;
 ///
 /// let report = Simulation::new(7)

@@ -17,7 +17,7 @@ const CONTEXT: usize = 10;
 /// `--cfg tokio_unstable` also the order in which tasks were polled.
 ///
 /// ```
-/// use lariat_sim::{Chaos, Simulation};
+/// use lariat::sim::{Chaos, Simulation};
 /// use std::time::Duration;
 ///
 /// let simulation = Simulation::of_lariat(1)

@@ -15,7 +15,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::{Change, Lease, Selection, Shards};
+use lariat::cache::Change;
+use lariat::lease::Shards;
+use lariat::{Lease, Selection};
 use serde_json::json;
 use tokio::task::block_in_place;
 

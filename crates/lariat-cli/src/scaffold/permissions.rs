@@ -3,8 +3,9 @@
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Config};
-use lariat_controller::{Lease, Outcome, SharedControllerFactory};
+use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use lariat_lease::Lease;
 use lariat_operator::{Operator, Rule};
 use serde_json::json;
 

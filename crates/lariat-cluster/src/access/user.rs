@@ -13,7 +13,7 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 /// Who sends a request: a name, and the groups it belongs to.
 ///
 /// ```
-/// use lariat_cluster::User;
+/// use lariat::cluster::User;
 ///
 /// let user = User::new("jane").group("developers");
 /// assert_eq!(user.name(), "jane");

@@ -36,7 +36,7 @@ use crate::store::{Commit, Ending, Snapshot, StoredObject};
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// let cluster = lariat_cluster::Cluster::builder().listen().start().await?;
+/// let cluster = lariat::cluster::Cluster::builder().listen().start().await?;
 /// println!("kubectl --server {}", cluster.url().expect("it listens"));
 /// cluster.shutdown().await;
 /// # Ok(()) }
@@ -217,7 +217,7 @@ impl Cluster {
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-    /// let cluster = lariat_cluster::Cluster::builder().start().await?;
+    /// let cluster = lariat::cluster::Cluster::builder().start().await?;
     /// let namespaces = cluster.objects("namespaces");
     /// assert_eq!(namespaces[0].key().name(), "default");
     /// assert!(namespaces[0].revision() <= cluster.revision());
@@ -338,7 +338,7 @@ impl fmt::Debug for Cluster {
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// use lariat_cluster::{Cluster, Commit};
+/// use lariat::cluster::{Cluster, Commit};
 ///
 /// let cluster = Cluster::builder().start().await?;
 /// let commits = cluster.commits();

@@ -18,7 +18,7 @@ use crate::store::TableCounts;
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// let cluster = lariat_cluster::Cluster::builder().start().await?;
+/// let cluster = lariat::cluster::Cluster::builder().start().await?;
 /// let resources = cluster.inspector().resources();
 /// let namespaces = resources.iter().find(|each| each.kind == "Namespace");
 /// assert!(namespaces.is_some_and(|each| each.objects >= 4));

@@ -8,7 +8,7 @@ use http::StatusCode;
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cluster::faults::{Form, Refusal, StatusCode};
+/// use lariat::cluster::faults::{Form, Refusal, StatusCode};
 ///
 /// // What a load balancer says while the API server restarts.
 /// let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE)

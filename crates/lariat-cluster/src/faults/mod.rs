@@ -7,8 +7,7 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-//! use lariat_cluster::Cluster;
-//! use lariat_cluster::faults::{Action, After, Refusal, Rule};
+//! use lariat::cluster::{Cluster, faults::{Action, After, Refusal, Rule}};
 //!
 //! let cluster = Cluster::builder().seed(7).start().await?;
 //! let faults = cluster.faults();

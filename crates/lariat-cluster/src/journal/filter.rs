@@ -8,11 +8,11 @@ use super::entries::Request;
 /// happens to them. Each method narrows further; of two values for the same property the later counts.
 ///
 /// ```
-/// use lariat_cluster::faults::{Action, Rule};
+/// use lariat::cluster::faults::{Action, Rule};
 ///
 /// // Both are for the same requests.
 /// let rule = Rule::new(Action::Disconnect).verb("patch").resource("pods").client("my-controller/");
-/// # let journal = |cluster: &lariat_cluster::Cluster| {
+/// # let journal = |cluster: &lariat::cluster::Cluster| {
 /// let patches = cluster.journal().select().verb("patch").resource("pods").client("my-controller/");
 /// # patches };
 /// ```

@@ -20,7 +20,7 @@ const PODS_PER_NODE: usize = 30;
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// use lariat_cluster::{Cluster, Load};
+/// use lariat::cluster::{Cluster, Load};
 ///
 /// let cluster = Cluster::builder().start().await?;
 /// let loaded = cluster.load(Load::pods(1000)).await;

@@ -16,7 +16,7 @@ use super::wait::{Wait, WaitError};
 /// It serializes as the object, so it can be sent, printed and compared; [`to`](Self::to) turns it into a type.
 ///
 /// ```
-/// use lariat_cluster::testing::pod;
+/// use lariat::cluster::testing::pod;
 ///
 /// let web = pod("web").namespace("shop").label("app", "web").set("/spec/nodeName", "node-1");
 /// assert_eq!(web.value()["spec"]["nodeName"], "node-1");

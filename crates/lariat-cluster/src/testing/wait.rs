@@ -44,7 +44,7 @@ lariat_core::debug_as_description!(WaitError);
 ///
 /// ```
 /// # use kube::{Api, api::DynamicObject};
-/// # use lariat_cluster::{Cluster, testing::{namespace, wait_for}};
+/// # use lariat::cluster::{Cluster, testing::{namespace, wait_for}};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cluster = Cluster::for_test().await;
@@ -117,7 +117,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watch
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use lariat_cluster::{Cluster, testing::{Wait, pod}};
+/// # use lariat::cluster::{Cluster, testing::{Wait, pod}};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cluster = Cluster::for_test().await;

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// then restarted; those of other Pods end after [`run_time`](Self::run_time).
 ///
 /// ```
-/// use lariat_cluster::{Cluster, Workloads};
+/// use lariat::cluster::{Cluster, Workloads};
 ///
 /// let builder = Cluster::builder().simulate_workloads(Workloads::default().nodes(3));
 /// # let _ = builder;

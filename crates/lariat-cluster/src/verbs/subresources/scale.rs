@@ -93,7 +93,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     let dry_run = call.query.dry_run("PatchOptions")?;
     if applies && call.resource.rules.custom {
         current(call)?;
-        return Err(unapplicable(call));
+        return Err(not_applicable(call));
     }
     if applies {
         return apply(call, dry_run).await;
@@ -115,7 +115,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
 }
 
 /// A real server cannot apply the scale of a custom resource, which it takes for one.
-fn unapplicable(call: &Call) -> ApiError {
+fn not_applicable(call: &Call) -> ApiError {
     let (namespace, name) = (call.namespace().unwrap_or_default(), call.name());
     ApiError::internal(format!(
         "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) to proper version: request \

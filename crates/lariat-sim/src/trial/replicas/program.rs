@@ -9,9 +9,9 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Error, Resource, ResourceExt};
 use lariat_controller::{
-    Context, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
-    SharedControllerFactory,
+    Context, HandlerError, Outcome, RunError, SharedController, SharedControllerFactory,
 };
+use lariat_lease::{Lease, Sharding};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time;
