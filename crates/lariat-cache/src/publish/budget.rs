@@ -1,4 +1,4 @@
-//! Keeping caches within a memory budget.
+//! Memory budgets: storing kinds in smaller forms when they need too much memory.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::store::{Storage, Store};
 
-/// The memory budget of a kind, alone and as one of all kinds of a factory.
+/// The memory budget of one kind, and its part in the budget of all kinds.
 pub(crate) struct Budget {
-    /// The budget in bytes; `None` without a limit.
+    /// The budget of the kind in bytes; `None` without a limit.
     limit: Option<usize>,
     all: SharedBudget,
     share: Arc<Share>,
@@ -28,14 +28,14 @@ pub(crate) struct SharedBudget {
 /// The memory use of all kinds.
 #[derive(Default)]
 struct Held {
-    /// The sum of the last counts.
+    /// The sum of the last counts of all kinds.
     ///
     /// Negative for a moment if two tasks count one kind concurrently.
     total: AtomicIsize,
-    /// Whether every kind is stored in its smallest form.
+    /// Whether every kind is stored in its smallest form, so that nothing can be done.
     is_least: AtomicBool,
     kinds: Mutex<Vec<Weak<Share>>>,
-    /// Locked while kinds are made smaller.
+    /// Locked while kinds are stored in smaller forms.
     shrinking: Mutex<()>,
 }
 
@@ -45,13 +45,13 @@ pub(crate) struct Share {
     store: Arc<Store>,
     /// Notifies the informer of the form in which the kind must be stored.
     storage: watch::Sender<Storage>,
-    /// The memory use when it was counted last.
+    /// The memory use when it was last counted.
     counted: AtomicUsize,
     /// Locked while the form changes.
     stepping: Mutex<()>,
 }
 
-/// How much larger decoded values are than their JSON: five to seven times were measured.
+/// The size of decoded values relative to their JSON: five to seven times were measured.
 const DECODED: usize = 6;
 
 impl Budget {
@@ -61,15 +61,15 @@ impl Budget {
             let mut kinds = all.held.kinds.lock();
             kinds.retain(|kind| kind.strong_count() > 0);
             kinds.push(Arc::downgrade(&share));
-            // Before the lock is released, under which `largest` may find that no kind is left.
+            // Before the lock is released, under which `largest` may find that no kind can be smaller.
             all.held.is_least.store(false, Ordering::Relaxed);
         }
         Self { limit, all, share }
     }
 
-    /// Makes this kind smaller, or the largest ones, if the budget is exceeded.
+    /// Stores this kind, or the largest ones, in smaller forms if over budget.
     ///
-    /// Within the budget it costs a look at two counters, however many kinds there are.
+    /// Within the budget this reads two counters, however many kinds there are.
     pub(crate) fn enforce(&self) {
         if self.limit.is_none() && self.all.limit.is_none() {
             return;
@@ -101,7 +101,7 @@ impl SharedBudget {
         self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
     }
 
-    /// Makes the largest kinds smaller until they fit into the budget.
+    /// Stores the largest kinds in smaller forms until they fit into the budget.
     fn shrink(&self) {
         // The task that is shrinking already sees what this one has counted.
         let Some(_alone) = self.held.shrinking.try_lock() else {
@@ -119,7 +119,7 @@ impl SharedBudget {
         }
     }
 
-    /// Returns the largest kind that can be made smaller, and notes if there is none.
+    /// Returns the largest kind that can be stored smaller; records if there is none.
     fn largest(&self) -> Option<Arc<Share>> {
         let kinds = self.held.kinds.lock();
         let alive = kinds.iter().filter_map(Weak::upgrade);
@@ -143,6 +143,7 @@ impl Share {
         }
     }
 
+    /// Estimates the memory use, including the decoded values that are kept alive.
     fn held(&self) -> usize {
         let bytes = self.store.bytes();
         match self.store.storage() {
@@ -151,7 +152,7 @@ impl Share {
         }
     }
 
-    /// Updates the total with the kind's current memory use, and returns that use.
+    /// Counts the kind's memory use in the total, and returns it.
     fn count(&self, total: &AtomicIsize) -> usize {
         let held = self.held();
         let before = self.counted.swap(held, Ordering::Relaxed);
@@ -159,7 +160,7 @@ impl Share {
         held
     }
 
-    /// Changes to a smaller form.
+    /// Changes the kind to the next smaller form.
     ///
     /// `false` if there is none, or another task is changing it.
     fn step_down(&self) -> bool {
@@ -170,14 +171,14 @@ impl Share {
         let next = match now {
             Storage::Decoded => Storage::Plain,
             Storage::Plain => Storage::Compressed,
-            // Compression frees memory if the objects are not compressed already.
+            // Compression frees memory only if the objects are not compressed already.
             Storage::Auto if !self.store.is_packed() => Storage::Compressed,
             Storage::Auto | Storage::Compressed => Storage::OnDemand,
             Storage::OnDemand => return false,
         };
         let (kind, bytes) = (&self.gvk, self.store.bytes());
-        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "over its memory budget, stored in a smaller form");
-        // The memory is freed immediately, whether or not the informer reads the kind again.
+        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "the kind exceeds its memory budget and is stored in a smaller form");
+        // Frees the memory at once, whether or not the informer reads the kind again.
         self.store.set_storage(next);
         self.storage.send_replace(next);
         true

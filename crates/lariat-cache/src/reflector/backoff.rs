@@ -1,47 +1,47 @@
-//! The backoff of a reflector.
+//! Backoff: the delay before a reflector retries.
 
 use std::time::Duration;
 
-/// The delays after failures in a row.
+/// The delays after consecutive failures.
 ///
-/// An exponential backoff with jitter, on client-go's curve for reflectors: 0.8 s doubling up to 30 s. A server that
-/// does not answer and one that answers with errors are counted separately, so that the long delays of an outage do not
-/// apply to a server that is back. `Retry-After` is respected as by client-go's REST client: ten times in a row; after
-/// that it is the minimum of an exponential delay.
+/// An exponential backoff with jitter, on client-go's curve for reflectors: 0.8 s, doubling up to 30 s. Failures
+/// without an answer and error answers are counted separately, so that the long delays of an outage do not apply to a
+/// server that is back. `Retry-After` is followed as client-go's REST client does: ten times in a row; after that it is
+/// the minimum of an exponential delay.
 ///
-/// It is reset only by a watch that worked, so that a list that works, followed by a watch that does not, cannot become
-/// a hot loop.
+/// Only a watch that worked resets it. Otherwise a list that works, followed by a watch that fails, would be a hot
+/// loop.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
-    /// Attempts in a row without an answer.
+    /// Consecutive attempts without an answer.
     unanswered: u32,
-    /// Error answers in a row.
+    /// Consecutive error answers.
     refused: u32,
-    /// Answers in a row with a `Retry-After`.
+    /// Consecutive answers with a `Retry-After`.
     postponed: u32,
-    /// Versions in a row that had expired.
+    /// Consecutive versions that had expired.
     outdated: u32,
     /// Whether the last attempt was not answered.
     is_away: bool,
 }
 
-/// What a failure says about the server.
+/// What a failure says about the server; it selects the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Setback {
     /// The server did not answer.
     Unanswered,
     /// The server answered with an error.
     Refused,
-    /// The server is busy or starting, and says when to retry.
+    /// The server is busy or starting, and has sent `Retry-After`.
     Postponed(Duration),
-    /// Only the version is wrong, which a new list fixes.
+    /// Only the version is wrong; a new list replaces it.
     Outdated,
 }
 
 const BASE: Duration = Duration::from_millis(800);
 const MAX: Duration = Duration::from_secs(30);
 
-/// How often in a row `Retry-After` alone decides about the delay.
+/// How many `Retry-After` in a row decide about the delay alone.
 const POSTPONEMENTS: u32 = 10;
 
 /// How many `Retry-After` in a row are usual for a starting server or a new CRD.
@@ -53,6 +53,7 @@ impl Backoff {
     /// `jitter` is a random number from 0 to 1.
     pub(super) fn fail(&mut self, setback: Setback, jitter: f64) -> Duration {
         let was_away = std::mem::replace(&mut self.is_away, setback == Setback::Unanswered);
+        // The server answers again, so errors from before the outage say nothing about it.
         if was_away && !self.is_away {
             (self.refused, self.postponed) = (0, 0);
         }
@@ -61,10 +62,11 @@ impl Backoff {
             Setback::Refused => exponential(&mut self.refused, jitter),
             Setback::Postponed(asked) if self.postponed < POSTPONEMENTS => {
                 self.postponed += 1;
-                // All other clients were given the same delay.
+                // All other clients were told the same delay, so jitter is added, and never subtracted.
                 asked.mul_f64(1.0 + 0.25 * jitter)
             }
             Setback::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
+            // An expired version is usual: the first new list follows at once, further ones back off.
             Setback::Outdated if self.outdated == 0 => {
                 self.outdated = 1;
                 Duration::ZERO
@@ -73,7 +75,7 @@ impl Backoff {
         }
     }
 
-    /// Returns the state as numbers.
+    /// Returns the state as numbers, for recordings.
     pub(super) fn state(&self) -> [u32; 5] {
         let is_away = u32::from(self.is_away);
         [
@@ -101,12 +103,12 @@ impl Backoff {
         self.is_away
     }
 
-    /// Returns whether the last failures are as few as is usual for a starting server.
+    /// Returns whether the recent failures are usual for a starting server.
     pub(super) fn is_brief(&self) -> bool {
         (1..=BRIEF).contains(&self.postponed) && self.refused == 0
     }
 
-    /// Notes that all objects were read: the server is not too busy.
+    /// Records that all objects were read, so the server is not too busy.
     pub(super) fn served(&mut self) {
         self.postponed = 0;
     }
@@ -120,7 +122,7 @@ fn exponential(failures: &mut u32, jitter: f64) -> Duration {
     let doublings = (*failures).min(16);
     *failures = failures.saturating_add(1);
     let delay = (BASE * 2_u32.pow(doublings)).min(MAX);
-    // Clients that lost the same server must not retry in step.
+    // Jitter: clients that lost the same server must not retry at the same time.
     delay.mul_f64(0.75 + 0.5 * jitter)
 }
 

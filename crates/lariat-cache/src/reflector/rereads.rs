@@ -1,14 +1,14 @@
-//! What makes a reflector read everything again although its watch works.
+//! Requests to list again although the watch works.
 
 use tokio::sync::watch;
 
 use crate::content_filter::FilterChanges;
 
-/// The reasons to read everything again that a reflector has not acted on yet.
+/// The reasons to list again that a reflector has not acted on yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rereads {
     filter: FilterChanges,
-    /// Counts the relists that were asked for.
+    /// Counts the relists that were requested.
     asked: Option<watch::Receiver<u64>>,
 }
 
@@ -18,7 +18,7 @@ impl Rereads {
         Self { filter, asked }
     }
 
-    /// Notes that everything is read from now on, which serves all reasons up to now.
+    /// Records that a list begins, which serves all reasons up to now.
     pub(super) fn see(&mut self) {
         self.filter.see();
         if let Some(asked) = &mut self.asked {
@@ -26,7 +26,7 @@ impl Rereads {
         }
     }
 
-    /// Waits for a reason that was not seen yet.
+    /// Waits for a reason that no list has served yet.
     pub(super) async fn next(&mut self) {
         let Self { filter, asked } = self;
         tokio::select! {

@@ -6,8 +6,9 @@ use lariat_core::{Gvk, ObjectKey, without_values};
 
 /// An object that cannot be decoded as a type.
 ///
-/// It contains the wrong field, and no value, unless the type's own `Deserialize` puts one into its message. It affects
-/// this object and this type only: other objects, and other views of this one, remain readable.
+/// The message names the wrong field, and contains no value of the object, unless the type's own `Deserialize` puts one
+/// into its error. The error affects this object and this type only: other objects, and other views of this one, remain
+/// readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} {} cannot be decoded: {}", misfit.gvk, misfit.key, misfit.detail)]
 pub struct DecodeError {
@@ -15,10 +16,10 @@ pub struct DecodeError {
     misfit: Misfit,
 }
 
-/// The error's source, with the object and what is wrong with it.
+/// The source of the error, with the object and what is wrong with it.
 ///
-/// It is a separate type because wrappers that show an error as their own, `#[error(transparent)]` and `anyhow::Error`,
-/// pass on its sources, but not the error itself.
+/// It is a separate type because wrappers that show an error as their own, such as `#[error(transparent)]` and
+/// `anyhow::Error`, pass on its sources, but not the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 struct Misfit {
@@ -73,7 +74,9 @@ impl DecodeError {
         &self.misfit.key
     }
 
-    /// Returns whether the object is fine, but only its metadata is cached.
+    /// Returns whether the object is valid, but only its metadata is cached.
+    ///
+    /// [`Informer::load`](crate::Informer::load) fetches the content.
     #[must_use]
     pub fn is_no_content(&self) -> bool {
         self.misfit.no_content
@@ -81,13 +84,11 @@ impl DecodeError {
 
     /// Returns the object that could not be decoded, if that caused an error.
     ///
-    /// The error may be a `DecodeError`, or wrap one.
-    ///
-    /// `None` too if [only its metadata is cached](Self::is_no_content). This searches all sources, and finds what
-    /// `anyhow` or `#[error(transparent)]` wraps, unlike a downcast.
+    /// The error may be a `DecodeError` or wrap one. Unlike a downcast, this searches all sources, and finds what
+    /// `anyhow` or `#[error(transparent)]` wraps. Returns `None` if [only metadata is cached](Self::is_no_content).
     ///
     /// ```
-    /// use lariat_cache::DecodeError;
+    /// use lariat::cache::DecodeError;
     ///
     /// let error = std::io::Error::other("no object is involved");
     /// assert!(DecodeError::object_behind(&error).is_none());

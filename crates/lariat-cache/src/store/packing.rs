@@ -1,4 +1,4 @@
-//! Changing the objects of a kind to the form in which they are to be stored.
+//! Packing: changing stored objects to the form that is chosen for their kind.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::writer::Kept;
 /// How many bytes of samples a dictionary is trained from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
 
-/// How many objects are packed at a time, without a lock.
+/// How many objects are packed in a row, without a lock.
 const ROW: usize = 32;
 
-/// The chosen form of a store's objects, and the training of its dictionary.
+/// The form that is chosen for a store, and the training of its dictionary.
 #[derive(Debug, Default)]
 pub(super) struct Packing {
     storage: Mutex<Storage>,
-    /// Locked while a dictionary is trained.
+    /// Locked during the training of a dictionary.
     learning: Mutex<()>,
 }
 
@@ -29,7 +29,7 @@ impl Packing {
         *self.storage.lock()
     }
 
-    /// Stores the kind in another form from now on.
+    /// Stores the kind in another form from now on, and changes existing objects to it.
     pub(super) fn set_storage(&self, store: &Kept, storage: Storage) {
         let mut writing = store.writing();
         if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
@@ -46,7 +46,7 @@ impl Packing {
         let Some(course) = course(store) else {
             return;
         };
-        // One at a time, because a second training would have the same result.
+        // A second training at the same time would have the same result.
         let Some(_alone) = self.learning.try_lock() else {
             return;
         };
@@ -86,9 +86,9 @@ fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
     samples.map(|json| json.into_owned().into()).collect()
 }
 
-/// Returns whether an object has the content that it will be read with from now on.
+/// Returns whether an object has, or lacks, content as it will from now on.
 ///
-/// Only such objects are used as samples.
+/// Only such objects are samples.
 fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
     let content = if course.is_of_metadata() {
         Content::MetadataOnly
@@ -100,7 +100,7 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
 
 /// Counts the possible samples.
 ///
-/// With a filter, also objects about to gain or lose content.
+/// With a filter, the count includes objects that are about to gain or lose content.
 fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
     if course.is_of_metadata() {
         state.tree.len() - state.whole
@@ -111,11 +111,11 @@ fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
     }
 }
 
-/// Changes every object to the form that is now chosen.
+/// Changes every object to the form that is chosen now.
 fn repack(store: &Kept) {
     for keys in store.objects.keys().chunks(CHUNK) {
         let mut writing = store.writing();
-        // Sizes are updated for objects that are in the tree.
+        // Sizes are counted for objects in the tree, so all objects must be in it.
         writing.flush();
         let retains = writing.writer.codec.retains();
         let (mut before, mut after) = (0, 0);
@@ -137,12 +137,12 @@ fn repack(store: &Kept) {
         }
         store.objects.state_mut().resize(before, after);
         writing.flush();
-        // Other writers that wait come first.
+        // Hands the lock to a waiting writer, so that watch events do not wait for the whole kind.
         MutexGuard::unlock_fair(writing.writer);
     }
 }
 
-/// Packs recently changed objects.
+/// Packs the states that wait, outside the writers' lock.
 pub(super) fn pack_young(store: &Kept, age: Age) {
     let mut limit = age.limit();
     while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
@@ -155,7 +155,7 @@ pub(super) fn pack_young(store: &Kept, age: Age) {
     }
 }
 
-/// Returns the next objects that are still plain, and their dictionary.
+/// Returns the next states to pack, and their dictionary.
 ///
 /// `None` if few enough wait.
 fn next_row(
@@ -169,23 +169,24 @@ fn next_row(
         return None;
     }
     loop {
+        // A state that was replaced meanwhile is skipped.
         let waiting = codec.take_young(left).filter_map(|waiting| {
             let known = store.objects.get(waiting.key.as_str())?;
             (*known.version() == waiting.version).then_some(known)
         });
         let row: Vec<_> = waiting.take(ROW).collect();
         let longest = row.iter().map(|object| object.json_bytes()).max()?;
-        // The kind may have been changed to another form since.
+        // Dropped if the form of the kind was changed meanwhile.
         if let Some(dictionary) = codec.dictionary(longest) {
             return Some((row, Arc::clone(dictionary)));
         }
     }
 }
 
-/// Stores the packed content of objects that are still current.
+/// Stores packed content, unless object or dictionary have changed meanwhile.
 fn take_over(store: &Kept, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
     let mut writing = store.writing();
-    // Sizes are updated for objects that are in the tree.
+    // Sizes are counted for objects in the tree, so all objects must be in it.
     writing.flush();
     let (mut before, mut after) = (0, 0);
     for (object, body) in packed {

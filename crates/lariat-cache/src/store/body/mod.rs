@@ -1,4 +1,4 @@
-//! The content of a cached object, as bytes in one of several forms.
+//! The content of a cached object: bytes in one of several forms, and when the form changes.
 
 mod body;
 mod codec;

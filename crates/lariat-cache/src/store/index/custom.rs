@@ -1,4 +1,4 @@
-//! Indexes by functions of the user.
+//! Custom indexes, by functions of the user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(in crate::store) type Values = Vec<Box<[Arc<str>]>>;
 pub(in crate::store) struct CustomIndex {
     name: Arc<str>,
     by_value: Postings<Arc<str>>,
-    /// The values of each object; objects without values are not in it.
+    /// The values of each object; objects without values have no entry.
     by_key: HashMap<ObjectKey, Box<[Arc<str>]>>,
 }
 
@@ -37,8 +37,9 @@ impl CustomIndex {
         &self.name
     }
 
-    /// Sets the values of an object; no values remove it.
+    /// Sets the values of an object; without values it is removed.
     pub(in crate::store) fn put(&mut self, key: &ObjectKey, values: Box<[Arc<str>]>) {
+        // Adding a value that stays has no effect; then only values that are no longer there are removed.
         for value in &values {
             self.by_value.add(&**value, key);
         }
@@ -78,9 +79,9 @@ impl fmt::Debug for CustomIndex {
     }
 }
 
-/// Calls a function of the user.
+/// Calls an index function of the user.
 ///
-/// If it panics, the object has no values and the error is logged.
+/// If it panics, the object has no values and an error is logged.
 pub(in crate::store) fn values(
     name: &str,
     function: &IndexFn,
@@ -88,7 +89,7 @@ pub(in crate::store) fn values(
 ) -> Box<[Arc<str>]> {
     let values = catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
         let key = object.key();
-        tracing::error!(index = name, %key, "the function of an index panicked");
+          tracing::error!(index = name, %key, "the function of an index panicked; the object is not indexed");
         Vec::new()
     });
     let mut values: Vec<Arc<str>> = values.into_iter().map(Arc::from).collect();

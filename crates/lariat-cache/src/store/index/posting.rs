@@ -1,4 +1,4 @@
-//! Keys of objects by value.
+//! Postings: the keys of the objects that have a value.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use lariat_core::ObjectKey;
 
-/// Keys of objects by a value that they have in common.
+/// Sets of object keys, by a value that the objects have in common.
 #[derive(Debug)]
 pub(super) struct Postings<V> {
     by_value: HashMap<V, Posting>,
@@ -17,7 +17,7 @@ pub(super) struct Postings<V> {
 /// The keys of the objects with one value, in order.
 #[derive(Debug)]
 enum Posting {
-    /// Many values belong to one object only.
+    /// Most values belong to one object only.
     One(ObjectKey),
     Many(BTreeSet<ObjectKey>),
 }
@@ -111,7 +111,9 @@ impl<V: Eq + Hash> Postings<V> {
         self.keys
     }
 
-    /// Estimates the memory use: a set node has room for eleven keys and is two thirds full.
+    /// Estimates the memory use in bytes.
+    ///
+    /// A node of a set has room for eleven keys and is about two thirds full.
     pub(super) fn bytes(&self) -> usize {
         self.keys * size_of::<ObjectKey>() * 3 / 2
             + self.by_value.capacity() * (size_of::<V>() + size_of::<Posting>() + 1)
