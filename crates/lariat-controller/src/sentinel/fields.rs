@@ -1,4 +1,4 @@
-//! Compares two states of an object field by field.
+//! Compares two states of an object, field by field.
 
 use lariat_cache::CachedObject;
 use serde_json::{Value, json};
@@ -38,9 +38,10 @@ pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
     paths
 }
 
-/// Returns the fields that another writer reverted after our write and that we wrote again.
+/// Returns the fields that another writer reverted and that this one wrote again.
 ///
-/// `ours` is the state after our last write, `before` and `after` are those around the present one.
+/// `ours` is the state after the last write of this process, `before` and `after` are the states around the present
+/// write.
 pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
     let theirs = changed(ours, before);
     let mut again = changed(before, after);
@@ -61,6 +62,7 @@ pub(super) fn manager(object: &Value, path: &Path) -> Option<String> {
     Some(owner.get("manager")?.as_str()?.to_owned())
 }
 
+/// Returns whether the API server changes a field with every write.
 fn is_bookkeeping(path: &Path) -> bool {
     const OF_THE_SERVER: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
     match path.as_slice() {

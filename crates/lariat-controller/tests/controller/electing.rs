@@ -9,10 +9,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ObjectMeta, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
-    RunError, SharedControllerFactory, Standing, StartError,
+    Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Outcome, RunError,
+    SharedControllerFactory, StartError,
 };
 use lariat_core::Gvk;
+use lariat_lease::{Lease, Standing};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};

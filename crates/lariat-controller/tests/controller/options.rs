@@ -83,8 +83,7 @@ async fn no_workers_are_an_error_wherever_they_are_asked_for() {
     assert_eq!(error, StartError::NoWorkers { gvk });
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has 0 workers and would never call a handler; set the number of keys to \
-         process at a time"
+        "v1 ConfigMap has 0 workers and would never call a handler; set at least 1"
     );
     let many = |builder: FactoryBuilder| {
         let gvks = ('a'..='z').map(|kind| Gvk::new("", "v1", &kind.to_string()));

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
-use lariat_controller::{
-    Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError, ShardKey,
-};
+use lariat_controller::{Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_lease::ShardKey;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant, sleep};

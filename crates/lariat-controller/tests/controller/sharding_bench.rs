@@ -10,10 +10,11 @@ use kube::Client;
 use kube::client::Body;
 use lariat_cluster::Cluster;
 use lariat_controller::{
-    Context, FactoryBuilder, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
+    Context, FactoryBuilder, HandlerError, Outcome, RunError, SharedController,
     SharedControllerFactory,
 };
 use lariat_core::ObjectKey;
+use lariat_lease::{Lease, Sharding};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
