@@ -1,4 +1,4 @@
-//! What most programs need.
+//! The types that most programs name, for `use lariat::prelude::*`.
 
 pub use crate::{
     Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError, HandlerOptions,
