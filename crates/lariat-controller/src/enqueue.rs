@@ -53,6 +53,7 @@ impl Enqueue {
             to: None,
             because: None,
             priority: None,
+            // All constructors are `#[track_caller]`, so this is a line of the program.
             at: Location::caller(),
         }
     }

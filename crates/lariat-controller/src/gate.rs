@@ -124,6 +124,7 @@ impl Gated {
             gated: self,
             write,
         };
+        // The usual case needs no list of receipts.
         if let [gate] = &*self.gates {
             return gate.admit(&write);
         }
@@ -137,6 +138,7 @@ impl Gated {
                     is_dry_run = true;
                 }
                 Admission::Refuse(error) => {
+                    // The gates before this one have counted a write that is not sent.
                     Box::new(receipts).ended(&WriteEnd::NotSent);
                     return Admission::Refuse(error);
                 }

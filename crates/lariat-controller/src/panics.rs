@@ -132,11 +132,13 @@ pub fn log_panics() {
 pub(crate) fn note() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // Taking a hook installs the standard one, so the second call returns the standard hook.
         let (before, standard) = (panic::take_hook(), panic::take_hook());
         let is_standard = is_same(&before, &standard);
         panic::set_hook(Box::new(move |info| {
             let is_in_call = current::is_in_call();
             let is_ours = is_in_call || LOGS_ALL.load(Ordering::Relaxed);
+            // A custom hook is always called: it may report to a crash service.
             let is_shown = !(is_ours && is_standard && tracing::enabled!(tracing::Level::ERROR));
             if is_in_call {
                 LAST.set(Some(look_at(info, is_shown)));

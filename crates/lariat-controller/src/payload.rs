@@ -66,6 +66,7 @@ impl Payload {
         number: impl FnOnce() -> u64,
     ) -> Self {
         let deletions = match change {
+            // Lanes that fail carry copies of a deletion. By the number, copies are recognised when they merge.
             Change::Deleted { last } => Deletions::boxed(vec![Deletion {
                 last: Arc::clone(last),
                 number: number(),

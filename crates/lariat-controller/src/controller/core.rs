@@ -85,6 +85,8 @@ impl ControllerCore {
             Arc::clone(&lanes),
             Arc::clone(&watchman),
         );
+        // Last, since from here on changes are added to the queue. The feed holds parts of the controller and not the
+        // controller itself: the controller owns the subscription, and that would be a cycle.
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),
@@ -177,6 +179,7 @@ impl ControllerCore {
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let caller = current::caller();
         let payload = Payload::from(self.cause(request, caller.as_ref()));
+        // `kept`: an earlier run does not replace the delayed one, as with client-go's `AddAfter`.
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
@@ -204,6 +207,7 @@ impl ControllerCore {
         let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
         if request.rate_limited {
+            // One by one, because the limiter is asked for each key.
             adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add))
         } else {
             self.add_in_pieces(adds)
@@ -323,6 +327,7 @@ impl ControllerCore {
     /// Stops the workers; the returned tracker waits for them.
     pub(crate) fn end(&self) -> TaskTracker {
         self.ended.cancel();
+        // A tracker that is not closed never resolves, even without tasks.
         self.tasks.close();
         self.tasks.clone()
     }

@@ -123,6 +123,7 @@ fn note(span: &Span, answer: &Answer, took: Duration) {
 
 /// Calls a handler through its middleware, and catches panics.
 async fn called(call: Call, caller: Caller) -> Answer {
+    // Copied, since the handler consumes the call.
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
     // Encoding the returned object runs the user's `Serialize`, and formatting an error its `Display`. So both are
     // inside the guard.
@@ -134,6 +135,7 @@ async fn called(call: Call, caller: Caller) -> Answer {
         Err(panic) => {
             let text = panics::message(&*panic);
             let failure = Failure {
+                // The panic hook has stored it on this thread, in the poll that panicked.
                 panicked: panics::take(),
                 ..Failure::of(&format!("panicked: {text}").into())
             };

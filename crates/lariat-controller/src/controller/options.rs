@@ -240,6 +240,7 @@ impl ControllerOptions {
     pub(super) fn complete(&self, options: HandlerOptions) -> HandlerOptions {
         let mut options = options.or(&self.handlers);
         if self.only_changed == Some(true) {
+            // A period that the handler sets itself takes precedence.
             options.resync.get_or_insert(Resync::Never);
         }
         options

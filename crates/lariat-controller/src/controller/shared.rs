@@ -421,6 +421,7 @@ impl<K: View> SharedController<K> {
     /// The kind has no handler of this name; the error lists its handlers.
     pub fn pause(&self, handler: &str) -> Result<bool, UnknownHandler> {
         let (core, lane) = self.handler(handler)?;
+        // A call that has passed the check of the hold goes on, and ends as usual.
         let is_new = lane.hold().pause();
         if is_new {
             let kind = core.gvk();

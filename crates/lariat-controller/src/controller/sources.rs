@@ -76,6 +76,7 @@ impl Sources {
         Some(Source {
             lane: lane.id(),
             request: source.request().clone(),
+            // All keys that are ready at a time, so that a busy stream does not cost a turn of the supervisor per key.
             keys: keys.ready_chunks(CHUNK).boxed(),
         })
     }

@@ -101,6 +101,7 @@ impl EndedCall<'_> {
 
     /// Requeues for the next deletion, if the handler has handled one of several.
     fn with_later_deletions(&self, verdict: Verdict<Payload>) -> Verdict<Payload> {
+        // A failed lane keeps all its deletions in the payload of the retry.
         let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
         let payload = self.work.payload();
         match payload.later_deletions(self.lane.id()).filter(|_| is_done) {
@@ -144,6 +145,7 @@ impl EndedCall<'_> {
     ) -> (Verdict<Payload>, CallRecord) {
         let (lane, report) = (self.lane, self.report);
         let (failures, is_held, priority) = (report.attempt, failure.is_held, failure.priority);
+        // Counts as a success everywhere: the failures in a row are reset, and a recovery is logged.
         if failure.class == Class::Ignored {
             self.log_ignored(&failure.text);
             self.core.failures().succeeded(lane.name(), self.work.key());
@@ -157,6 +159,7 @@ impl EndedCall<'_> {
             lane.count_exhausted();
         }
         let next = if exhausted || is_terminal {
+            // For the queue, the lane is done: its failures in a row are reset.
             Next::Final(lane.after_final_failure(newest().as_ref()))
         } else {
             Next::Retry(self.retry_in(&failure, newest))

@@ -155,6 +155,7 @@ impl FactoryBuilder {
     /// [`lease_lost`](SharedControllerFactory::lease_lost). Kinds that need no leader keep running until the factory is
     /// stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
+        // An error is kept until the start, which returns it, so that building a factory cannot fail.
         let elector = Elector::new(self.lease_client(), lease);
         self.options.election = Some(match elector {
             Ok(elector) => Election::Leader(Arc::new(elector)),

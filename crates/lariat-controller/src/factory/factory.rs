@@ -116,6 +116,7 @@ impl SharedControllerFactory {
         K::Scope: 'static,
     {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
+        // A scope of kube is a type without values, so the types are compared.
         let is_cluster = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
         let scope = if is_cluster {
             Scope::Cluster

@@ -66,6 +66,7 @@ impl SharedControllerFactory {
         if let Some(Election::Invalid(error)) = &self.core.options.election {
             return Err(error.clone().into());
         }
+        // Before any handler runs, so that its first panic is recorded with a location.
         panics::note();
         let (stopped, warm) = self.set_running(workers).await?;
         let caches = &self.core.caches;
@@ -119,6 +120,7 @@ impl SharedControllerFactory {
         for follower in &state.followers {
             run.follow(follower);
         }
+        // A factory may be started only for its caches, which needs no handler.
         if !core.has_handlers(&state) && core.caches.status().is_empty() {
             tracing::warn!(
                 "factory started without handlers; it does nothing until one is registered"

@@ -107,6 +107,7 @@ impl<K: View> Context<K> {
         let value = object
             .map(|object| self.call.kind.informer().store().read(object, self.gvk()))
             .transpose()?;
+        // Kept for later handlers of this run that read the same type.
         Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }
 

@@ -91,6 +91,8 @@ impl Middleware for Timeout {
         if limit.is_zero() {
             return next.run(call).await;
         }
+        // The future of `next` is dropped with the handler's at its current await. A handler that blocks its thread is
+        // not interrupted.
         match time::timeout(limit, next.run(call)).await {
             Ok(result) => result,
             Err(_) => Err(HandlerError::timed_out(limit)),

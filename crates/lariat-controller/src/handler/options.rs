@@ -487,6 +487,7 @@ impl HandlerOptions {
             max_retries: self.max_retries.or(others.max_retries),
             requeue_final: self.requeue_final.or_else(|| others.requeue_final.clone()),
             retry_within: self.retry_within.or_else(|| others.retry_within.clone()),
+            // An option that can be set but not unset, so one of both is enough.
             is_paused: self.is_paused || others.is_paused,
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
@@ -504,6 +505,7 @@ impl HandlerOptions {
     pub(crate) fn all_middleware(&self) -> Vec<Arc<dyn AnyMiddleware>> {
         let mut all = self.middleware.clone();
         let limit = self.timeout.filter(|limit| !limit.is_zero());
+        // Innermost: the limit covers the handler alone, and other middleware sees a timeout as the handler's error.
         all.extend(limit.map(|limit| Arc::new(Timeout::new(limit)) as Arc<dyn AnyMiddleware>));
         all
     }

@@ -189,6 +189,7 @@ impl Updated {
     ) -> Result<Option<Arc<CachedObject>>, HandlerError> {
         let object = (self.0)(gvk)?;
         let returned = object.key();
+        // The handlers after this one would be called with an object of another key.
         if returned != key {
             return Err(HandlerError::terminal(format!(
                 "the handler of {key} returned {returned} as its updated object"

@@ -67,6 +67,7 @@ impl Lane {
                 identity: options.identity.clone(),
             }),
             gates: options.gates.as_slice().into(),
+            // The options may be the defaults of a kind or a factory; each lane gets a limiter of its own.
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
@@ -161,6 +162,7 @@ impl Lane {
         if self.is_over() {
             return None;
         }
+        // Refuses as well: a lane that was removed without a token is closed.
         self.in_flight.enter()
     }
 
@@ -205,6 +207,7 @@ impl Lane {
 
     /// Returns whether the handler is called for a change.
     pub(crate) fn wants(&self, change: &Change) -> bool {
+        // A handler with a period of its own is resynced by the supervisor, and one with `Never` not at all.
         if matches!(change, Change::Resynced { .. }) && self.resync() != Resync::OfKind {
             return false;
         }
@@ -221,6 +224,7 @@ impl Lane {
 
     /// Returns the backoff of the handler's own limiter, if it has one.
     pub(crate) fn backoff(&self, failures: u32) -> Option<Duration> {
+        // A limiter has state, such as that of a token bucket, which calls for different keys share.
         let mut limiter = self.limiter.as_ref()?.lock();
         Some(limiter.delay(failures, Instant::now().into_std()))
     }
@@ -352,6 +356,8 @@ impl InFlight {
         if calls.closed {
             return None;
         }
+        // Counted under the lock that `close` takes. So once `close` has returned, no call begins, and `empty` sees
+        // every call that has begun.
         calls.inside += 1;
         Some(Inside(self))
     }
@@ -376,6 +382,7 @@ impl InFlight {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
+        // Also reached by a call that is aborted or panics, so a deregistration never waits for a call that is gone.
         let mut calls = self.0.calls.lock();
         calls.inside -= 1;
         if calls.inside == 0 {

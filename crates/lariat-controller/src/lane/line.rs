@@ -60,6 +60,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         let Some(place) = self.places.get_mut(&key) else {
             return self.append(key, priority, value);
         };
+        // The key keeps its number, and so its age: a key that changes all the time must not be moved back each time.
         merge(&mut place.value, value);
         if place.priority < priority {
             self.levels[place.priority as usize].remove(&place.number);
@@ -95,9 +96,11 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
             self.overtaken += 1;
             heads[highest]
         };
+        // Numbers are unique over all levels, so only one level has it.
         let mut levels = self.levels.iter_mut();
         let key = levels.find_map(|level| level.remove(&number?))?;
         let place = self.places.remove(&key)?;
+        // After an initial list with thousands of keys in line, the map would keep its capacity.
         if self.places.is_empty() && self.places.capacity() > LARGE {
             self.places = HashMap::new();
         }

@@ -164,6 +164,7 @@ impl Limit {
         if places.is_draining {
             return Admission::Wait;
         }
+        // Called only here: most calls are admitted, and need no copy of the payload.
         places.waiting.join(waiting());
         Admission::InLine
     }
@@ -208,6 +209,7 @@ impl Limit {
     pub(crate) fn drain(&self) -> Vec<Waiting> {
         let mut places = self.places.lock();
         places.is_draining = true;
+        // Keys that are in the queue with a reserved place compete with all others from now on.
         places.called.clear();
         self.left.notify_waiters();
         places.waiting.take_all()
@@ -217,6 +219,7 @@ impl Limit {
     pub(super) fn in_line(&self) -> (usize, usize) {
         let places = self.places.lock();
         let waiting = places.waiting.len();
+        // Keys that wait although a call may begin would be a bug. A bound of zero reveals it.
         let is_full = places.inside + places.called.len() >= self.most;
         (waiting, if is_full { waiting } else { 0 })
     }
@@ -250,8 +253,8 @@ impl Limit {
 impl Places {
     /// Takes a place for a call; returns whether there is one.
     fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
-        // A key with a reserved place uses it. Any other key needs a place that is neither used nor reserved, so that it
-        // does not overtake the keys that have waited.
+        // A key with a reserved place uses it. Any other key needs a place that is neither used nor reserved, so that
+        // it does not overtake the keys that have waited.
         if !self.called.remove(key) && self.inside + self.called.len() >= most {
             return false;
         }
@@ -342,6 +345,9 @@ impl Hold {
     fn change<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
         let mut held = self.held.lock();
         let result = change(&mut held);
+        // Stored under the lock, so that the flag follows the state in the same order. Relaxed is enough. A stale
+        // `true` is corrected under the lock. A stale `false` means that a pause takes effect a moment later. `close`
+        // comes before the registration, whose lock makes the flag visible to every worker that sees the lane.
         self.keeps_all.store(held.keeps_all(), Ordering::Relaxed);
         result
     }

@@ -136,6 +136,7 @@ impl Follower {
             };
             tokio::select! {
                 () = time::sleep(pause) => {}
+                // The API server serves a new CRD a moment after the object has changed.
                 () = changed.notified() => time::sleep(SETTLING).await,
             }
         }

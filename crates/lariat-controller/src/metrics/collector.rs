@@ -56,6 +56,7 @@ impl Collector {
     pub fn add(&self, context: impl Into<Arc<str>>, factory: &SharedControllerFactory) {
         let context = context.into();
         let mut members = self.members.lock();
+        // Dropped factories are removed as well, so that the list does not grow.
         members.retain(|member| member.is_alive() && member.context != context);
         members.push(Member {
             context,

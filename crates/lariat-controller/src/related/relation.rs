@@ -193,6 +193,7 @@ impl Target<'_> {
                 && group(owner.api_version()) == self.gvk.group()
                 && (owner.is_controller() || !controllers_only)
         };
+        // An owner is in the object's namespace, unless one of them is cluster-scoped.
         let key = |owner: &lariat_core::OwnerRef| match (self.scope, object.key().namespace()) {
             (Some(Scope::Cluster), _) | (_, None) => ObjectKey::cluster(owner.name()),
             (_, Some(namespace)) => ObjectKey::namespaced(namespace, owner.name()),

@@ -119,6 +119,7 @@ impl<V: View> AnyRelation for Relating<V> {
 
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined {
         let informer = self.other.informer();
+        // If the map reads content, the related kind is watched with content from now on.
         informer.need::<V>();
         let feed = Arc::new(Feed {
             of: informer.gvk().clone(),
@@ -129,6 +130,7 @@ impl<V: View> AnyRelation for Relating<V> {
             is_hopeless: AtomicBool::new(false),
             aside: Mutex::new(Some(SetAside::default())),
         });
+        // Publishes the cached objects first, so a relation that is added late misses none.
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
             relation: self,
@@ -236,6 +238,7 @@ impl SetAside {
 impl<V: View> Subscriber for Feed<V> {
     fn changed(&self, changes: &[Change]) {
         let lanes = self.target.lanes.list();
+        // A handler that is registered later is called for every object anyway, so these keys are not lost.
         let Some(due) = self.due(&lanes) else {
             return;
         };
@@ -370,6 +373,7 @@ impl<V: View> Feed<V> {
             }
             _ => Vec::new(),
         };
+        // Both states of an update usually map to the same keys.
         keys.sort();
         keys.dedup();
         keys
@@ -382,6 +386,7 @@ impl<V: View> Feed<V> {
             scope,
         };
         let (store, of) = (&*self.store, &self.of);
+        // The map is the user's. A panic here would reach the publisher, and with it all other subscribers.
         let find = AssertUnwindSafe(|| self.relation.keys(object, store, of, &target));
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {

@@ -43,6 +43,8 @@ pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
 /// `ours` is the state after the last write of this process, `before` and `after` are the states around the present
 /// write.
 pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
+    // The fields that another writer has changed since our last write. Those of them that are back at our value now
+    // were reverted and written again.
     let theirs = changed(ours, before);
     let mut again = changed(before, after);
     again.retain(|path| theirs.contains(path) && at(ours, path) == at(after, path));
@@ -77,6 +79,7 @@ fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
 
 fn compare(path: &mut Path, before: &Value, after: &Value, paths: &mut Vec<Path>) {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        // Lists are compared as a whole, like scalars.
         if before != after {
             paths.push(path.clone());
         }

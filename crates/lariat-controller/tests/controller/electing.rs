@@ -110,7 +110,7 @@ async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_r
     let error = ended(&mut run).await.expect_err("the lease is lost");
     assert!(matches!(error, RunError::Lost(_)), "{error}");
     assert!(
-        error.to_string().contains("default/shop is lost"),
+        error.to_string().contains("lost the lease default/shop"),
         "{error}"
     );
     let after = dropped.lock().expect("the call was dropped") - began;
@@ -397,7 +397,7 @@ async fn a_lease_that_cannot_be_held_fails_the_start() {
     let factory = builder.leader_election(lease).build();
     let error = factory.start(1).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Lease(_)));
-    let reason = "the lease shop cannot be held: \
+    let reason = "invalid configuration of the lease shop: \
                the lease duration 5s is not longer than the renew deadline 10s";
     assert_eq!(error.to_string(), reason);
 }

@@ -229,6 +229,7 @@ impl HandlerError {
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
         let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
         match self.class {
+            // A retry that the handler has set by hand takes precedence.
             Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
             _ => self,
         }
@@ -245,6 +246,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
         let source = error.into();
         let chain = ErrorChain::of(&*source);
         let not_before = chain.not_before();
+        // Known only on the task of the call; `of_call` covers errors that are converted on other tasks.
         let is_of_own = || {
             let object = chain.undecodable();
             object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
