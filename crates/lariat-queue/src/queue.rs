@@ -216,7 +216,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         let now = now();
         let mut state = self.shared.lock_as_worker();
         // Unregistering, looking for a key and registering again happen under one lock. With a gap between them, a key
-        // that is added in the gap would wake nobody.
+        // that is added in the gap would wake no worker.
         if let Some(waiting) = woken {
             waiting.leave(&mut state);
         }
@@ -475,7 +475,7 @@ enum Attempt<K, P> {
     Wait {
         /// The number of the waiting worker.
         number: u32,
-        /// When the caller must look again, even if nobody wakes it.
+        /// When the caller must look again, even if it is not woken.
         deadline: Option<Instant>,
     },
 }

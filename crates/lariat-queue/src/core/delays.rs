@@ -26,7 +26,7 @@ pub(super) struct Deadline {
 /// A deadline cannot be removed from the middle. If a lane runs before its deadline, the deadline becomes *stale*: it
 /// remains until its time comes or until the next compaction, and is then ignored.
 #[derive(Debug)]
-pub(super) struct Waiting {
+pub(super) struct Deadlines {
     /// The deadlines up to the end of `tick`, packed so that they compare cheaply.
     ///
     /// Not empty unless all levels are empty, so its first element is the earliest deadline of all.
@@ -64,7 +64,7 @@ const COMPACT_FROM: usize = 1024;
 /// A heap smaller than this keeps its memory.
 const SHRINK_FROM: usize = 16 * 1024;
 
-impl Waiting {
+impl Deadlines {
     /// Creates an empty set of deadlines.
     pub(super) fn new() -> Self {
         Self {
@@ -342,7 +342,7 @@ fn unpack(packed: u128) -> (Deadline, u32) {
 }
 
 #[cfg(test)]
-impl Waiting {
+impl Deadlines {
     pub(super) fn room(&self) -> usize {
         let later: usize = self.later.iter().map(Vec::capacity).sum();
         self.soon.capacity() + later
@@ -362,7 +362,7 @@ mod tests {
         (0..62_u32, any::<u64>()).prop_map(|(bits, random)| random & ((1 << bits) - 1))
     }
 
-    fn check(waiting: &Waiting, model: &BTreeSet<u128>) {
+    fn check(waiting: &Deadlines, model: &BTreeSet<u128>) {
         assert_eq!(waiting.len(), model.len());
         let next = model.first().map(|packed| unpack(*packed).0.at);
         assert_eq!(waiting.next(), next);
@@ -378,7 +378,7 @@ mod tests {
         fn deadlines_leave_in_the_order_of_time_and_arrival(
             steps in prop::collection::vec((0..8_u8, nanos(), 1..100_usize), 0..60),
         ) {
-            let (mut waiting, mut model, mut now) = (Waiting::new(), BTreeSet::new(), 0_u64);
+            let (mut waiting, mut model, mut now) = (Deadlines::new(), BTreeSet::new(), 0_u64);
             for (kind, by, count) in steps {
                 match kind {
                     0..=3 => for each in 0..count as u64 {
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_heap_stays_small_also_before_what_is_far_away() {
-        let mut waiting = Waiting::new();
+        let mut waiting = Deadlines::new();
         let second = 1_000_000_000;
         let mut push = |at: u64| {
             let deadline = waiting.deadline(Stamp::of_nanos(at));

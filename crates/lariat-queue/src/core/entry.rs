@@ -61,7 +61,7 @@ pub(super) struct KeyEntry<P> {
     ///
     /// If so, they belong to the drain and the key is dequeued during it. Set when a drain begins, and when a worker
     /// returns a key unprocessed.
-    pub(super) promised: bool,
+    pub(super) in_drain: bool,
     /// Delays and failures, boxed because most entries have none.
     extra: Option<Box<Extra<P>>>,
 }
@@ -100,7 +100,7 @@ impl<P: Payload> Default for KeyEntry<P> {
             payload: P::default(),
             priority: Priority::Low,
             since: Stamp::default(),
-            promised: false,
+            in_drain: false,
             extra: None,
         }
     }
@@ -371,7 +371,7 @@ impl Processing {
         {
             self.line.pop_front();
         }
-        // Behind a key that is processed for long, stale elements would pile up for ever.
+        // Behind a key that is processed for long, stale elements would accumulate.
         if self.line.len() > self.most_places() {
             self.line.retain(|each| each.is_current(entries));
         }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::delays::Waiting;
+use super::delays::Deadlines;
 use super::entry::{Delayed, KeyEntry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
@@ -43,7 +43,7 @@ pub struct QueueCore<K, P> {
     /// The ready queue: the ticket of every entry in `Ready`, and stale tickets.
     pub(super) ready: Ready,
     /// The deadline of every delayed lane, and stale deadlines.
-    pub(super) waiting: Waiting,
+    pub(super) deadlines: Deadlines,
     /// The entries in `Processing`.
     pub(super) processing: Processing,
     /// The slots in `Deferred`, in the order in which they became due.
@@ -88,7 +88,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             clock: Clock::default(),
             entries: Index::new(),
             ready: Ready::new(ageing, false),
-            waiting: Waiting::new(),
+            deadlines: Deadlines::new(),
             processing: Processing::default(),
             deferred: Vec::new(),
             group: None,
@@ -112,7 +112,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// use lariat::queue::{Add, Ageing, QueueCore, group};
     ///
     /// let now = Instant::now();
-    /// let mut queue: QueueCore<(&str, u32), ()> = QueueCore::fair(Ageing::default(), |key| group(&key.0));
+    /// let by_first = |key: &(&str, u32)| group(&key.0);
+    /// let mut queue: QueueCore<(&str, u32), ()> = QueueCore::fair(Ageing::default(), by_first);
     /// for key in [("busy", 1), ("busy", 2), ("quiet", 1)] {
     ///     queue.add(key, Add::now(), now);
     /// }
@@ -209,7 +210,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let delayed = Delayed {
                 lane,
                 kept: add.kept,
-                deadline: self.waiting.deadline(Clock::later(now, add.after)),
+                deadline: self.deadlines.deadline(Clock::later(now, add.after)),
                 priority: add.priority,
                 payload: add.payload.clone(),
             };
@@ -309,7 +310,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // This is the exclusion of workers: `line_up` gives no ticket to an entry in processing, so no other worker
         // gets the key until `release`.
         entry.phase = Phase::Processing(now);
-        entry.promised = false;
+        entry.in_drain = false;
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
         self.counters.dequeued(waited);
@@ -402,7 +403,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         entry.dirty.merge(&taken.lanes);
         // Nobody processed the key. If it was dequeued during a drain, the drain must dequeue it again, or it would end
         // with the key deferred.
-        entry.promised = true;
+        entry.in_drain = true;
         self.settle(slot);
     }
 
@@ -412,7 +413,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// `get` then does no harm. `None` if no lane is delayed, and during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        let next = self.waiting.next().filter(|_| !self.draining)?;
+        let next = self.deadlines.next().filter(|_| !self.draining)?;
         self.clock.instant(next)
     }
 
@@ -473,14 +474,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns the sizes of the queue's structures, at constant cost.
     #[must_use]
     pub fn memory(&self) -> [QueueMemory; 4] {
-        let (ready, processing, waiting) = (&self.ready, &self.processing, &self.waiting);
+        let (ready, processing, deadlines) = (&self.ready, &self.processing, &self.deadlines);
         // A key in none of the first three states is delayed, and every delayed key has a deadline.
-        let keys = ready.len() + processing.count() + self.deferred.len() + waiting.len();
+        let keys = ready.len() + processing.count() + self.deferred.len() + deadlines.len();
         let of = QueueMemory::new;
         [
             of("queue keys", self.entries.len(), keys),
             of("queue tickets", ready.tickets(), ready.most_tickets()),
-            of("queue deadlines", waiting.len(), waiting.most()),
+            of("queue deadlines", deadlines.len(), deadlines.most()),
             of(
                 "queue processing",
                 processing.places(),

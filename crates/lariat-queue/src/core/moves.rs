@@ -37,7 +37,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // Processing: `settle` calls this again when the worker returns the key. Deferred: `resume` does.
             Phase::Processing(_) | Phase::Deferred => return,
             // Became due after the drain began, so it is queued by `resume`, in this order.
-            Phase::Delayed if self.draining && !entry.promised => {
+            Phase::Delayed if self.draining && !entry.in_drain => {
                 entry.phase = Phase::Deferred;
                 self.deferred.push(slot);
                 return;
@@ -59,14 +59,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Counts deadlines that became stale, and removes them if they are the majority.
     pub(super) fn note_early(&mut self, count: usize) {
-        self.waiting.note_stale(count);
+        self.deadlines.note_stale(count);
         self.compact_waiting();
     }
 
     /// Removes stale deadlines if they are the majority.
     fn compact_waiting(&mut self) {
         let entries = &self.entries;
-        self.waiting.compact(|slot, deadline| {
+        self.deadlines.compact(|slot, deadline| {
             let slotted = entries.get(slot);
             // Deadlines carry a unique arrival number, so a deadline of an earlier key in the same slot cannot match.
             slotted.is_some_and(|slotted| slotted.value.has_delay(deadline))
@@ -83,10 +83,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entry.payload.merge(delayed.payload);
             return self.line_up(slot);
         }
-        // `None` means that an existing, earlier deadline of the lane remains; it is in `waiting` already.
+        // `None` means that an existing, earlier deadline of the lane remains; it is in `deadlines` already.
         let deadline = delayed.deadline;
         if let Some(stale) = entry.delay(delayed) {
-            self.waiting.push(deadline, slot);
+            self.deadlines.push(deadline, slot);
             self.note_early(stale);
         }
     }
@@ -100,7 +100,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ///
     /// Stops after `most` deadlines once a key is ready.
     pub(super) fn release_at_most(&mut self, most: usize, now: Stamp) {
-        // During a drain nothing new becomes ready. The deadlines stay in `waiting`, in order, until `resume`.
+        // During a drain nothing new becomes ready. The deadlines stay in `deadlines`, in order, until `resume`.
         if self.draining {
             return;
         }
@@ -108,7 +108,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // Going on while nothing is ready matters: stale deadlines count, and 256 of them must not make `get` return
         // `None` while a due key is behind them.
         while count < most || self.ready.is_empty() {
-            let Some((deadline, slot)) = self.waiting.pop_expired(now) else {
+            let Some((deadline, slot)) = self.deadlines.pop_expired(now) else {
                 break;
             };
             count += 1;
@@ -121,10 +121,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 // Other lanes of the key may become due along with this one. Their deadlines are still in the heap, and
                 // stale now.
                 let expired = self.entries[slot].value.expire(now);
-                self.waiting.note_stale(expired.saturating_sub(1));
+                self.deadlines.note_stale(expired.saturating_sub(1));
                 self.line_up(slot);
             } else {
-                self.waiting.forget_stale();
+                self.deadlines.forget_stale();
             }
         }
         if count > 0 {
@@ -138,7 +138,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // A second `done` for one `get` is a bug of the caller: silently accepted, it could release the key from under
         // another worker.
         let Phase::Processing(since) = entry.phase else {
-            panic!("slot {slot} is not with a worker");
+            panic!("slot {slot} is not being processed");
         };
         entry.phase = Phase::Delayed;
         self.counters.dirty -= usize::from(!entry.dirty.is_empty());
@@ -195,7 +195,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let delayed = Delayed {
                 lane,
                 kept: false,
-                deadline: self.waiting.deadline(Clock::later(now, after)),
+                deadline: self.deadlines.deadline(Clock::later(now, after)),
                 priority,
                 payload,
             };
@@ -248,7 +248,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let entry = &mut self.entries[slot].value;
             // Ready keys have tickets anyway. For a key in processing this remembers that it was added again before the
             // drain.
-            entry.promised = !entry.dirty.is_empty();
+            entry.in_drain = !entry.dirty.is_empty();
         }
     }
 
@@ -284,7 +284,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     fn shut_down_and_drop(&mut self, drops: impl Fn(Phase) -> bool) {
         self.shutting_down = true;
         self.draining = false;
-        self.waiting.clear();
+        self.deadlines.clear();
         self.deferred.clear();
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {

@@ -132,7 +132,7 @@ impl Ready {
         }
     }
 
-    /// Removes all tickets and starts counting towards the share of aged keys anew.
+    /// Removes all tickets and resets the count towards the share of aged keys.
     pub(super) fn clear(&mut self) {
         for level in &mut self.levels {
             level.line.retain(|_| false);

@@ -34,7 +34,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entry.is_some_and(|entry| entry.phase == Phase::Delayed && entry.is_next(deadline))
         };
         let room = limit - slots.len();
-        slots.extend(self.waiting.earliest(room, MOST_LOOKED_AT, is_next));
+        slots.extend(self.deadlines.earliest(room, MOST_LOOKED_AT, is_next));
         QueueSnapshot {
             keys: slots.into_iter().map(|slot| self.seen(slot, now)).collect(),
             total: entries.len(),

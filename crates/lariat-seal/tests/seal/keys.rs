@@ -118,7 +118,7 @@ fn a_file_that_is_not_there_is_named() {
     assert!(matches!(error, KeyError::Unreadable { .. }));
     assert_eq!(
         error.to_string(),
-        "the key file /nowhere/key cannot be read"
+        "cannot read the key file /nowhere/key"
     );
 }
 
