@@ -60,7 +60,7 @@ async fn a_read_that_waits_for_a_list_that_is_forbidden_fails_and_says_so() {
         "{lines:?}"
     );
     for part in [
-        "a: cannot read v1 Secret: its cache is not filled after 30s (",
+        "a: cannot read v1 Secret: its cache did not sync within 30s (",
         "403",
     ] {
         assert!(lines.iter().any(|line| line.contains(part)), "{lines:?}");

@@ -381,7 +381,7 @@ async fn a_definition_that_is_going_is_waited_for() {
     let error = ensure(&client, &Widget::crd()).await.unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("it is being deleted, and still there: Terminating is True"),
+        text.contains("it is being deleted: Terminating is True"),
         "{text}"
     );
     let definition = Widget::crd();

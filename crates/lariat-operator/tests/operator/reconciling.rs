@@ -290,10 +290,7 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
     for (name, expected) in [
         ("x".repeat(128), None),
         ("x".repeat(129), Some("is longer than 128 bytes")),
-        (
-            "a\nb".to_owned(),
-            Some("has characters that cannot be printed"),
-        ),
+        ("a\nb".to_owned(), Some("has unprintable characters")),
         (String::new(), Some("is empty")),
     ] {
         let operator = Operator::new(&name, &bench.factory);

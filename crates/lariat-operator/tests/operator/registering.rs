@@ -48,7 +48,7 @@ async fn a_kind_of_another_factory_is_refused() {
     assert_eq!(
         registered.unwrap_err().to_string(),
         "operator \"other\" cannot have reconciler \"sizes\": its controller of demo.dev/v1 Widget belongs to another \
-         factory; take the controller from the operator's own (`Operator::factory`)"
+         factory; take the controller from `Operator::factory`"
     );
     let acting = lariat_cache::ClientIdentity::default().impersonate("jane");
     for own in [

@@ -52,7 +52,7 @@ fn custom_kinds_have_conditions_and_configuration_is_ready_at_once() {
             (
                 json!({}),
                 json!({"observedGeneration": 1}),
-                "in progress: its controller has seen",
+                "in progress: its controller has observed",
             ),
             (
                 json!({}),
