@@ -14,9 +14,9 @@ use crate::members::Members;
 
 /// How often a sample is taken.
 pub(crate) const PERIOD: Duration = Duration::from_secs(2);
-/// The number of samples of a controller: five minutes.
+/// The number of samples kept of a controller: five minutes.
 const SAMPLES: usize = 150;
-/// The number of totals of a handler, for the rates of a minute.
+/// The number of totals kept of a handler, for the rates over a minute.
 const TOTALS: usize = 31;
 
 /// The samples of all controllers.
@@ -30,10 +30,11 @@ type Controller = (Arc<str>, Gvk);
 #[derive(Default)]
 struct Taken {
     samples: VecDeque<Sample>,
-    /// Calls and failures at the last sample, by handler; the empty name is for those that were removed.
+    /// The last totals by handler; the empty name is for removed handlers.
     handlers: HashMap<Arc<str>, VecDeque<Totals>>,
 }
 
+/// The calls and failures of a handler up to one moment.
 #[derive(Debug, Clone, Copy)]
 struct Totals {
     at: Instant,
@@ -49,7 +50,7 @@ pub(crate) struct Rates {
 }
 
 impl Samples {
-    /// Takes a sample of every controller; those that have ended are forgotten.
+    /// Takes a sample of every controller, and forgets controllers that have ended.
     pub(crate) fn take(&self, members: &Members) {
         let now = Instant::now();
         let mut seen = HashSet::new();
@@ -69,7 +70,7 @@ impl Samples {
             .retain(|controller, _| seen.contains(controller));
     }
 
-    /// Returns the samples of a controller, without those from before anything happened.
+    /// Returns the samples of a controller, without leading empty ones.
     pub(crate) fn of(&self, context: &Arc<str>, gvk: &Gvk) -> Vec<Sample> {
         let all = self.0.lock();
         let taken = all.get(&(Arc::clone(context), gvk.clone()));
@@ -105,9 +106,10 @@ impl Taken {
             let totals = self.handlers.entry(Arc::clone(&handler.name)).or_default();
             let (runs, failures) = (handler.runs, handler.failures);
             if let Some(last) = totals.back() {
-                // Zero for a handler that was registered again under the name.
+                // Zero for a handler that was registered again under the name, and counts from zero.
                 sample.runs += runs.saturating_sub(last.runs);
                 sample.failures += failures.saturating_sub(last.failures);
+            // In the first sample, the totals cover an unknown time, and would show as a peak.
             } else if !is_first {
                 sample.runs += runs;
                 sample.failures += failures;

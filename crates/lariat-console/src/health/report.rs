@@ -1,4 +1,4 @@
-//! The answers of probes, in the form of Kubernetes' own.
+//! The responses of probes, in the format of the API server.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(crate) enum Probe {
     Readyz,
 }
 
-/// The answer of a probe.
+/// The response of a probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -30,14 +30,15 @@ impl Probe {
         }
     }
 
+    /// Returns whether a check counts for the probe.
     fn counts(self, check: &Check) -> bool {
         self == Self::Readyz || check.liveness
     }
 }
 
-/// Answers a probe, with the parameters of its URL.
+/// Returns the response of a probe, with the parameters of its URL.
 ///
-/// `verbose` lists the checks, `exclude` leaves one out.
+/// `verbose` lists the checks, and `exclude` leaves one out.
 pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer {
     let mut excluded = Vec::new();
     let mut is_verbose = false;
@@ -59,6 +60,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
         is_good &= check.ok;
         line(&mut body, check);
     }
+    // As the API server does, an unknown name is reported but does not fail the probe.
     excluded.retain(|name| counted.iter().all(|check| **name != check.name));
     for name in excluded {
         let name: String = name.chars().take(100).collect();
@@ -79,7 +81,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
     Answer { status, body }
 }
 
-/// Answers a probe for one check; none if the probe does not have it.
+/// Returns the response of a probe for one check; none if it is not the probe's.
 pub(crate) fn answer_one(probe: Probe, checks: &[Check], name: &str) -> Option<Answer> {
     let mut counted = checks.iter().filter(|check| probe.counts(check));
     let check = counted.find(|check| check.name == name)?;

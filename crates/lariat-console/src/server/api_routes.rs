@@ -61,7 +61,7 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
     }
     let place = state.stream()?;
     let mut response = typed("text/event-stream", events::body(state, user, place));
-    // Proxies that buffer responses would delay events.
+    // For proxies that buffer responses, such as nginx: events would be delayed.
     let no = HeaderValue::from_static("no");
     response.headers_mut().insert("x-accel-buffering", no);
     Ok(response)
@@ -96,7 +96,8 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
     if is_known {
         return json(&detail);
     }
-    let message = format!("{gvk} {key} is not cached, not queued, and none of its runs is kept");
+    let message =
+        format!("{gvk} {key} is neither cached nor queued, and has no runs in the history");
     Err(Refusal::not_found(message))
 }
 
@@ -114,6 +115,7 @@ async fn health(State(state): Shared, request: Request) -> Answered {
     json(&state.checkup.health().await)
 }
 
+/// Returns the factory and the kind that a path is about.
 fn find(state: &ServerState, parts: &Parts, segment: &str) -> Result<(Member, Gvk), Refusal> {
     let gvk = kind_of(segment).ok_or_else(|| {
         Refusal::bad_request("the kind is GROUP~VERSION~KIND, with core for the core group")

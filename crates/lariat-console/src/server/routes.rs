@@ -1,4 +1,4 @@
-//! The routes: page, metrics, probes, and those of the API.
+//! The routes of the page, of metrics and of probes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::health::{Answer, Probe, answer, answer_one};
 use crate::page::{ASSETS, Asset, POLICY};
 
 const TEXT: &str = "text/plain; charset=utf-8";
-/// The policy of what is no page.
+/// The `Content-Security-Policy` of responses that are no page.
 const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Returns the routes.
@@ -49,7 +49,7 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
         .with_state(state)
 }
 
-/// Adds headers for browsers to an answer.
+/// Adds security headers for browsers to a response.
 async fn secured(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let fixed = HeaderValue::from_static;
@@ -70,7 +70,9 @@ async fn secured(mut response: Response) -> Response {
     response
 }
 
-/// Answers a file of the page, which has nothing of the program in it.
+/// Serves a file of the page.
+///
+/// It needs no authentication: the files contain no data of the program.
 async fn file(state: Arc<ServerState>, asset: &'static Asset, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.check(&parts)?;
@@ -96,6 +98,7 @@ async fn metrics(State(state): Shared, request: Request) -> Answered {
     Ok(typed(format.content_type(), text))
 }
 
+/// Serves a probe. A kubelet has no token, so there is no authentication.
 async fn checks(state: Arc<ServerState>, probe: Probe, request: Request) -> Response {
     let checks = state.checkup.checks().await;
     let parameters = request.uri().query().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A controller with its keys.
+//! A controller with its queued, failing and slow keys.
 
 use std::cmp::Reverse;
 

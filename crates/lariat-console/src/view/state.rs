@@ -1,6 +1,6 @@
 //! Leases, shards, guards and plans.
 
-use lariat_controller::Standing;
+use lariat_lease::Standing;
 #[cfg(feature = "operator")]
 use lariat_operator::PlannedWrite;
 
@@ -13,7 +13,7 @@ use crate::text::shown;
 #[cfg(feature = "operator")]
 const WRITES: usize = 1_000;
 
-/// Returns the leases that the process takes part in.
+/// Returns the leases of the process's elections and rings.
 pub(crate) fn leases(members: &Members) -> Vec<api::Lease> {
     let mut leases = Vec::new();
     for member in members.factories() {
@@ -82,7 +82,7 @@ pub(crate) fn guards(_: &Members) -> Vec<api::Guard> {
     Vec::new()
 }
 
-/// Resets a guard by its number; returns whose it is.
+/// Resets a guard by its number; returns the reconcilers that it guards.
 #[cfg(feature = "operator")]
 pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
     let guards = members.operators().into_iter().flat_map(|operator| {
@@ -94,7 +94,7 @@ pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
     Some(format!("{} in {operator}", reconcilers.join(", ")))
 }
 
-/// Returns what operators in plan mode would write.
+/// Returns the writes that operators in plan mode would send.
 #[cfg(feature = "operator")]
 pub(crate) fn plan(members: &Members) -> api::Plan {
     let mut plan = api::Plan::default();
@@ -120,7 +120,9 @@ pub(crate) fn plan(_: &Members) -> api::Plan {
     api::Plan::default()
 }
 
-/// Returns the number of writes that operators in plan mode would send; none without such an operator.
+/// Returns the number of writes that operators in plan mode would send.
+///
+/// None without such an operator.
 #[cfg(feature = "operator")]
 pub(crate) fn planned(members: &Members) -> Option<usize> {
     let counts = members
@@ -135,7 +137,7 @@ pub(crate) fn planned(_: &Members) -> Option<usize> {
     None
 }
 
-/// Returns a planned write as a sentence, with the paths of the fields and without their values.
+/// Returns a planned write as a sentence, with paths of fields but no values.
 #[cfg(feature = "operator")]
 fn text(write: &PlannedWrite) -> String {
     let (gvk, of) = write.reconciled();

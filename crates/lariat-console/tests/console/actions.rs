@@ -124,9 +124,17 @@ async fn a_body_that_is_no_action_is_refused() {
     let mut bad_key = serde_json::to_value(enqueue(None)).unwrap();
     bad_key["key"] = "a/b/c".into();
     for (body, code, message) in [
-        (json!({"action": "explode"}), 400, "the body is no action"),
-        (json!({"action": "enqueue"}), 400, "the body is no action"),
-        (json!([]), 400, "the body is no action"),
+        (
+            json!({"action": "explode"}),
+            400,
+            "the body is not an action",
+        ),
+        (
+            json!({"action": "enqueue"}),
+            400,
+            "the body is not an action",
+        ),
+        (json!([]), 400, "the body is not an action"),
         (pod, 404, "no controller of v1 Pod"),
         (bad_key, 400, "NAMESPACE/NAME"),
         (
@@ -222,7 +230,7 @@ async fn a_handler_is_paused_and_called_again() {
         handler: "log".to_owned(),
     };
     let done: Done = bench.client.act(&resume).await.good();
-    assert_eq!(done.message, "log of v1 ConfigMap is called again");
+    assert_eq!(done.message, "log of v1 ConfigMap is resumed");
     until(async || {
         let key: KeyDetail = bench
             .client
@@ -246,10 +254,10 @@ async fn a_kind_is_read_again() {
     bench.idle("log");
     let relist = Action::Relist { kind: maps() };
     let refused = bench.client.act(&relist).await.refused(409);
-    assert!(refused.contains("does not run"), "{refused}");
+    assert!(refused.contains("is not running"), "{refused}");
     bench.start().await;
     let done: Done = bench.client.act(&relist).await.good();
-    assert_eq!(done.message, "all objects of v1 ConfigMap are read again");
+    assert_eq!(done.message, "all objects of v1 ConfigMap are listed again");
     until(async || {
         let overview: Overview = bench.client.get("/api/v1/overview").await.good();
         (overview.caches[0].loads > 1).then_some(())

@@ -95,7 +95,7 @@ async fn a_token_is_asked_for_and_lets_only_this_tab_act() {
     browser
         .until(&within("#outcome", "shop/web is enqueued"))
         .await;
-    browser.until(&shows("asked for by the console")).await;
+    browser.until(&shows("requested in the console")).await;
     assert!(shop.asked() > asked);
     assert_eq!(browser.value("localStorage.length").await, 0);
 
