@@ -119,7 +119,7 @@ impl Selection {
     }
 
     /// Returns whether the selection depends on nothing but the namespace.
-    pub(crate) fn selects_by_place_only(&self) -> bool {
+    pub(crate) fn selects_by_namespace_only(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
@@ -132,7 +132,7 @@ impl Selection {
     /// Returns whether an object is certainly selected.
     ///
     /// That is never certain with a field selector.
-    pub(crate) fn surely_holds(&self, object: &ObjectMetadata) -> bool {
+    pub(crate) fn certainly_holds(&self, object: &ObjectMetadata) -> bool {
         self.fields.is_empty() && self.may_hold(object)
     }
 }

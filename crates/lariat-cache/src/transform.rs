@@ -70,6 +70,7 @@ impl Transform {
     pub fn keep<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         let given = paths.into_iter().map(|path| parse(path.as_ref()));
         Self(Kind::Keep(
+            // Without these paths the result would not be a Kubernetes object.
             ALWAYS.into_iter().map(parse).chain(given).collect(),
         ))
     }
@@ -101,15 +102,15 @@ impl Transform {
     /// Returns whether the value at a JSON pointer is certainly unchanged.
     ///
     /// This includes everything below the value. The empty pointer stands for the whole object.
-    pub(crate) fn spares(&self, pointer: &str) -> bool {
+    pub(crate) fn leaves_unchanged(&self, pointer: &str) -> bool {
         let wanted = if pointer.is_empty() {
             Path::new()
         } else {
             parse(pointer)
         };
-        let leads_to = |path: &Path| path.len() <= wanted.len() && is_on_one_way(path, &wanted);
+        let leads_to = |path: &Path| path.len() <= wanted.len() && may_overlap(path, &wanted);
         match &self.0 {
-            Kind::Drop(paths) => !paths.iter().any(|path| is_on_one_way(path, &wanted)),
+            Kind::Drop(paths) => !paths.iter().any(|path| may_overlap(path, &wanted)),
             Kind::Keep(paths) => paths.iter().any(leads_to),
             Kind::Function(_) => false,
         }
@@ -157,7 +158,7 @@ fn parse(pointer: &str) -> Path {
 }
 
 /// Returns whether one of two paths may be a prefix of the other.
-fn is_on_one_way(path: &[String], other: &[String]) -> bool {
+fn may_overlap(path: &[String], other: &[String]) -> bool {
     let mut steps = path.iter().zip(other);
     steps.all(|(step, other)| step == "*" || step == other)
 }
@@ -194,6 +195,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
     let start = out.len();
     for (name, value) in children {
         let below = below(paths, name.as_deref());
+        // A path without further steps is about this child itself.
         let ends_here = below.iter().any(|path| path.is_empty());
         // To keep: whole if a path ends at the child, partly if one leads further, else omitted. To drop: the
         // reverse.
@@ -209,6 +211,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
             out.push(b',');
         }
         if let Some(name) = name {
+            // Encoded again, because the name was unescaped to compare it with paths.
             serde_json::to_writer(&mut *out, &name).ok()?;
             out.push(b':');
         }
@@ -226,6 +229,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
 fn below<'a>(paths: &[&'a [String]], name: Option<&str>) -> Vec<&'a [String]> {
     let leads = |path: &&'a [String]| {
         let (first, rest) = path.split_first()?;
+        // `*` also matches the elements of a list, which have no name.
         (first == "*" || name == Some(&**first)).then_some(rest)
     };
     paths.iter().filter_map(leads).collect()
@@ -336,7 +340,7 @@ mod tests {
             ("/metadata/annotations", false),
             ("/metadata/labels", true),
         ] {
-            assert_eq!(dropped.spares(pointer), is_spared, "{pointer}");
+            assert_eq!(dropped.leaves_unchanged(pointer), is_spared, "{pointer}");
         }
         let kept = Transform::keep(["/status/phase"]);
         for (pointer, is_spared) in [
@@ -345,9 +349,9 @@ mod tests {
             ("/metadata/annotations", true),
             ("/spec", false),
         ] {
-            assert_eq!(kept.spares(pointer), is_spared, "{pointer}");
+            assert_eq!(kept.leaves_unchanged(pointer), is_spared, "{pointer}");
         }
-        assert!(!Transform::function(|_| {}).spares("/spec"));
+        assert!(!Transform::function(|_| {}).leaves_unchanged("/spec"));
     }
 
     #[test]

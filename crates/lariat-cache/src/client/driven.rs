@@ -1,6 +1,6 @@
 //! Driven connections: a watch over HTTP/1.1 whose reader drives the connection.
 //!
-//! hyper's client gives each connection a task, which passes the answer on chunk by chunk and is woken when a chunk was
+//! hyper's client gives each connection a task, which forwards the answer chunk by chunk and is woken when a chunk was
 //! taken. Each event of a watch is a chunk, so it costs two task switches, often between threads. Here the task that
 //! reads the answer drives the connection too: one read of the socket returns all events that have arrived.
 
@@ -31,14 +31,14 @@ pub(super) struct DrivenBody {
 struct Driver {
     /// `None` once the connection has ended.
     connection: Option<Connection<Socket, Body>>,
-    gate: Arc<Gate>,
+    gate: Arc<WakeGate>,
     waker: Waker,
 }
 
 /// Wakes the reading task, except while it polls the connection.
 ///
 /// Otherwise a chunk that arrives within a poll would wake the task that has it already.
-struct Gate {
+struct WakeGate {
     state: AtomicU8,
     task: AtomicWaker,
 }
@@ -82,7 +82,7 @@ fn without_user(authority: &str) -> &str {
 
 impl Driver {
     fn new(connection: Connection<Socket, Body>) -> Self {
-        let gate = Arc::new(Gate {
+        let gate = Arc::new(WakeGate {
             state: AtomicU8::new(IDLE),
             task: AtomicWaker::new(),
         });
@@ -127,7 +127,7 @@ impl Driver {
     }
 }
 
-impl Wake for Gate {
+impl Wake for WakeGate {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

@@ -338,6 +338,7 @@ fn make_dry_run(
     if write.is_passed_on() {
         return Err("the request is passed on to a program");
     }
+    // The caller's own dry run stores nothing as it is.
     if write.is_dry_run {
         return Ok(());
     }

@@ -61,7 +61,7 @@ pub(super) struct Liveness {
     request: Request<()>,
     created: Instant,
     /// When something last arrived on any connection, in milliseconds since `created`.
-    heard: AtomicU64,
+    last_received: AtomicU64,
     test: Single<Result<(), NotAlive>>,
 }
 
@@ -71,20 +71,22 @@ impl Liveness {
             credentials,
             request,
             created: Instant::now(),
-            heard: AtomicU64::new(0),
+            last_received: AtomicU64::new(0),
             test: Single::new(),
         })
     }
 
     /// Records that something arrived from the server.
-    pub(super) fn heard(&self) {
+    pub(super) fn received(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard.store(now, Ordering::Relaxed);
+        self.last_received.store(now, Ordering::Relaxed);
     }
 
     /// Returns when the server will be tested if nothing arrives.
     fn due(&self) -> Instant {
-        self.created + Duration::from_millis(self.heard.load(Ordering::Relaxed)) + TEST_AFTER
+        self.created
+            + Duration::from_millis(self.last_received.load(Ordering::Relaxed))
+            + TEST_AFTER
     }
 
     /// Returns the running test, or starts one; it runs as long as a body waits for it.
@@ -96,7 +98,7 @@ impl Liveness {
     }
 
     async fn run(&self) -> Result<(), NotAlive> {
-        let before = self.heard.load(Ordering::Relaxed);
+        let before = self.last_received.load(Ordering::Relaxed);
         let url = || self.request.uri().clone();
         let error = match time::timeout(TEST_TIMEOUT, self.ask()).await {
             Ok(Ok(())) => return Ok(()),
@@ -111,7 +113,7 @@ impl Liveness {
             login.transport.forget_idle();
         }
         // A slow server may have sent something on another connection meanwhile.
-        if self.heard.load(Ordering::Relaxed) == before {
+        if self.last_received.load(Ordering::Relaxed) == before {
             Err(error)
         } else {
             Ok(())
@@ -125,7 +127,7 @@ impl Liveness {
         // A request without credentials is answered too, if only with an error.
         let signed = login.sign(request()).await.unwrap_or_else(|_| request());
         let answer = login.transport.http1.get().request(signed).await?;
-        self.heard();
+        self.received();
         let _ = Limited::new(answer.into_body(), READ).collect().await;
         Ok(())
     }
@@ -192,7 +194,7 @@ where
         };
         self.test = None;
         if let Some(Ok(_)) = &frame {
-            self.liveness.heard();
+            self.liveness.received();
         }
         Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
     }

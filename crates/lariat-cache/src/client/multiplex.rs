@@ -212,7 +212,7 @@ impl Connections {
             // HTTP/2 pings test that connection.
             return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
         }
-        self.liveness.heard();
+        self.liveness.received();
         let liveness = Arc::clone(&self.liveness);
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
@@ -233,7 +233,7 @@ impl Connections {
         let response = driven::send(socket, request)
             .await
             .map_err(|error| self.explain(error))?;
-        self.liveness.heard();
+        self.liveness.received();
         let liveness = Arc::clone(&self.liveness);
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }

@@ -44,9 +44,11 @@ impl Service<Request<Body>> for Observed {
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         for (name, value) in &self.headers {
+            // Appended, because each impersonated group is a header of the same name.
             request.headers_mut().append(name, value.clone());
         }
         self.identity.sign(&mut request);
+        // `None` for reads, which skip the gate and the caches.
         let write = Write::of(&request);
         let sending = Sending {
             client: self.client.clone(),
@@ -106,6 +108,7 @@ impl Sending {
         let look = judged.and_then(|write| read_of(write, &request));
         let live = live(&self.client, look).await;
         // Before the request is sent: what the caches know now is older than the answer.
+        // From here on only writes whose answer shows an object of the cache.
         let write = write.filter(Write::shows);
         let sent = write
             .as_ref()
@@ -124,8 +127,9 @@ impl Sending {
         let status = response.status();
         span.record("status", status.as_u16());
         let write = write.filter(|_| status.is_success());
-        let is_wanted = write.is_some() || receipt.is_some();
-        let (response, body) = if is_wanted && is_json(&response) {
+        // Only then the body is buffered; other answers are streamed to the caller.
+        let needs_body = write.is_some() || receipt.is_some();
+        let (response, body) = if needs_body && is_json(&response) {
             read(response).await?
         } else {
             (response, None)

@@ -39,6 +39,7 @@ impl Sent {
     pub(crate) fn next(before: Option<Arc<CachedObject>>) -> Self {
         Self {
             before,
+            // Taken before the request is sent: of two writes of a name, the later one has the greater number.
             number: WRITES.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -151,9 +152,11 @@ impl Write {
             rest = &rest[2..];
         }
         let name = rest.first().copied().unwrap_or_default();
+        // Every other write needs a name, and the API server refuses it.
         if name.is_empty() && ![Method::POST, Method::DELETE].contains(method) {
             return None;
         }
+        // A GET with an upgrade runs a command as a POST does.
         let is_call = rest.get(1).is_some_and(|part| CALLS.contains(part));
         if !is_write && !is_call {
             return None;

@@ -87,7 +87,7 @@ impl SharedCacheFactory {
         CacheFactoryBuilder::new(client)
     }
 
-    /// Returns the factory of clients; its writes are applied to the caches immediately.
+    /// Returns the factory of clients, whose writes caches show immediately.
     #[must_use]
     pub fn clients(&self) -> &SharedClientFactory {
         &self.shared.clients
@@ -185,7 +185,7 @@ impl SharedCacheFactory {
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
         // Kept until the informer refers to it.
-        let _told = self.shared.clients.for_resource_kind(resource);
+        let _handle = self.shared.clients.for_resource_kind(resource);
         self.for_kind(resource.gvk())
     }
 
@@ -227,7 +227,7 @@ impl SharedCacheFactory {
     /// factory.start();
     /// pods.synced().await;
     /// factory.stop().await;
-    /// println!("{} pods, the last seen ones", pods.store().len());
+    /// println!("{} pods at the stop", pods.store().len());
     /// # }
     /// ```
     ///

@@ -111,12 +111,12 @@ impl Answer {
         };
         let metadata = &self.metadata;
         // A finalizer or a grace period keeps an object with a deletion timestamp in existence.
-        let held = holds(&metadata.finalizers)
+        let remains = holds(&metadata.finalizers)
             || holds(&self.spec.finalizers)
             || metadata.deletion_grace_period_seconds.unwrap_or(0) > 0;
         match metadata.deletion_timestamp {
             // The last finalizer was removed, or there was none.
-            Some(_) => !held,
+            Some(_) => !remains,
             // Some kinds answer a deletion with their last state, without a timestamp.
             None => by_deletion,
         }

@@ -179,8 +179,8 @@ impl Pending {
             }
             // Created and deleted unread: nothing remains but a deletion of the object before it.
             (Some(Change::Added { .. }), Change::Deleted { .. }) => self.first.take(),
-            (Some(gone @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
-                self.first = Some(gone);
+            (Some(deleted @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
+                self.first = Some(deleted);
                 Some(added)
             }
             // An unread `Resynced` is replaced, and so is an update by a deletion.

@@ -99,6 +99,7 @@ impl Core {
         options: KindOptions,
         surroundings: Surroundings,
     ) -> Self {
+        // The filter is asked with the kind, so each store gets its own view of it.
         let filter = surroundings
             .filter
             .map(|filter| filter.of_kind(client.gvk()));
@@ -198,13 +199,14 @@ impl Core {
             .resource()
             .is_some_and(|resource| resource.scope() == Scope::Cluster);
         let selection = &self.wanted.borrow().selection;
-        selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
+        selection.selects_by_namespace_only() && (is_cluster || selection.covers(namespace))
     }
 
     /// Returns whether the value at a JSON pointer is cached unchanged.
     pub(crate) fn keeps(&self, pointer: &str) -> bool {
         let transform = self.options.transform.as_ref();
-        self.source.is_none() && transform.is_none_or(|transform| transform.spares(pointer))
+        self.source.is_none()
+            && transform.is_none_or(|transform| transform.leaves_unchanged(pointer))
     }
 
     /// Waits until the cache has synced.
@@ -328,7 +330,7 @@ impl Core {
         let selection = &self.wanted.borrow().selection;
         if !selection.may_hold(object) {
             Meaning::NotSelected
-        } else if selection.surely_holds(object) {
+        } else if selection.certainly_holds(object) {
             Meaning::Selected
         } else {
             // Only the API server evaluates field selectors, so this is left to the watch.

@@ -318,7 +318,7 @@ impl Informer {
     ///
     /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        self.load_within(key, load::UPGRADE_PATIENCE).await
+        self.load_within(key, load::UPGRADE_WAIT).await
     }
 
     /// Loads an object, with a timeout for waiting on an upgrade of the watch.

@@ -15,7 +15,7 @@ use crate::publish::Phase;
 use crate::store::{CachedObject, Content};
 
 /// How long a load waits for an upgrade of the watch before it fetches one object.
-pub(super) const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const UPGRADE_WAIT: Duration = Duration::from_secs(20);
 
 /// The timeout of the API server's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);

@@ -70,7 +70,7 @@ impl Core {
         self.progress.enter(Phase::Idle);
     }
 
-    /// Reads until something has to change, or the informer is stopped.
+    /// Reads until something must change, or the informer is stopped.
     async fn round(
         self: &Arc<Self>,
         place: &Origin,
@@ -114,7 +114,7 @@ impl Core {
         stop_reading.cancel();
         while reflectors.join_next().await.is_some() {}
         // A list that was cut off must not keep own writes in memory.
-        self.store.give_up_lists();
+        self.store.abandon_lists();
         if stop.is_cancelled() {
             Round::Stopped
         } else {

@@ -22,12 +22,12 @@ pub(crate) struct Budget {
 #[derive(Clone, Default)]
 pub(crate) struct SharedBudget {
     limit: Option<usize>,
-    held: Arc<Held>,
+    memory: Arc<MemoryUse>,
 }
 
 /// The memory use of all kinds.
 #[derive(Default)]
-struct Held {
+struct MemoryUse {
     /// The sum of the last counts of all kinds.
     ///
     /// Negative for a moment if two tasks count one kind concurrently.
@@ -58,11 +58,11 @@ impl Budget {
     pub(crate) fn new(limit: Option<usize>, all: SharedBudget, share: Share) -> Self {
         let share = Arc::new(share);
         if all.limit.is_some() {
-            let mut kinds = all.held.kinds.lock();
+            let mut kinds = all.memory.kinds.lock();
             kinds.retain(|kind| kind.strong_count() > 0);
             kinds.push(Arc::downgrade(&share));
             // Before the lock is released, under which `largest` may find that no kind can be smaller.
-            all.held.is_least.store(false, Ordering::Relaxed);
+            all.memory.is_least.store(false, Ordering::Relaxed);
         }
         Self { limit, all, share }
     }
@@ -74,8 +74,8 @@ impl Budget {
         if self.limit.is_none() && self.all.limit.is_none() {
             return;
         }
-        let total = &self.all.held.total;
-        let is_over = |held| self.limit.is_some_and(|limit| held > limit);
+        let total = &self.all.memory.total;
+        let is_over = |used| self.limit.is_some_and(|limit| used > limit);
         while is_over(self.share.count(total)) && self.share.step_down() {}
         if self.all.is_over() {
             self.all.shrink();
@@ -87,24 +87,25 @@ impl SharedBudget {
     pub(crate) fn new(limit: Option<usize>) -> Self {
         Self {
             limit,
-            held: Arc::default(),
+            memory: Arc::default(),
         }
     }
 
     /// Returns how many kinds are counted.
     pub(crate) fn kinds(&self) -> usize {
-        self.held.kinds.lock().len()
+        self.memory.kinds.lock().len()
     }
 
     fn is_over(&self) -> bool {
-        let held = usize::try_from(self.held.total.load(Ordering::Relaxed)).unwrap_or(0);
-        self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
+        let used = usize::try_from(self.memory.total.load(Ordering::Relaxed)).unwrap_or(0);
+        self.limit.is_some_and(|limit| used > limit)
+            && !self.memory.is_least.load(Ordering::Relaxed)
     }
 
     /// Stores the largest kinds in smaller forms until they fit into the budget.
     fn shrink(&self) {
         // The task that is shrinking already sees what this one has counted.
-        let Some(_alone) = self.held.shrinking.try_lock() else {
+        let Some(_alone) = self.memory.shrinking.try_lock() else {
             return;
         };
         while self.is_over() {
@@ -112,7 +113,7 @@ impl SharedBudget {
                 return;
             };
             let is_smaller = largest.step_down();
-            largest.count(&self.held.total);
+            largest.count(&self.memory.total);
             if !is_smaller {
                 return;
             }
@@ -121,12 +122,12 @@ impl SharedBudget {
 
     /// Returns the largest kind that can be stored smaller; records if there is none.
     fn largest(&self) -> Option<Arc<Share>> {
-        let kinds = self.held.kinds.lock();
+        let kinds = self.memory.kinds.lock();
         let alive = kinds.iter().filter_map(Weak::upgrade);
         let can_shrink = |kind: &Arc<Share>| kind.store.storage() != Storage::OnDemand;
-        let largest = alive.filter(can_shrink).max_by_key(|kind| kind.held());
+        let largest = alive.filter(can_shrink).max_by_key(|kind| kind.used());
         if largest.is_none() {
-            self.held.is_least.store(true, Ordering::Relaxed);
+            self.memory.is_least.store(true, Ordering::Relaxed);
         }
         largest
     }
@@ -144,7 +145,7 @@ impl Share {
     }
 
     /// Estimates the memory use, including the decoded values that are kept alive.
-    fn held(&self) -> usize {
+    fn used(&self) -> usize {
         let bytes = self.store.bytes();
         match self.store.storage() {
             Storage::Decoded => bytes * (1 + DECODED),
@@ -154,10 +155,10 @@ impl Share {
 
     /// Counts the kind's memory use in the total, and returns it.
     fn count(&self, total: &AtomicIsize) -> usize {
-        let held = self.held();
-        let before = self.counted.swap(held, Ordering::Relaxed);
-        total.fetch_add(held.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
-        held
+        let used = self.used();
+        let before = self.counted.swap(used, Ordering::Relaxed);
+        total.fetch_add(used.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
+        used
     }
 
     /// Changes the kind to the next smaller form.
@@ -188,10 +189,10 @@ impl Share {
 impl Drop for Budget {
     fn drop(&mut self) {
         let counted = self.share.counted.swap(0, Ordering::Relaxed);
-        let total = &self.all.held.total;
+        let total = &self.all.memory.total;
         total.fetch_sub(counted.cast_signed(), Ordering::Relaxed);
         let is_own = |kind: &Weak<Share>| kind.as_ptr() == Arc::as_ptr(&self.share);
-        self.all.held.kinds.lock().retain(|kind| !is_own(kind));
+        self.all.memory.kinds.lock().retain(|kind| !is_own(kind));
     }
 }
 
@@ -228,7 +229,7 @@ mod tests {
     }
 
     fn total(all: &SharedBudget) -> usize {
-        usize::try_from(all.held.total.load(Ordering::Relaxed)).unwrap()
+        usize::try_from(all.memory.total.load(Ordering::Relaxed)).unwrap()
     }
 
     #[test]
@@ -237,13 +238,13 @@ mod tests {
         let kinds: Vec<Budget> = (1..4).map(|objects| kind(&all, objects)).collect();
         for _ in 0..2 {
             kinds.iter().for_each(Budget::enforce);
-            let held = kinds.iter().map(|kind| kind.share.store.bytes());
-            assert_eq!(total(&all), held.sum::<usize>());
+            let used = kinds.iter().map(|kind| kind.share.store.bytes());
+            assert_eq!(total(&all), used.sum::<usize>());
         }
         kinds[0].share.store.clear();
         kinds[0].enforce();
-        let held = kinds.iter().map(|kind| kind.share.store.bytes());
-        assert_eq!(total(&all), held.sum::<usize>());
+        let used = kinds.iter().map(|kind| kind.share.store.bytes());
+        assert_eq!(total(&all), used.sum::<usize>());
         assert_eq!(all.kinds(), 3);
         drop(kinds);
         assert_eq!(total(&all), 0);

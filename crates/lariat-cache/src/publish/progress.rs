@@ -27,7 +27,7 @@ pub(crate) struct Progress {
     /// Since when readers have waited.
     ///
     /// Its lock comes after that of the totals and before that of the phase.
-    patience: Patience,
+    unreadable: UnreadableSince,
     totals: Mutex<Totals>,
     /// The bytes of the bodies of answers.
     received: AtomicU64,
@@ -88,7 +88,7 @@ impl Progress {
             usage,
             phase: watch::Sender::new(Phase::Idle),
             was_filled: AtomicBool::new(false),
-            patience: Patience::default(),
+            unreadable: UnreadableSince::default(),
             totals: Mutex::default(),
             received: AtomicU64::new(0),
         }
@@ -102,7 +102,7 @@ impl Progress {
         // Published before the time is reset: a reader in between sees the synced phase, and does not store a time.
         self.phase.send_replace(phase);
         if is_filled {
-            self.patience.renew();
+            self.unreadable.reset();
         }
     }
 
@@ -117,7 +117,7 @@ impl Progress {
     /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
         self.totals.lock().missing_since = None;
-        self.patience.renew();
+        self.unreadable.reset();
         self.begin(0);
     }
 
@@ -201,7 +201,7 @@ impl Progress {
     ///
     /// Returns the present time if it is readable.
     pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
-        self.patience.since(is_readable)
+        self.unreadable.get(is_readable)
     }
 
     /// Returns the version of the store.
@@ -273,6 +273,7 @@ impl Segment {
     pub(crate) fn watch_opened(&self) {
         let mut totals = self.progress.totals.lock();
         totals.watches += 1;
+        // An open watch ends all earlier failures, so the next one is logged again.
         totals.last_error = None;
         totals.last_heard = Some(Instant::now());
         if let Some(part) = self.part(&mut totals) {
@@ -295,6 +296,7 @@ impl Segment {
     pub(crate) fn interrupted(&self, error: String) {
         tracing::debug!(kind = %self.gvk(), %error, "the watch ended and is opened again");
         let mut totals = self.progress.totals.lock();
+        // Shown in the status, and not logged as a warning: the next watch is opened at once.
         (totals.last_error, totals.retry_in) = (Some(error), None);
         totals.is_logged = false;
     }
@@ -323,7 +325,7 @@ impl Segment {
     }
 
     /// Records that the server sent something.
-    pub(crate) fn heard(&self) {
+    pub(crate) fn received_something(&self) {
         self.progress.totals.lock().last_heard = Some(Instant::now());
     }
 
@@ -392,14 +394,14 @@ fn together(segments: &[Part]) -> Phase {
 /// It is reset when the cache has synced and when a run begins. All readers share it. If each waited for the whole
 /// timeout, many keys that read a kind which cannot be listed would occupy all workers in turn.
 #[derive(Debug, Default)]
-struct Patience(Mutex<Option<Instant>>);
+struct UnreadableSince(Mutex<Option<Instant>>);
 
-impl Patience {
+impl UnreadableSince {
     /// Returns when a reader first found the cache unreadable; now if it is readable.
     ///
     /// Whether it is readable is checked under the lock. Otherwise a reader that found the cache unreadable could store
     /// the time after the cache has synced and the time was reset, and the next outage would begin with an old time.
-    fn since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
+    fn get(&self, is_readable: impl FnOnce() -> bool) -> Instant {
         let mut since = self.0.lock();
         if is_readable() {
             return Instant::now();
@@ -408,7 +410,7 @@ impl Patience {
     }
 
     /// Resets the time; a phase that makes the cache readable was published before.
-    fn renew(&self) {
+    fn reset(&self) {
         *self.0.lock() = None;
     }
 }

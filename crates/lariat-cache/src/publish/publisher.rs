@@ -155,7 +155,9 @@ impl Publisher {
         };
         let snapshot = self.store.snapshot();
         let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
+        // Before the registration, under the lock: no change can reach the subscriber before its initial state.
         self.notify(&*subscriber, &changes);
+        // The subscription is identified by a number, because a subscriber may subscribe twice.
         let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
         let subscribed = Subscribed { number, subscriber };
         let mut subscribers = self.subscribers.lock();
@@ -199,6 +201,7 @@ impl Publisher {
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
+        // Recorded before it is applied, so that a recording also shows an answer that the store drops.
         if let Some(flight) = &self.flight {
             flight.store(Stored::Wrote {
                 key: key.as_str(),
@@ -219,6 +222,7 @@ impl Publisher {
             after,
             version,
         };
+        // After the change was published, so a subscriber has received it, or a later one, when `wrote` is called.
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
             self.call(|| each.subscriber.wrote(&written));
@@ -231,6 +235,7 @@ impl Publisher {
             let key = key.as_str();
             flight.store(Stored::Removed { key });
         }
+        // An object that was cached later may be the successor, which this deletion does not concern.
         let before = sent.before.as_ref().map(|before| before.uid());
         self.publish(|store| store.deleted(key, uid, before, sent.number));
     }
@@ -261,7 +266,7 @@ impl Publisher {
 
     /// Packs all recently changed objects, once nothing has arrived for a while.
     pub(crate) fn rest(&self) {
-        self.store.pack_young(Age::All);
+        self.store.pack_waiting(Age::All);
     }
 
     /// Packs objects if enough are waiting, and enforces the memory budget.
@@ -269,8 +274,9 @@ impl Publisher {
     /// Both may take long. So they follow the changes of a reflector, which has more time than a handler that waits for
     /// the answer to a write; and they run outside the lock under which others publish.
     fn keep_small(&self) {
-        self.store.pack_young(Age::Old);
-        self.store.learn();
+        // In this order: packing and training free memory, and the budget is enforced for what is left.
+        self.store.pack_waiting(Age::Old);
+        self.store.train();
         self.budget.enforce();
     }
 
@@ -283,6 +289,7 @@ impl Publisher {
             flight.changes(&changes);
         }
         self.updates.note(&self.kind, &changes);
+        // A copy, and no lock during the calls: a subscriber may subscribe another one or end a subscription.
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
             // A subscriber that was called before may have ended this subscription.
@@ -295,6 +302,7 @@ impl Publisher {
     /// Returns whether a subscription of an earlier list still exists.
     fn is_subscribed(&self, number: u64, then: &Subscribers) -> bool {
         let now = self.subscribers.lock();
+        // Every change replaces the list, so in the usual case no search is needed.
         Arc::ptr_eq(&now, then) || now.iter().any(|each| each.number == number)
     }
 
@@ -307,6 +315,7 @@ impl Publisher {
     }
 
     fn call(&self, call: impl FnOnce()) {
+        // Unwind-safe: the call borrows nothing of the publisher that it could leave half-changed.
         if catch_unwind(AssertUnwindSafe(call)).is_err() {
             tracing::error!(kind = %self.kind, "a subscriber panicked; its changes are not delivered again");
         }
@@ -315,6 +324,7 @@ impl Publisher {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
+        // Weak, so that a subscription that is kept does not keep the store.
         if let Some(publisher) = self.publisher.upgrade() {
             let mut subscribers = publisher.subscribers.lock();
             let others = subscribers

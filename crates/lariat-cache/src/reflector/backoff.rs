@@ -27,7 +27,7 @@ pub(super) struct Backoff {
 
 /// What a failure says about the server; it selects the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setback {
+pub(super) enum FailureClass {
     /// The server did not answer.
     Unanswered,
     /// The server answered with an error.
@@ -51,27 +51,28 @@ impl Backoff {
     /// Returns the delay after one more failure.
     ///
     /// `jitter` is a random number from 0 to 1.
-    pub(super) fn fail(&mut self, setback: Setback, jitter: f64) -> Duration {
-        let was_away = std::mem::replace(&mut self.is_away, setback == Setback::Unanswered);
+    pub(super) fn fail(&mut self, failure_class: FailureClass, jitter: f64) -> Duration {
+        let was_away =
+            std::mem::replace(&mut self.is_away, failure_class == FailureClass::Unanswered);
         // The server answers again, so errors from before the outage say nothing about it.
         if was_away && !self.is_away {
             (self.refused, self.postponed) = (0, 0);
         }
-        match setback {
-            Setback::Unanswered => exponential(&mut self.unanswered, jitter),
-            Setback::Refused => exponential(&mut self.refused, jitter),
-            Setback::Postponed(asked) if self.postponed < POSTPONEMENTS => {
+        match failure_class {
+            FailureClass::Unanswered => exponential(&mut self.unanswered, jitter),
+            FailureClass::Refused => exponential(&mut self.refused, jitter),
+            FailureClass::Postponed(asked) if self.postponed < POSTPONEMENTS => {
                 self.postponed += 1;
-                // All other clients were told the same delay, so jitter is added, and never subtracted.
+                // All other clients got the same delay, so jitter is added, and never subtracted.
                 asked.mul_f64(1.0 + 0.25 * jitter)
             }
-            Setback::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
+            FailureClass::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
             // An expired version is usual: the first new list follows at once, further ones back off.
-            Setback::Outdated if self.outdated == 0 => {
+            FailureClass::Outdated if self.outdated == 0 => {
                 self.outdated = 1;
                 Duration::ZERO
             }
-            Setback::Outdated => exponential(&mut self.outdated, jitter),
+            FailureClass::Outdated => exponential(&mut self.outdated, jitter),
         }
     }
 
@@ -131,28 +132,28 @@ mod tests {
     use super::*;
 
     /// Checks that the delays are around these, in seconds.
-    fn check(backoff: &mut Backoff, setback: Setback, expected: &[f64]) {
+    fn check(backoff: &mut Backoff, failure_class: FailureClass, expected: &[f64]) {
         for expected in expected {
-            let delay = backoff.fail(setback, fastrand::f64()).as_secs_f64();
+            let delay = backoff.fail(failure_class, fastrand::f64()).as_secs_f64();
             let around = 0.75 * expected..=1.25 * expected;
             assert!(
                 around.contains(&delay),
-                "{setback:?}: {delay} for {expected}"
+                "{failure_class:?}: {delay} for {expected}"
             );
         }
     }
 
     #[test]
     fn delays_double_up_to_a_cap_around_their_jitter() {
-        for setback in [Setback::Unanswered, Setback::Refused] {
+        for failure_class in [FailureClass::Unanswered, FailureClass::Refused] {
             let mut backoff = Backoff::default();
             check(
                 &mut backoff,
-                setback,
+                failure_class,
                 &[0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0],
             );
             backoff.reset();
-            check(&mut backoff, setback, &[0.8]);
+            check(&mut backoff, failure_class, &[0.8]);
         }
     }
 
@@ -161,14 +162,14 @@ mod tests {
         let mut backoff = Backoff::default();
         check(
             &mut backoff,
-            Setback::Unanswered,
+            FailureClass::Unanswered,
             &[0.8, 1.6, 3.2, 6.4, 12.8, 25.6],
         );
-        check(&mut backoff, Setback::Refused, &[0.8, 1.6]);
+        check(&mut backoff, FailureClass::Refused, &[0.8, 1.6]);
         // A server that fails with each answer is.
-        check(&mut backoff, Setback::Unanswered, &[30.0]);
-        check(&mut backoff, Setback::Refused, &[0.8]);
-        check(&mut backoff, Setback::Unanswered, &[30.0]);
+        check(&mut backoff, FailureClass::Unanswered, &[30.0]);
+        check(&mut backoff, FailureClass::Refused, &[0.8]);
+        check(&mut backoff, FailureClass::Unanswered, &[30.0]);
     }
 
     #[test]
@@ -176,20 +177,20 @@ mod tests {
         let mut backoff = Backoff::default();
         let second = Duration::from_secs(1);
         for _ in 0..10 {
-            let delay = backoff.fail(Setback::Postponed(second), fastrand::f64());
+            let delay = backoff.fail(FailureClass::Postponed(second), fastrand::f64());
             assert!((second..=second.mul_f64(1.25)).contains(&delay));
         }
         for _ in 0..3 {
-            assert!(backoff.fail(Setback::Postponed(second), 0.0) >= second);
+            assert!(backoff.fail(FailureClass::Postponed(second), 0.0) >= second);
         }
         let minute = Duration::from_secs(60);
-        assert!(backoff.fail(Setback::Postponed(minute), 0.0) >= minute);
+        assert!(backoff.fail(FailureClass::Postponed(minute), 0.0) >= minute);
     }
 
     #[test]
     fn an_expired_version_is_followed_by_a_list_immediately_but_only_once() {
         let mut backoff = Backoff::default();
-        assert_eq!(backoff.fail(Setback::Outdated, 0.5), Duration::ZERO);
-        check(&mut backoff, Setback::Outdated, &[1.6, 3.2, 6.4]);
+        assert_eq!(backoff.fail(FailureClass::Outdated, 0.5), Duration::ZERO);
+        check(&mut backoff, FailureClass::Outdated, &[1.6, 3.2, 6.4]);
     }
 }

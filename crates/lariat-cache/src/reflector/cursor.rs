@@ -30,7 +30,7 @@ pub(super) struct Cursor {
     /// The initial list, until its end marker.
     pub(super) loading: Option<Loading>,
     /// When the last new object of the initial list arrived.
-    pub(super) news: Option<Instant>,
+    pub(super) last_new: Option<Instant>,
     /// Whether the watch was abandoned because the kind must be listed again.
     pub(super) is_reread: bool,
 }
@@ -42,9 +42,9 @@ impl Reflector {
         stream: &mut WatchStream,
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
-        self.progress.heard();
+        self.progress.received_something();
         self.progress.received(stream.newly_received());
-        self.patience.heard();
+        self.silence_limit.received();
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());
         while outcome.is_ok()
@@ -59,7 +59,7 @@ impl Reflector {
         self.publisher.apply(deltas, self.intake.content());
         // During an initial list the store is incomplete, so there is no version yet that a watch could continue from.
         if let Some(loading) = &mut cursor.loading {
-            self.show(loading, None);
+            self.publish_read(loading, None);
         } else if cursor.has_events {
             self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
@@ -113,7 +113,7 @@ impl Reflector {
         match event {
             // The initial objects of a watch list.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
-                cursor.news = Some(Instant::now());
+                cursor.last_new = Some(Instant::now());
                 return self.load_from(cursor, json);
             }
             // A change of an object during the initial list: its newer state counts as listed.
@@ -125,14 +125,14 @@ impl Reflector {
                     Ok(object) => {
                         self.record_line(line_type, &object);
                         cursor.move_to(object.version());
-                        self.is_back(object.key());
+                        self.exists_again(object.key());
                         deltas.push(Delta::Present(object));
                     }
                     // The object exists and its key is known: its last readable state stays, which is better than none.
                     // A new list could not read it either.
                     Err(error) => match RawObject::key_of(json) {
                         Some(key) => {
-                            self.is_back(&key);
+                            self.exists_again(&key);
                             cursor.has_events = true;
                             self.progress.unreadable(&error);
                         }
@@ -147,11 +147,11 @@ impl Reflector {
                 self.record_line(line_type, &last);
                 // The objects before the deletion come first, or the deleted one would be added after it.
                 if let Some(loading) = &mut cursor.loading {
-                    self.show(loading, None);
+                    self.publish_read(loading, None);
                 }
                 cursor.move_to(last.version());
                 self.last_ended = Some(Ended::of(&last));
-                deltas.push(Delta::Gone(last));
+                deltas.push(Delta::Deleted(last));
             }
             WatchEvent::Bookmark {
                 version,
@@ -173,7 +173,7 @@ impl Reflector {
     /// Records that an object of a key exists: it was selected or created again.
     ///
     /// From then on, its existence does not show another history.
-    fn is_back(&mut self, key: &ObjectKey) {
+    fn exists_again(&mut self, key: &ObjectKey) {
         self.last_ended.take_if(|ended| ended.key() == key);
     }
 
@@ -198,10 +198,10 @@ impl Reflector {
         }
         // A server may send the end marker of a watch list and no periodic bookmarks.
         if !ends_initial {
-            self.patience.bookmarked();
+            self.silence_limit.bookmarked();
             let store = self.publisher.store();
             store.watch_progressed(self.reading.namespace.as_deref());
-            stream.set_patience(self.patience.with(cursor.timeout));
+            stream.set_silence_limit(self.silence_limit.for_timeout(cursor.timeout));
         }
         cursor.move_to(version);
         Ok(())

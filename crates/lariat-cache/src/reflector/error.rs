@@ -8,7 +8,7 @@ use lariat_core::describe;
 use lariat_flight::End;
 use serde::Deserialize;
 
-use super::backoff::Setback;
+use super::backoff::FailureClass;
 use super::policy;
 use super::source::{SourceBody, SourceError};
 use crate::mapper::NO_PATH;
@@ -129,7 +129,7 @@ impl ReflectorError {
 
     /// Returns whether the server did not answer.
     pub(super) fn is_unanswered(&self) -> bool {
-        policy::setback(self.end()) == Setback::Unanswered
+        policy::failure_class(self.end()) == FailureClass::Unanswered
     }
 
     /// Returns the failure for log and status.
@@ -138,7 +138,7 @@ impl ReflectorError {
             summary: if self.is_unanswered() {
                 "the API server cannot be reached"
             } else {
-                "cache is behind"
+                "the cache is not up to date"
             },
             error: describe(self),
             is_brief: false,
@@ -232,6 +232,7 @@ const TEXT_LIMIT: usize = 200;
 pub(super) async fn refused(verb: &'static str, response: Response<SourceBody>) -> ReflectorError {
     let (parts, mut body) = response.into_parts();
     let mut text = Vec::new();
+    // A body that is cut off may still contain the message.
     while text.len() < BODY_LIMIT
         && let Some(Ok(frame)) = body.frame().await
     {

@@ -1,6 +1,6 @@
 //! Checks that the API server still has the history from which the store was read.
 //!
-//! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so it gives
+//! An etcd that is restored from a backup goes back to an earlier version and continues from there, so it gives
 //! versions that were used before to other states. The API server does not report this. A watch from a version that it
 //! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
 //! below it.
@@ -50,7 +50,7 @@ enum History {
 
 /// The state of a known object on the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum ObservedState {
     /// It does not exist.
     Absent,
     /// It has another uid or version.
@@ -107,10 +107,13 @@ impl Reflector {
         let newest = self.newest(since);
         if newest.iter().all(Option::is_none) {
             // The store is empty, so the only evidence is the server's version, and whether an object appeared.
-            let (version, is_empty) = self.look().await?;
+            let (version, is_empty) = self.ask_for_any().await?;
             return Ok(match version.compare(since) {
+                // Versions only grow within a history.
                 Some(Ordering::Less) => History::Other,
+                // Server and store are both empty, so there is no object that a watch could miss.
                 _ if is_empty => History::Same,
+                // Objects exist; whether they are older than the watch's version cannot be seen from one of them.
                 _ => History::Unknown,
             });
         }
@@ -125,6 +128,7 @@ impl Reflector {
                 return Ok(history);
             }
         }
+        // Own writes are no evidence against a deletion: they may have been made after the restore.
         let [read, _] = newest;
         Ok(match self.last_end(read.as_deref()) {
             Some(end) if self.check_undone(&end, since).await? => History::Other,
@@ -175,28 +179,31 @@ impl Reflector {
             Some(Ordering::Greater) => object.version(),
             _ => since,
         };
-        let (version, now) = self.look_at(object, None).await?;
+        let (version, now) = self.observe(object, None).await?;
+        // The server has not reached a version that was read from it before.
         if version.compare(reached) == Some(Ordering::Less) {
             return Ok(History::Other);
         }
-        let sight = match now {
+        let observed = match now {
             // The object may have changed or been deleted since, so its state at the reached version decides.
-            Sight::Absent | Sight::Other => self.look_at(object, Some(reached)).await?.1,
+            ObservedState::Absent | ObservedState::Other => {
+                self.observe(object, Some(reached)).await?.1
+            }
             seen => seen,
         };
-        Ok(match sight {
-            Sight::Same => History::Same,
+        Ok(match observed {
+            ObservedState::Same => History::Same,
             // Unknown rather than other: a server of another release may encode the same state differently.
-            Sight::Differs => History::Unknown,
-            Sight::Absent | Sight::Other => History::Other,
+            ObservedState::Differs => History::Unknown,
+            ObservedState::Absent | ObservedState::Other => History::Other,
         })
     }
 
     /// Returns the newest object read up to a version, and the newest own write.
     ///
     /// The second one was written by this process after that version: such an object is in the store before the watch
-    /// has reported it. It may have been written after a restore that was not detected yet. Then it says nothing about
-    /// what was read before, although its version may be one that the watch has passed.
+    /// has reported it. It may have been written after a restore that was not detected yet. Then it is no evidence
+    /// about what was read before, although its version may be one that the watch has passed.
     fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
         let store = self.publisher.store();
         let (snapshot, own) = (store.snapshot(), store.unconfirmed());
@@ -219,7 +226,7 @@ impl Reflector {
     }
 
     /// Asks for any object; returns the server's version and whether there is none.
-    async fn look(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
+    async fn ask_for_any(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
         let namespace = self.reading.namespace.clone();
         let json = self.ask(namespace, self.queries.one(None, None)).await?;
         let page = Page::parse(&json)?;
@@ -229,28 +236,28 @@ impl Reflector {
     /// Asks for an object in its present state, or as it was at a version.
     ///
     /// Also returns the version of the answer.
-    async fn look_at(
+    async fn observe(
         &mut self,
         object: &CachedObject,
         at: Option<&ResourceVersion>,
-    ) -> Result<(ResourceVersion, Sight), ReflectorError> {
+    ) -> Result<(ResourceVersion, ObservedState), ReflectorError> {
         let json = self.ask_for(object.key(), at).await?;
         let page = Page::parse(&json)?;
         let found = item_of(&page, object.key());
-        let sight = found.map_or(Sight::Absent, |json| self.sight(object, json));
-        Ok((page.version, sight))
+        let observed = found.map_or(ObservedState::Absent, |json| self.observed(object, json));
+        Ok((page.version, observed))
     }
 
-    fn sight(&mut self, known: &CachedObject, json: &[u8]) -> Sight {
+    fn observed(&mut self, known: &CachedObject, json: &[u8]) -> ObservedState {
         let content = self.intake.content();
         match self.intake.read(json) {
             Ok(seen) if seen.uid() != known.uid() || seen.version() != known.version() => {
-                Sight::Other
+                ObservedState::Other
             }
             // Content that was not read in the same form cannot be compared, so uid and version decide.
-            Ok(_) if !self.publisher.store().is_comparable(known, content) => Sight::Same,
-            Ok(seen) if known.has_same_content(seen.json()) => Sight::Same,
-            _ => Sight::Differs,
+            Ok(_) if !self.publisher.store().is_comparable(known, content) => ObservedState::Same,
+            Ok(seen) if known.has_same_content(seen.json()) => ObservedState::Same,
+            _ => ObservedState::Differs,
         }
     }
 

@@ -25,7 +25,7 @@ pub(super) enum Listed {
     /// The store has this state, which is marked as listed.
     Known,
     /// The store does not have this state.
-    News(RawObject),
+    Changed(RawObject),
     /// The object cannot be parsed; its key is given if that can be.
     Unreadable(Option<ObjectKey>, RawObjectError),
 }
@@ -65,6 +65,7 @@ impl Intake {
     ) -> Result<RawObject, RawObjectError> {
         let scan = Scan::new(json, &self.gvk)?;
         self.note_key(&scan);
+        // Sharing the key of the cached object saves an allocation for each event.
         let known = store.key_of(&self.key);
         self.finish(scan.with_key(known))
     }
@@ -89,7 +90,7 @@ impl Intake {
         });
         match read {
             Ok(None) => Listed::Known,
-            Ok(Some(object)) => Listed::News(object),
+            Ok(Some(object)) => Listed::Changed(object),
             Err(error) => Listed::Unreadable(RawObject::key_of(json), error),
         }
     }

@@ -104,7 +104,7 @@ impl Reflector {
                 self.progress.unreadable(&error);
             }
         }
-        self.show(loading, page.remaining);
+        self.publish_read(loading, page.remaining);
         Ok(Page {
             items: Vec::new(),
             version: page.version,

@@ -25,17 +25,18 @@ pub(super) struct Loading {
     /// Whether the cache is filled for the first time in this run.
     initial: bool,
     started: Instant,
-    said: Instant,
+    logged: Instant,
     pub(super) loaded: usize,
     /// The number of the server's history when the list began.
     history: u64,
     /// Objects that were read and are not in the store yet.
-    news: Vec<RawObject>,
+    pending: Vec<RawObject>,
 }
 
 impl Reflector {
     pub(super) fn begin_loading(&mut self) -> Loading {
         let initial = !self.progress.is_synced();
+        // A relist keeps the phase: the cache stays synced and readable.
         if initial {
             let (loaded, total) = (0, None);
             self.progress.enter(Phase::Listing { loaded, total });
@@ -44,10 +45,10 @@ impl Reflector {
             listing: self.begin_listing(initial),
             initial,
             started: Instant::now(),
-            said: Instant::now(),
+            logged: Instant::now(),
             loaded: 0,
             history: self.reading.server.found(),
-            news: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -70,7 +71,7 @@ impl Reflector {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
         loading.history = self.reading.server.found();
-        loading.news.clear();
+        loading.pending.clear();
     }
 
     /// Records the version of a list before its objects are read.
@@ -99,9 +100,9 @@ impl Reflector {
         let store = self.publisher.store();
         match self.intake.listed(item, store, &loading.listing) {
             Listed::Known => loading.loaded += 1,
-            Listed::News(object) => {
+            Listed::Changed(object) => {
                 loading.loaded += 1;
-                loading.news.push(object);
+                loading.pending.push(object);
             }
             // The object exists: its last readable state stays, which is better than none.
             Listed::Unreadable(Some(key), error) => {
@@ -120,9 +121,10 @@ impl Reflector {
     }
 
     /// Publishes what was read so far; `remaining` objects follow, if that is known.
-    pub(super) fn show(&self, loading: &mut Loading, remaining: Option<u64>) {
-        let news = std::mem::take(&mut loading.news);
-        self.publisher.list_page(&loading.listing, news);
+    pub(super) fn publish_read(&self, loading: &mut Loading, remaining: Option<u64>) {
+        let pending = std::mem::take(&mut loading.pending);
+        self.publisher.list_page(&loading.listing, pending);
+        // The progress of a relist is not shown, as the phase stays `Synced`.
         if !loading.initial {
             return;
         }
@@ -130,11 +132,11 @@ impl Reflector {
         let remaining = remaining.and_then(|count| usize::try_from(count).ok());
         let total = remaining.map(|count| loaded.saturating_add(count));
         self.progress.enter(Phase::Listing { loaded, total });
-        if loading.said.elapsed() >= PROGRESS_PERIOD {
+        if loading.logged.elapsed() >= PROGRESS_PERIOD {
             let per_second = loaded as f64 / loading.started.elapsed().as_secs_f64();
             let per_second = per_second.round() as u64;
             tracing::info!(kind = %self.progress.gvk(), loaded, remaining, per_second, "loading the cache");
-            loading.said = Instant::now();
+            loading.logged = Instant::now();
         }
     }
 
@@ -158,7 +160,7 @@ impl Reflector {
             objects: u32::try_from(loading.loaded).unwrap_or(u32::MAX),
         });
         span::loaded(loading.loaded);
-        self.show(&mut loading, None);
+        self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         // An object that is listed now was created or selected again.
         let store = self.publisher.store();

@@ -59,6 +59,7 @@ impl<'a> Item<'a> {
             });
         }
         // Skipped as a value: the reader of the item reports what is wrong with it.
+        // Back to the beginning of the item, to skip it as a value of any form.
         *cursor = start;
         cursor.skip_value().map(Self::from)
     }
@@ -111,6 +112,7 @@ impl<'a> Page<'a> {
             Ok(page) => page,
             Err(Unclear) => Self::whole(json)?,
         };
+        // No watch could continue from such a list.
         if metadata.resource_version.is_empty() {
             return Err(malformed("the list has no resource version".into()));
         }
@@ -230,6 +232,7 @@ fn not_gzip(error: std::io::Error) -> ReflectorError {
 
 async fn next_frame(body: &mut SourceBody) -> Result<Option<Frame<Bytes>>, ReflectorError> {
     let verb = "list";
+    // For each frame, so that a list may take as long as it needs if it makes progress.
     match time::timeout(ANSWER_TIMEOUT, body.frame()).await {
         Ok(frame) => frame
             .transpose()

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lariat_flight::{End, NextStep, Numbers, Stage};
 
-use super::backoff::{Backoff, Setback};
+use super::backoff::{Backoff, FailureClass};
 
 /// A watch that ends sooner than this and without an event has failed.
 pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
@@ -180,7 +180,7 @@ impl ReflectorPolicy {
     }
 
     fn watch_ended(&mut self, ending: &Ending, jitter: f64) -> Decision {
-        self.learn(ending);
+        self.record_end(ending);
         let Ending {
             end,
             received,
@@ -210,7 +210,7 @@ impl ReflectorPolicy {
     }
 
     /// Updates the counters after the end of a watch.
-    fn learn(&mut self, ending: &Ending) {
+    fn record_end(&mut self, ending: &Ending) {
         // Events of a malformed or expired watch are no sign that it works.
         let has_lasted = ending.lasted >= LASTING_WATCH;
         if has_lasted || (ending.received && !is_useless(ending.end)) {
@@ -258,7 +258,7 @@ impl ReflectorPolicy {
         self.is_verified &= end == End::Expired;
         Decision {
             next,
-            delay: self.backoff.fail(setback(end), jitter),
+            delay: self.backoff.fail(failure_class(end), jitter),
             is_failure: true,
         }
     }
@@ -308,16 +308,16 @@ pub(super) fn is_useless(end: End) -> bool {
 }
 
 /// Returns what a failure says about the server.
-pub(super) fn setback(end: End) -> Setback {
+pub(super) fn failure_class(end: End) -> FailureClass {
     match end {
         End::Refused {
             retry_after: Some(asked),
             ..
-        } => Setback::Postponed(asked.min(LONGEST_REST)),
+        } => FailureClass::Postponed(asked.min(LONGEST_REST)),
         // A new list replaces the version, so both are treated alike.
-        End::Expired | End::WentBack => Setback::Outdated,
-        End::Unreachable | End::Unanswered => Setback::Unanswered,
-        _ => Setback::Refused,
+        End::Expired | End::WentBack => FailureClass::Outdated,
+        End::Unreachable | End::Unanswered => FailureClass::Unanswered,
+        _ => FailureClass::Refused,
     }
 }
 
@@ -347,7 +347,10 @@ fn breaks_stream(end: End) -> bool {
 
 /// Returns whether a watch may have failed because of its version.
 fn may_lie_in_version(end: End) -> bool {
-    !matches!(setback(end), Setback::Postponed(_) | Setback::Outdated) && end != End::Unreachable
+    !matches!(
+        failure_class(end),
+        FailureClass::Postponed(_) | FailureClass::Outdated
+    ) && end != End::Unreachable
 }
 
 /// Returns whether a failed watch may work from the same version later.

@@ -34,6 +34,7 @@ impl Queries {
 
     /// Returns the query of the first page, or of the page after a token.
     pub(super) fn page(&self, continue_token: Option<&str>) -> String {
+        // Without a version the list is consistent, so never older than what was read before.
         let mut query = format!("limit={PAGE_SIZE}{}", self.selectors);
         if let Some(token) = continue_token {
             query.push_str(&format!("&continue={}", encode(token)));
@@ -61,6 +62,7 @@ impl Queries {
             let version = parameter("resourceVersion", &version.to_string());
             format!("{version}&resourceVersionMatch=Exact")
         });
+        // A list of one rather than a GET: its answer also has the server's version, and an absent object is no error.
         format!("limit=1{}{}{fields}", at.unwrap_or_default(), self.labels)
     }
 

@@ -18,7 +18,7 @@ use super::rereads::Rereads;
 use super::server::SharedServer;
 use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::span;
-use super::stream::Patience;
+use super::stream::SilenceLimit;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
@@ -52,7 +52,7 @@ pub(crate) struct Reflector {
     pub(super) queries: Queries,
     pub(super) reading: Reading,
     pub(super) policy: ReflectorPolicy,
-    pub(super) patience: Patience,
+    pub(super) silence_limit: SilenceLimit,
     /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
     /// The last deletion that the watch reported, in the server's present history.
@@ -90,7 +90,7 @@ pub(super) struct Failure {
     pub(super) delay: Duration,
 }
 
-/// A deletion that a watch reported; no object of the key was seen since.
+/// A deletion that a watch reported, with no object of the key since.
 #[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) key: ObjectKey,
@@ -126,8 +126,9 @@ impl Reflector {
         }
         Self {
             queries: Queries::new(&reading.selection),
+            // Objects of an earlier run may be from another history; an empty store has none.
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
-            patience: Patience::default(),
+            silence_limit: SilenceLimit::default(),
             reached: reading.resume.clone().unwrap_or_default(),
             last_ended: None,
             in_one_piece: false,
@@ -159,9 +160,11 @@ impl Reflector {
         };
         loop {
             let is_verified = self.policy.is_verified();
+            // Cloned, because the step borrows the reflector while the other branches wait.
             let server = self.reading.server.clone();
             // A load is not cancelled by requests to list again: they are kept, and lead to another list after it.
             let is_watching = matches!(step, ReflectorStep::Watch { .. });
+            // A clone too: waiting must not mark a request as served, which only the begin of a list does.
             let mut rereads = self.reading.rereads.clone();
             let outcome = tokio::select! {
                 biased;
@@ -175,6 +178,7 @@ impl Reflector {
             };
             step = match outcome {
                 Ok(next) => next,
+                // The informer takes over, and waits until discovery finds the kind again.
                 Err(Failure { error, .. }) if error.is_not_served() => {
                     self.progress.reconnects(error.reason());
                     self.progress.failed(&error.trouble(), None);
@@ -216,6 +220,7 @@ impl Reflector {
             ReflectorStep::Load if self.policy.streams(now()) => self.stream().await,
             ReflectorStep::Load => match self.list().await {
                 Ok(since) => {
+                    // Recorded for replays; the decision after a complete list is always a watch.
                     self.decide(Stage::List, End::Complete);
                     Ok(ReflectorStep::Watch { since })
                 }
@@ -311,6 +316,7 @@ impl Reflector {
             tracing::debug!(%kind, error = %describe(error), "the kind is listed again");
         } else {
             let trouble = Trouble {
+                // A starting server answers like this for some seconds, which needs no warning.
                 is_brief: self.policy.is_brief(),
                 ..error.trouble()
             };
@@ -321,6 +327,7 @@ impl Reflector {
     /// Waits after a failure, or until another reflector reaches the server.
     pub(super) async fn pause(&self, error: &ReflectorError, delay: Duration) {
         if error.is_unanswered() {
+            // Others know whether the server is back. After an answer with an error they do not: it is about this kind.
             self.reading.server.wait_until_back(delay).await;
         } else {
             time::sleep(delay).await;
@@ -344,6 +351,7 @@ impl Reflector {
         request: SourceRequest,
     ) -> Result<Response<SourceBody>, ReflectorError> {
         let verb = if request.watch { "watch" } else { "list" };
+        // One timeout for the head of the answer and, if it is an error, for its body.
         let answer = async {
             let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time;
 
 /// The time over which reflectors spread their retries once the server is back.
-const RUSH: Duration = Duration::from_secs(1);
+const RETRY_SPREAD: Duration = Duration::from_secs(1);
 
 /// What all reflectors of a factory know about the API server.
 ///
@@ -88,7 +88,7 @@ impl SharedServer {
         let mut back = self.back.subscribe();
         if let Ok(Ok(())) = time::timeout(delay, back.changed()).await {
             // Spread at random: a server that has just started must not get all requests at once.
-            time::sleep(RUSH.mul_f64(fastrand::f64())).await;
+            time::sleep(RETRY_SPREAD.mul_f64(fastrand::f64())).await;
         }
     }
 }

@@ -30,7 +30,7 @@ pub type SourceBody = UnsyncBoxBody<Bytes, SourceError>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceRequest {
-    /// Whether this is a watch rather than a list; the query says so too.
+    /// Whether this is a watch rather than a list; the query contains it too.
     pub watch: bool,
     /// The namespace; `None` for all.
     pub namespace: Option<Arc<str>>,
@@ -152,6 +152,7 @@ impl Source for Endpoint {
         &'a self,
         request: &'a SourceRequest,
     ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
+        // The query is complete already: `Queries` encodes its parameters.
         let path = self.resource.collection_path(request.namespace.as_deref());
         let mut get = Request::get(format!("{path}?{}", request.query));
         if let Some(headers) = get.headers_mut() {

@@ -33,7 +33,7 @@ pub(super) struct WatchStream {
     /// How many of them [`newly_received`](Self::newly_received) has returned.
     counted: usize,
     /// How long nothing may arrive before the watch is taken for dead.
-    patience: Duration,
+    silence_limit: Duration,
     /// The end of the watch; returned after the lines before it.
     end: Option<End>,
 }
@@ -42,14 +42,14 @@ pub(super) struct WatchStream {
 pub(super) type End = Result<(), ReflectorError>;
 
 impl WatchStream {
-    /// Reads a watch that may be silent for at most `patience`.
-    pub(super) fn new(body: SourceBody, patience: Duration) -> Self {
+    /// Reads a watch that may be silent for at most `silence_limit`.
+    pub(super) fn new(body: SourceBody, silence_limit: Duration) -> Self {
         Self {
             body,
             lines: Lines::default(),
             received: 0,
             counted: 0,
-            patience,
+            silence_limit,
             end: None,
         }
     }
@@ -64,19 +64,22 @@ impl WatchStream {
     /// Reads like [`read`](Self::read), with another limit for an initial list.
     ///
     /// The bytes of a long list that arrive within a millisecond are read together.
-    pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
+    pub(super) async fn read_within(&mut self, silence_limit: Option<Duration>) -> Option<End> {
         // The end was read together with lines, which have been processed by now.
         if let Some(end) = self.end.take() {
             return Some(end);
         }
-        let after = patience.unwrap_or(self.patience).min(self.patience);
+        // An initial list may be silent for less time than a watch, never for more.
+        let after = silence_limit
+            .unwrap_or(self.silence_limit)
+            .min(self.silence_limit);
         let Ok(first) = time::timeout(after, self.body.frame()).await else {
             let verb = "watch";
             return Some(Err(ReflectorError::Silent { verb, after }));
         };
         self.take_in(first);
         let is_long = self.received >= LOAD;
-        if patience.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
+        if silence_limit.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
             // Each event arrives separately, and waking up for each costs more than parsing it.
             time::sleep(GATHER).await;
         }
@@ -92,6 +95,7 @@ impl WatchStream {
 
     fn take_in(&mut self, frame: Option<Result<Frame<Bytes>, SourceError>>) {
         match frame {
+            // Returned by the next call, after the lines that came before the end.
             None => self.end = Some(Ok(())),
             Some(Ok(frame)) => {
                 let data = frame.data_ref().map_or(&[][..], |data| data);
@@ -116,8 +120,8 @@ impl WatchStream {
     }
 
     /// Changes how long nothing may arrive.
-    pub(super) fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    pub(super) fn set_silence_limit(&mut self, silence_limit: Duration) {
+        self.silence_limit = silence_limit;
     }
 }
 
@@ -146,12 +150,14 @@ impl Lines {
     /// or not depending on whether it was listed or watched.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            // A large object arrives in many parts; only new bytes are searched next time.
             self.searched = self.buffer.len();
             return None;
         };
         let line = self.buffer.split_to(self.searched + at).freeze();
         self.buffer.advance(1);
         self.searched = 0;
+        // Valid in nearly all cases, and then without a copy.
         Some(match std::str::from_utf8(&line) {
             Ok(_) => line,
             Err(_) => String::from_utf8_lossy(&line).into_owned().into(),
@@ -230,6 +236,7 @@ impl LineForm {
             Self::Other => WatchEvent::envelope(line),
             Self::Unknown => {
                 let event = WatchEvent::envelope(line)?;
+                // Bookmarks and errors do not show the form: only a line with an object does.
                 if let Some(usual) = WatchEvent::usual(line) {
                     let is_usual = usual.object() == event.object();
                     *self = if is_usual { Self::Usual } else { Self::Other };
@@ -264,6 +271,8 @@ impl<'a> WatchEvent<'a> {
         let line = line.trim_ascii_end();
         let object = |beginning: &[u8]| {
             let object = line.strip_prefix(beginning)?.strip_suffix(b"}")?;
+            // If another member follows that ends with a brace too, the reader of the object fails, and a parser
+            // decides.
             object.ends_with(b"}").then_some(object)
         };
         let modified = object(br#"{"type":"MODIFIED","object":"#).map(Self::Modified);
@@ -279,6 +288,7 @@ impl<'a> WatchEvent<'a> {
 
     /// Parses a line again that looks usual but could not be read.
     pub(super) fn unusual(line: &'a [u8]) -> Option<Self> {
+        // A line of any other form went through the parser already.
         Self::usual(line)?;
         Self::envelope(line).ok()
     }
@@ -339,28 +349,29 @@ const FREQUENT: Duration = Duration::from_secs(120);
 /// The limit follows from the server's bookmarks, and doubles with each silent watch, from 90 s to ten minutes. This is
 /// not what detects a dead connection: the probes of the connection do.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct SilenceLimit {
     /// Whether this server has sent bookmarks, so that silence has a meaning.
     bookmarks: bool,
     silence: Duration,
     /// When a watch last received something.
-    heard: Option<Instant>,
+    last_received: Option<Instant>,
 }
 
-impl Default for Patience {
+impl Default for SilenceLimit {
     fn default() -> Self {
         Self {
             bookmarks: false,
             silence: BOOKMARK_SILENCE,
-            heard: None,
+            last_received: None,
         }
     }
 }
 
-impl Patience {
+impl SilenceLimit {
     /// Returns how long a watch with the given timeout may be silent.
-    pub(super) fn with(&self, timeout: Duration) -> Duration {
+    pub(super) fn for_timeout(&self, timeout: Duration) -> Duration {
         let longest = timeout + SLACK;
+        // Without bookmarks silence says nothing; the watch ends by its own timeout.
         if self.bookmarks {
             self.silence.min(longest)
         } else {
@@ -375,16 +386,20 @@ impl Patience {
     /// Records that a watch received something.
     ///
     /// The limit is reset if that is frequent, and stays as it is otherwise.
-    pub(super) fn heard(&mut self) {
+    pub(super) fn received(&mut self) {
         let now = Instant::now();
-        if self.heard.is_some_and(|before| now - before <= FREQUENT) {
+        // One event after a long silence does not mean that the next silence is short.
+        if self
+            .last_received
+            .is_some_and(|before| now - before <= FREQUENT)
+        {
             self.silence = BOOKMARK_SILENCE;
         }
-        self.heard = Some(now);
+        self.last_received = Some(now);
     }
 
     /// Records that a watch was silent for the allowed time.
-    pub(super) fn ran_out(&mut self) {
+    pub(super) fn passed(&mut self) {
         self.silence = (self.silence * 2).min(LONGEST_SILENCE);
     }
 }

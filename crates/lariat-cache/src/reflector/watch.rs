@@ -48,7 +48,10 @@ impl Reflector {
         let store = self.publisher.store();
         // Before any event is applied: the new watch may report late what the previous one lost.
         store.watch_opened(self.reading.namespace.as_deref());
-        let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
+        let stream = WatchStream::new(
+            response.into_body(),
+            self.silence_limit.for_timeout(timeout),
+        );
         let cursor = Cursor::at(since, timeout);
         self.follow(stream, cursor).await
     }
@@ -67,9 +70,12 @@ impl Reflector {
             Err(error) => return self.without_streaming(error, Duration::ZERO),
         };
         self.progress.watch_opened();
-        let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
+        let stream = WatchStream::new(
+            response.into_body(),
+            self.silence_limit.for_timeout(timeout),
+        );
         let mut cursor = Cursor::new(timeout);
-        (cursor.loading, cursor.news) = (Some(loading), Some(Instant::now()));
+        (cursor.loading, cursor.last_new) = (Some(loading), Some(Instant::now()));
         self.follow(stream, cursor).await
     }
 
@@ -132,7 +138,7 @@ impl Reflector {
             self.in_one_piece &= policy::is_useless(reason);
         }
         if reason == End::Silent {
-            self.patience.ran_out();
+            self.silence_limit.passed();
         }
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
@@ -171,7 +177,7 @@ impl Reflector {
         }
         let mut rereads = self.reading.rereads.clone();
         loop {
-            let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
+            let silence_limit = cursor.loading.is_some().then_some(INITIAL_SILENCE);
             let read = tokio::select! {
                 biased;
                 // A load is not cancelled, as in `run_until`.
@@ -179,9 +185,9 @@ impl Reflector {
                     cursor.is_reread = true;
                     return Ok(());
                 }
-                read = stream.read_within(patience) => read,
+                read = stream.read_within(silence_limit) => read,
                 // A quiet second: packing now delays no event, and handlers have read the new states.
-                () = time::sleep(REST), if self.publisher.store().has_young() => {
+                () = time::sleep(REST), if self.publisher.store().has_waiting() => {
                     self.publisher.rest();
                     continue;
                 }
@@ -189,7 +195,7 @@ impl Reflector {
             match read {
                 None => {}
                 // The server sends initial objects, but not the marker of their end.
-                Some(Err(ReflectorError::Silent { .. })) if patience.is_some() => {
+                Some(Err(ReflectorError::Silent { .. })) if silence_limit.is_some() => {
                     return Err(ReflectorError::NoEndMarker);
                 }
                 Some(end) => return end,
@@ -198,8 +204,8 @@ impl Reflector {
             // If bytes are always available, nothing else in this loop yields to other tasks.
             task::consume_budget().await;
             // Changes keep arriving and hide that the marker does not come.
-            let is_stale = |news: Instant| news.elapsed() >= INITIAL_SILENCE;
-            if cursor.loading.is_some() && cursor.news.is_some_and(is_stale) {
+            let is_stale = |last_new: Instant| last_new.elapsed() >= INITIAL_SILENCE;
+            if cursor.loading.is_some() && cursor.last_new.is_some_and(is_stale) {
                 return Err(ReflectorError::NoEndMarker);
             }
         }

@@ -12,13 +12,13 @@ pub(crate) enum Delta {
     /// The object exists, in this state.
     Present(RawObject),
     /// The object was deleted; this was its last state.
-    Gone(RawObject),
+    Deleted(RawObject),
 }
 
 impl Delta {
     pub(super) fn key(&self) -> &ObjectKey {
         match self {
-            Self::Present(object) | Self::Gone(object) => object.key(),
+            Self::Present(object) | Self::Deleted(object) => object.key(),
         }
     }
 }

@@ -22,7 +22,7 @@ thread_local! {
 
 /// Links to the values decoded from an object, at most one of each type.
 ///
-/// Most objects have none, because nobody reads them. Boxed, because there are many objects.
+/// Most objects have none, because they are never read. Boxed, because there are many objects.
 #[derive(Default)]
 #[allow(
     clippy::box_collection,
@@ -66,7 +66,7 @@ impl Decoded {
     }
 
     /// Stops keeping values alive; readers may still use them.
-    pub(super) fn let_go(&mut self) {
+    pub(super) fn release(&mut self) {
         let links = self.0.iter_mut().flat_map(|all| all.iter_mut());
         links.for_each(|each| each.kept = None);
     }
@@ -132,21 +132,21 @@ pub(crate) struct Decodes(Arc<ReadCounts>);
 struct ReadCounts {
     decodes: AtomicU64,
     /// Reads without a decode; each thread counts in one slot.
-    hits: [Place; PLACES],
+    hits: [Slot; SLOTS],
 }
 
 /// A counter in a cache line of its own, so that cores do not contend.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Place(AtomicU64);
+struct Slot(AtomicU64);
 
 /// How many threads count hits without sharing a slot.
-const PLACES: usize = 8;
+const SLOTS: usize = 8;
 
 thread_local! {
-    static PLACE: usize = {
+    static SLOT: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) % PLACES
+        NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS
     };
 }
 
@@ -157,12 +157,12 @@ impl Decodes {
         let before = DECODES.get();
         let result = read();
         let count = DECODES.get().wrapping_sub(before);
-        let place = if count > 0 {
+        let slot = if count > 0 {
             &self.0.decodes
         } else {
-            &self.0.hits[PLACE.with(|place| *place)].0
+            &self.0.hits[SLOT.with(|slot| *slot)].0
         };
-        place.fetch_add(count.max(1), Ordering::Relaxed);
+        slot.fetch_add(count.max(1), Ordering::Relaxed);
         result
     }
 
@@ -171,7 +171,7 @@ impl Decodes {
     }
 
     pub(super) fn hits(&self) -> u64 {
-        let places = self.0.hits.iter();
-        places.map(|place| place.0.load(Ordering::Relaxed)).sum()
+        let slots = self.0.hits.iter();
+        slots.map(|slot| slot.0.load(Ordering::Relaxed)).sum()
     }
 }

@@ -73,6 +73,7 @@ impl Listing {
 
     /// Returns whether a listed state is the cached one; marks the object if so.
     pub(super) fn is_known(&self, store: &Kept, scan: &Scan<'_>, key: &str) -> bool {
+        // Its content must be read, whatever its version.
         if self.compares {
             return false;
         }
@@ -82,7 +83,9 @@ impl Listing {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == store.wants_content(self.content, known)
         });
-        known.inspect(|known| known.see(self.mark)).is_some()
+        known
+            .inspect(|known| known.mark_listed(self.mark))
+            .is_some()
     }
 
     /// Applies the objects of a page.
@@ -96,18 +99,20 @@ impl Listing {
     /// Marks a cached object as listed and keeps it, whatever its state on the page.
     pub(super) fn mention(&self, known: Option<Arc<CachedObject>>) {
         if let Some(known) = known {
-            known.see(self.mark);
+            known.mark_listed(self.mark);
         }
     }
 
     /// Ends the list: deletes the objects it did not contain, unless this process wrote them since.
     pub(super) fn end(&self, mut writing: Writing<'_>, version: &ResourceVersion) -> Vec<Change> {
         let is_deleted = |writer: &Writer, object: &CachedObject| {
-            object.seen_by() != self.mark
+            object.listed_by() != self.mark
                 && self.covers(object.key())
                 && !writer.own.is_after(object, self.begun, version)
         };
+        // Objects that have no mark, although the list covers them, do not exist any more.
         writing.remove_where(is_deleted);
+        // The list shows all writes that were answered before it began, so they need no fence any more.
         let own = &mut writing.writer.own;
         own.end_listing(self.begun, |key| self.covers(key));
         writing.writer.reached.end(self.namespace.as_ref(), version);
@@ -125,7 +130,8 @@ impl Listing {
             .as_ref()
             .is_some_and(|known| self.shows_other(writing, known, &object));
         let new = writing.listed(object, self.content);
-        new.see(self.mark);
+        // Before it is inserted: the end of the list must find the mark on any object that was listed.
+        new.mark_listed(self.mark);
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
@@ -133,9 +139,10 @@ impl Listing {
                     (false, true) => writing.put_new(new),
                     // … and keep its values from when it had content.
                     (true, false) => writing.put(new, Indexing::Keep),
-                    _ => known.see(self.mark),
+                    _ => known.mark_listed(self.mark),
                 }
             }
+            // Another state, or another object of the same name.
             known => {
                 writing.publish(known, &new, self.initial);
                 writing.put_new(new);

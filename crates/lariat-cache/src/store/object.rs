@@ -44,14 +44,14 @@ pub struct CachedObject {
     /// Whether decoded values are kept when no reader uses them.
     retains: AtomicBool,
     /// The mark of the last list that contained the object; see `Listing`.
-    seen_by: AtomicU32,
-    content: Mutex<Held>,
+    listed_by: AtomicU32,
+    content: Mutex<ContentState>,
 }
 
 /// The content and the values decoded from it.
 ///
 /// The form of the content may change, but not its meaning.
-struct Held {
+struct ContentState {
     body: Body,
     decoded: Decoded,
 }
@@ -80,8 +80,8 @@ impl CachedObject {
             metadata,
             partial,
             retains: AtomicBool::new(false),
-            seen_by: AtomicU32::new(0),
-            content: Mutex::new(Held { body, decoded }),
+            listed_by: AtomicU32::new(0),
+            content: Mutex::new(ContentState { body, decoded }),
         }
     }
 
@@ -106,7 +106,7 @@ impl CachedObject {
         let body = codec.body(metadata_of(&self.json()?)?.into());
         let object = Self::from_parts(self.metadata.clone(), body, true);
         object.retains.store(codec.retains(), Ordering::Relaxed);
-        object.see(self.seen_by());
+        object.mark_listed(self.listed_by());
         Some(object)
     }
 
@@ -211,16 +211,16 @@ impl CachedObject {
     pub(crate) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
         if !retains {
-            self.content.lock().decoded.let_go();
+            self.content.lock().decoded.release();
         }
     }
 
-    pub(super) fn see(&self, list: u32) {
-        self.seen_by.store(list, Ordering::Relaxed);
+    pub(super) fn mark_listed(&self, list: u32) {
+        self.listed_by.store(list, Ordering::Relaxed);
     }
 
-    pub(super) fn seen_by(&self) -> u32 {
-        self.seen_by.load(Ordering::Relaxed)
+    pub(super) fn listed_by(&self) -> u32 {
+        self.listed_by.load(Ordering::Relaxed)
     }
 
     /// Returns the annotations; empty if they cannot be read.

@@ -107,6 +107,7 @@ impl Objects {
     /// Inserts or replaces an object in the table; the edit completes the change.
     pub(super) fn put(&self, new: Arc<CachedObject>, indexing: Indexing) -> Edit {
         Edit {
+            // From here on readers by key see the change.
             old: self.table.insert(Arc::clone(&new)),
             new: Some(new),
             indexing,
@@ -126,6 +127,7 @@ impl Objects {
     pub(super) fn complete(&self, edits: &mut Vec<Edit>) {
         // Replaced objects are freed after the lock is released: freeing takes longer than replacing.
         let mut dropped = Vec::with_capacity(edits.len());
+        // One lock for the batch: readers of lists see all of its changes or none, up to `CHUNK` at a time.
         let mut state = self.state.write();
         for edit in edits.drain(..) {
             dropped.extend(state.edit(edit));
@@ -171,6 +173,7 @@ impl ListState {
 
     fn count(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
         let bytes = |object: Option<&CachedObject>| object.map_or(0, CachedObject::bytes);
+        // Added first: the sum is unsigned.
         self.bytes = self.bytes + bytes(new) - bytes(old);
         let whole =
             |object: Option<&CachedObject>| usize::from(object.is_some_and(|o| o.has_content()));

@@ -1,4 +1,4 @@
-//! Own writes: the writes of this process, until a list or the watch shows them.
+//! Own writes: the writes of this process, until a list or the watch reports them.
 //!
 //! The answer to a write is in the store before the watch reports it. Until then, older states may still arrive, from a
 //! watch that lags behind or from a list that began before the write. The store asks this table whether an arriving
@@ -25,7 +25,7 @@ const CLEAR_AT: usize = 1024;
 
 /// Fences against older states that arrive late.
 ///
-/// A write is remembered until the watch shows it, or a list that began after its answer: such a list cannot be older
+/// A write is remembered until the watch reports it, or a list that began after its answer: such a list cannot be older
 /// than the write. If versions cannot be compared there is no fence, and the state that the server sends is used.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
@@ -66,7 +66,7 @@ impl OwnWrites {
         self.lists
     }
 
-    /// Ends the list of a number, and forgets the writes that it has shown.
+    /// Ends the list of a number, and forgets the writes that it contains.
     pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
         let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(begun) || !covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
@@ -192,7 +192,7 @@ impl OwnWrites {
         }
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown yet.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
         let written = self.by_key.iter();
         let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
@@ -221,7 +221,7 @@ impl OwnWrites {
 
     /// Returns whether a state of a watch is older than an own write.
     ///
-    /// A state that shows the write, or a later one, ends its fence.
+    /// A state that contains the write, or a later one, ends its fence.
     pub(super) fn outdates(&mut self, state: &ObjectMetadata) -> bool {
         // The usual case: nothing was written recently.
         if self.is_empty() {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
+use super::body::{Age, Body, Dictionary, SAMPLES, Storage, Training};
 use super::change::Content;
 use super::object::CachedObject;
 use super::objects::{CHUNK, Indexing, ListState};
@@ -21,7 +21,7 @@ const ROW: usize = 32;
 pub(super) struct Packing {
     storage: Mutex<Storage>,
     /// Locked during the training of a dictionary.
-    learning: Mutex<()>,
+    training_lock: Mutex<()>,
 }
 
 impl Packing {
@@ -37,21 +37,21 @@ impl Packing {
         }
         writing.writer.codec.set_storage(storage);
         drop(writing);
-        self.learn(store);
+        self.train(store);
         repack(store);
     }
 
     /// Trains a dictionary once the kind is large enough, and packs existing objects.
-    pub(super) fn learn(&self, store: &Kept) {
-        let Some(course) = course(store) else {
+    pub(super) fn train(&self, store: &Kept) {
+        let Some(training) = training(store) else {
             return;
         };
         // A second training at the same time would have the same result.
-        let Some(_alone) = self.learning.try_lock() else {
+        let Some(_alone) = self.training_lock.try_lock() else {
             return;
         };
-        let lesson = course.learn(&samples(store, course));
-        let is_packed = store.writing().writer.codec.adopt(course, lesson);
+        let result = training.train(&samples(store, training));
+        let is_packed = store.writing().writer.codec.adopt(training, result);
         if is_packed {
             repack(store);
         }
@@ -59,23 +59,23 @@ impl Packing {
 }
 
 /// Returns the training that is due now, if any.
-fn course(store: &Kept) -> Option<Course> {
+fn training(store: &Kept) -> Option<Training> {
     let writing = store.writing();
     let codec = &writing.writer.codec;
-    let course = codec.course()?;
+    let training = codec.training()?;
     let state = store.objects.state();
-    let matching = matching(store, &state, course);
+    let matching = matching(store, &state, training);
     let held = state.bytes / state.tree.len().max(1) * matching;
-    codec.wants_samples(held).then_some(course)
+    codec.wants_samples(held).then_some(training)
 }
 
-fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
-    let matching = matching(store, &store.objects.state(), course);
+fn samples(store: &Kept, training: Training) -> Vec<Box<[u8]>> {
+    let matching = matching(store, &store.objects.state(), training);
     let step = matching.div_ceil(SAMPLES).max(1);
     let mut room = MOST_SAMPLED;
     let snapshot = store.objects.snapshot();
     let objects = snapshot.iter();
-    let matching = objects.filter(|object| is_settled(store, object, course));
+    let matching = objects.filter(|object| is_settled(store, object, training));
     let samples = matching
         .step_by(step)
         .filter_map(|object| object.json())
@@ -89,8 +89,8 @@ fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
 /// Returns whether an object has, or lacks, content as it will from now on.
 ///
 /// Only such objects are samples.
-fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
-    let content = if course.is_of_metadata() {
+fn is_settled(store: &Kept, object: &CachedObject, training: Training) -> bool {
+    let content = if training.is_of_metadata() {
         Content::MetadataOnly
     } else {
         Content::Whole
@@ -101,8 +101,8 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
 /// Counts the possible samples.
 ///
 /// With a filter, the count includes objects that are about to gain or lose content.
-fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
-    if course.is_of_metadata() {
+fn matching(store: &Kept, state: &ListState, training: Training) -> usize {
+    if training.is_of_metadata() {
         state.tree.len() - state.whole
     } else if store.filter.is_some() {
         state.tree.len()
@@ -143,7 +143,7 @@ fn repack(store: &Kept) {
 }
 
 /// Packs the states that wait, outside the writers' lock.
-pub(super) fn pack_young(store: &Kept, age: Age) {
+pub(super) fn pack_waiting(store: &Kept, age: Age) {
     let mut limit = age.limit();
     while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
         let packed = row.into_iter().filter_map(|object| {
@@ -165,12 +165,12 @@ fn next_row(
 ) -> Option<(Vec<Arc<CachedObject>>, Arc<Dictionary>)> {
     let mut writing = store.writing();
     let codec = &mut writing.writer.codec;
-    if codec.young_bytes() <= limit {
+    if codec.waiting_bytes() <= limit {
         return None;
     }
     loop {
         // A state that was replaced meanwhile is skipped.
-        let waiting = codec.take_young(left).filter_map(|waiting| {
+        let waiting = codec.take_waiting(left).filter_map(|waiting| {
             let known = store.objects.get(waiting.key.as_str())?;
             (*known.version() == waiting.version).then_some(known)
         });

@@ -103,6 +103,7 @@ impl Query {
 
     /// Creates an index for the query, if one is missing.
     pub(super) fn make_index(&self, store: &Kept) {
+        // First without the lock of writers: nearly every query finds its index.
         if Missing::of(self, &store.objects.state()).is_none() {
             return;
         }
@@ -113,6 +114,7 @@ impl Query {
         let missing = Missing::of(self, &store.objects.state());
         match missing {
             Some(Missing::Owners) => {
+                // Built beside the others, so that readers of lists wait only for the exchange.
                 let mut fresh = Indexes::default();
                 fresh.index_owners(tree.iter().map(|object| &**object));
                 store.objects.state_mut().indexes.adopt_owners(fresh);
@@ -214,6 +216,7 @@ impl<'a> Candidates<'a> {
                 let keys: Vec<_> = state.indexes.owned_by(uid).collect();
                 Self::with_keys(&keys, &state.tree)
             }
+            // With more matches, going through all objects in order is faster than looking up each key.
             (_, Some(path)) if path.count <= state.tree.len() / SHORT => {
                 Self::with_keys(&path.keys(), &state.tree)
             }

@@ -15,7 +15,7 @@ use super::error::IndexError;
 use super::index::{self, CustomIndex, IndexFn};
 use super::listing::Listing;
 use super::object::CachedObject;
-use super::packing::{Packing, pack_young};
+use super::packing::{Packing, pack_waiting};
 use super::query::{Candidates, Query};
 use super::tree::Snapshot;
 use super::writer::Kept;
@@ -124,6 +124,7 @@ impl Store {
     ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
         let state = self.kept.objects.state();
         let keys = state.index(gvk, name)?.keys(value);
+        // The lock of the list state is released before objects are visited.
         let candidates = Candidates::with_keys(&keys.collect::<Vec<_>>(), &state.tree);
         drop(state);
         let mut found = Vec::new();
@@ -202,7 +203,7 @@ impl Store {
         self.kept.writer.lock().codec.bytes() + self.kept.objects.overhead()
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown yet.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.kept.writer.lock().unconfirmed()
     }
@@ -215,7 +216,7 @@ impl Store {
         let writer = self.kept.writer.lock();
         let (writes, most_writes) = writer.own_writes();
         let collections = writer.collections();
-        let (young, most_young) = writer.codec.young();
+        let (waiting, most_waiting) = writer.codec.waiting();
         // Until a selection is known, one collection is read.
         let most_collections = writer
             .namespaces()
@@ -227,7 +228,7 @@ impl Store {
             Remembered::new("cached objects", self.kept.objects.len(), objects),
             Remembered::new("own writes", writes, most_writes),
             Remembered::new("collections", collections, most_collections),
-            Remembered::new("objects to pack", young, most_young),
+            Remembered::new("objects to pack", waiting, most_waiting),
         ];
         of_store.into_iter().chain(of_indexes)
     }
@@ -294,8 +295,8 @@ impl Store {
     }
 
     /// Records that no reflector is left, so that unfinished lists are abandoned.
-    pub(crate) fn give_up_lists(&self) {
-        self.kept.writer.lock().reached.give_up();
+    pub(crate) fn abandon_lists(&self) {
+        self.kept.writer.lock().reached.abandon();
     }
 
     /// Returns whether a listed state is the cached one; marks the object if so.
@@ -373,18 +374,18 @@ impl Store {
     /// Trains a dictionary once the kind is large enough, and packs existing objects.
     ///
     /// No lock is held during the training, and waiting writers proceed while objects are packed.
-    pub(crate) fn learn(&self) {
-        self.packing.learn(&self.kept);
+    pub(crate) fn train(&self) {
+        self.packing.train(&self.kept);
     }
 
     /// Returns whether objects wait to be packed.
-    pub(crate) fn has_young(&self) -> bool {
-        self.kept.writer.lock().codec.young_bytes() > 0
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.kept.writer.lock().codec.waiting_bytes() > 0
     }
 
     /// Packs recently changed objects, without the lock of writers.
-    pub(crate) fn pack_young(&self, age: Age) {
-        pack_young(&self.kept, age);
+    pub(crate) fn pack_waiting(&self, age: Age) {
+        pack_waiting(&self.kept, age);
     }
 
     /// Stores the kind in another form from now on.

@@ -49,7 +49,7 @@ impl Reached {
     }
 
     /// Records that no list is in progress any more.
-    pub(super) fn give_up(&mut self) {
+    pub(super) fn abandon(&mut self) {
         self.0.iter_mut().for_each(|each| each.listing = None);
     }
 
@@ -71,6 +71,7 @@ impl Reached {
         let Some(known) = self.0.iter_mut().find(is_in) else {
             return;
         };
+        // During a list the store lacks earlier deletions, so it is not complete up to this one.
         if known.listing.is_none()
             && let Some(version) = &mut known.version
             && last.version().compare(version) == Some(Ordering::Greater)

@@ -148,6 +148,7 @@ impl Tree {
         self.len += 1;
         if objects.len() > LEAF {
             // Keys that arrive in order, as in a list, leave full leaves behind rather than half-full ones.
+            // A split in the middle leaves room on both sides for keys in any order.
             let half = if place == Err(LEAF) { LEAF } else { LEAF / 2 };
             let right = objects.split_off(half);
             objects.shrink_to_fit();

@@ -44,7 +44,7 @@ impl Writer {
         (self.own.len(), self.own.most())
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown yet.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.own.versions()
     }
@@ -127,7 +127,7 @@ impl Writing<'_> {
         for delta in deltas {
             match delta {
                 Delta::Present(object) => self.put_watched(object, content),
-                Delta::Gone(last) => self.remove_watched(last, content),
+                Delta::Deleted(last) => self.remove_watched(last, content),
             }
         }
         self.finish()
@@ -248,11 +248,11 @@ impl Writing<'_> {
         if stale && !completes {
             return;
         }
-        let new = self.young(object, content);
+        let new = self.arrived(object, content);
         // A list in progress may have listed the previous state. Without its mark, the end of the list would delete the
         // object.
         if let Some(known) = &known {
-            new.see(known.seen_by());
+            new.mark_listed(known.listed_by());
         }
         // Content alone is no change: subscribers have received this version.
         if !completes {
@@ -264,7 +264,7 @@ impl Writing<'_> {
     /// Creates an object from a state that has just arrived.
     ///
     /// It is packed later, if at all.
-    fn young(&mut self, object: RawObject, content: Content) -> Arc<CachedObject> {
+    fn arrived(&mut self, object: RawObject, content: Content) -> Arc<CachedObject> {
         let (object, partial) = self.kept(object, content);
         let bytes = object.json().len();
         let object = CachedObject::plain(object, partial, self.writer.codec.retains());
@@ -315,7 +315,7 @@ impl Writing<'_> {
         self.changes.push(change);
     }
 
-    /// Inserts a state that the custom indexes have not seen.
+    /// Inserts a state that is new for the custom indexes.
     pub(super) fn put_new(&mut self, new: Arc<CachedObject>) {
         let functions = self.writer.functions.iter();
         let found_under: Values = functions

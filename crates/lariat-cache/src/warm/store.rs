@@ -237,8 +237,8 @@ impl ClusterUid {
 
     /// Waits until the uid is known; returns whether it is.
     ///
-    /// A server that does not answer is asked until it does. A server that keeps answering with errors is given up
-    /// after some of them, one that refuses immediately; this is logged once.
+    /// The request is repeated until the server answers. After several error answers, or one refusal, this returns
+    /// `false` and logs the reason once.
     pub(crate) async fn wait(&self) -> bool {
         let (mut pause, longest) = PAUSES;
         let mut errors = 0;

@@ -26,8 +26,8 @@ const SHARED_BY: usize = 100;
 
 /// How long a connection may be idle, unless it is the only one.
 const IDLE_FOR: Duration = Duration::from_secs(90);
-/// After a request that was cancelled so late, its connection accepts no more requests.
-/// The time counts from the request, without an answer: the connection may be dead.
+/// A connection accepts no more requests after one was cancelled so late. The time counts from the request, without an
+/// answer: the connection may be dead.
 const UNANSWERED: Duration = Duration::from_secs(30);
 
 /// A connection.

@@ -90,19 +90,19 @@ pub(super) async fn open(
         url: url(),
         source: Some(Arc::new(source)),
     };
-    let news = Arc::new(News::default());
+    let settled = Arc::new(Settled::default());
     let settling = Settling {
         socket,
-        news: Arc::clone(&news),
+        settled: Arc::clone(&settled),
     };
     let (send, connection) = builder().handshake(settling).await.map_err(ended)?;
     let connection = Arc::new(Mutex::new(Some(connection)));
-    drive(Arc::clone(&connection), Arc::clone(&news));
-    let settled = news.wait(&connection, &send);
+    drive(Arc::clone(&connection), Arc::clone(&settled));
+    let arrived = settled.wait(&connection, &send);
     let limit = settling_timeout(dialer);
-    let in_time = time::timeout(limit, settled).await.is_ok();
+    let in_time = time::timeout(limit, arrived).await.is_ok();
     if streams(&connection) == NOT_SETTLED {
-        let (url, source) = (url(), news.end.lock().clone());
+        let (url, source) = (url(), settled.end.lock().clone());
         return Err(if in_time {
             OpenError::Ended { url, source }
         } else {
@@ -130,7 +130,7 @@ fn builder() -> http2::Builder<TokioExecutor> {
 /// It ends when the pool and all answers have released it.
 ///
 /// hyper runs other tasks of the connection on the same executor; they end with it.
-fn drive(connection: Arc<Http2>, news: Arc<News>) {
+fn drive(connection: Arc<Http2>, settled: Arc<Settled>) {
     TokioExecutor::new().execute(async move {
         let poll = |cx: &mut Context<'_>| match &mut *connection.lock() {
             Some(connection) => connection.poll_unpin(cx),
@@ -138,10 +138,10 @@ fn drive(connection: Arc<Http2>, news: Arc<News>) {
         };
         if let Err(error) = std::future::poll_fn(poll).await {
             tracing::debug!(%error, "a connection to the API server ended");
-            *news.end.lock() = Some(Arc::new(error));
+            *settled.end.lock() = Some(Arc::new(error));
         }
         *connection.lock() = None;
-        news.notify.notify_waiters();
+        settled.notify.notify_waiters();
     });
 }
 
@@ -155,14 +155,14 @@ pub(super) fn streams(connection: &Http2) -> usize {
 
 /// Notifies when the server's settings may have arrived.
 #[derive(Default)]
-struct News {
+struct Settled {
     notify: Notify,
     is_settled: AtomicBool,
     /// The error with which the connection ended, if any.
     end: Mutex<Option<Arc<hyper::Error>>>,
 }
 
-impl News {
+impl Settled {
     /// Waits until the server's stream limit is known, or the connection has ended.
     async fn wait(&self, connection: &Http2, send: &SendRequest<Body>) {
         loop {
@@ -183,7 +183,7 @@ impl News {
 /// By then hyper has processed the bytes that were read before.
 pub(in crate::client) struct Settling {
     socket: Socket,
-    news: Arc<News>,
+    settled: Arc<Settled>,
 }
 
 impl Read for Settling {
@@ -192,8 +192,8 @@ impl Read for Settling {
         cx: &mut Context<'_>,
         buf: ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        if !self.news.is_settled.load(Ordering::Relaxed) {
-            self.news.notify.notify_waiters();
+        if !self.settled.is_settled.load(Ordering::Relaxed) {
+            self.settled.notify.notify_waiters();
         }
         Pin::new(&mut self.socket).poll_read(cx, buf)
     }

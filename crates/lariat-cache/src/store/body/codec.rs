@@ -40,18 +40,18 @@ const LEFT: usize = 256 * 1024;
 pub(in crate::store) struct Codec {
     storage: Storage,
     /// The result of the last training.
-    learned: Learned,
+    trained: Trained,
     /// Whether the dictionary is for metadata only.
     partial: bool,
     /// How many bytes the kind must have before training is repeated.
     again_at: usize,
     /// The states that are stored plain and wait to be packed.
-    young: Young,
+    queue: PackQueue,
 }
 
 /// The states that wait to be packed, oldest first.
 #[derive(Debug, Default)]
-struct Young {
+struct PackQueue {
     states: VecDeque<Waiting>,
     /// The sum of the lengths of their JSON, including states that were replaced since.
     bytes: usize,
@@ -74,7 +74,7 @@ pub(crate) enum Age {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::store) enum Learned {
+pub(in crate::store) enum Trained {
     #[default]
     Nothing,
     /// Compression does not make objects of this kind smaller.
@@ -93,7 +93,7 @@ impl Codec {
     pub(in crate::store) fn expect(&mut self, partial: bool) {
         if self.partial != partial {
             self.partial = partial;
-            self.learned = Learned::Nothing;
+            self.trained = Trained::Nothing;
             self.again_at = 0;
         }
     }
@@ -112,8 +112,8 @@ impl Codec {
 
     /// Returns the size of the dictionary.
     pub(in crate::store) fn bytes(&self) -> usize {
-        match &self.learned {
-            Learned::Dictionary(dictionary) => dictionary.bytes(),
+        match &self.trained {
+            Trained::Dictionary(dictionary) => dictionary.bytes(),
             _ => 0,
         }
     }
@@ -128,8 +128,8 @@ impl Codec {
 
     /// Returns the dictionary for a JSON of this length, if such a JSON is packed.
     pub(in crate::store) fn dictionary(&self, length: usize) -> Option<&Arc<Dictionary>> {
-        match &self.learned {
-            Learned::Dictionary(dictionary) if self.compresses() && length >= SHORTEST => {
+        match &self.trained {
+            Trained::Dictionary(dictionary) if self.compresses() && length >= SHORTEST => {
                 Some(dictionary)
             }
             _ => None,
@@ -141,9 +141,9 @@ impl Codec {
         if self.dictionary(bytes).is_none() {
             return;
         }
-        self.young.bytes += bytes;
+        self.queue.bytes += bytes;
         // Key and version, not the object: a queued reference would keep replaced states in memory.
-        self.young.states.push_back(Waiting {
+        self.queue.states.push_back(Waiting {
             key: object.key().clone(),
             version: object.version().clone(),
             bytes,
@@ -151,27 +151,27 @@ impl Codec {
     }
 
     /// Returns how many bytes of JSON wait to be packed.
-    pub(in crate::store) fn young_bytes(&self) -> usize {
-        self.young.bytes
+    pub(in crate::store) fn waiting_bytes(&self) -> usize {
+        self.queue.bytes
     }
 
     /// Returns how many states wait to be packed, and the upper bound.
     ///
     /// The bound holds after each batch of a watch.
-    pub(in crate::store) fn young(&self) -> (usize, usize) {
+    pub(in crate::store) fn waiting(&self) -> (usize, usize) {
         // No state in the queue is shorter than `SHORTEST`.
-        (self.young.states.len(), MOST / SHORTEST)
+        (self.queue.states.len(), MOST / SHORTEST)
     }
 
     /// Removes the oldest states until at most `limit` bytes wait.
-    pub(in crate::store) fn take_young(&mut self, limit: usize) -> impl Iterator<Item = Waiting> {
-        let young = &mut self.young;
+    pub(in crate::store) fn take_waiting(&mut self, limit: usize) -> impl Iterator<Item = Waiting> {
+        let queue = &mut self.queue;
         std::iter::from_fn(move || {
-            if young.bytes <= limit {
+            if queue.bytes <= limit {
                 return None;
             }
-            let oldest = young.states.pop_front()?;
-            young.bytes -= oldest.bytes;
+            let oldest = queue.states.pop_front()?;
+            queue.bytes -= oldest.bytes;
             Some(oldest)
         })
     }
@@ -185,17 +185,17 @@ impl Codec {
     ///
     /// The decision does not create another body, so a plain body that would not become smaller counts as outdated.
     pub(in crate::store) fn is_current(&self, body: &Body) -> bool {
-        match (body, &self.learned) {
+        match (body, &self.trained) {
             (Body::Packed { .. }, _) if !self.compresses() => false,
             (
                 Body::Packed {
                     dictionary: was, ..
                 },
-                Learned::Dictionary(is),
+                Trained::Dictionary(is),
             ) => Arc::ptr_eq(was, is),
             // Packed with a dictionary that was dropped: still better than plain until there is another dictionary.
             (Body::Packed { .. }, _) => true,
-            (Body::Plain(json), Learned::Dictionary(_)) => {
+            (Body::Plain(json), Trained::Dictionary(_)) => {
                 !self.compresses() || json.len() < SHORTEST
             }
             (Body::Plain(_), _) => true,
@@ -203,12 +203,12 @@ impl Codec {
     }
 
     /// Returns the training that is due, if any.
-    pub(in crate::store) fn course(&self) -> Option<Course> {
-        let course = Course {
+    pub(in crate::store) fn training(&self) -> Option<Training> {
+        let training = Training {
             storage: self.storage,
             partial: self.partial,
         };
-        (self.compresses() && matches!(self.learned, Learned::Nothing)).then_some(course)
+        (self.compresses() && matches!(self.trained, Trained::Nothing)).then_some(training)
     }
 
     /// Returns whether the kind has enough bytes to train from.
@@ -217,21 +217,21 @@ impl Codec {
             Storage::Auto => WORTH_IT,
             _ => ENOUGH_TO_LEARN,
         };
-        self.course().is_some() && held >= enough.max(self.again_at)
+        self.training().is_some() && held >= enough.max(self.again_at)
     }
 
     /// Adopts the result of a training, unless another training is due by now.
     ///
     /// Returns whether new bodies are packed from now on.
-    pub(in crate::store) fn adopt(&mut self, course: Course, lesson: Lesson) -> bool {
-        if self.course() != Some(course) {
+    pub(in crate::store) fn adopt(&mut self, training: Training, result: TrainingResult) -> bool {
+        if self.training() != Some(training) {
             return false;
         }
-        match lesson {
-            Lesson::TooFew(bytes) => self.again_at = 2 * bytes,
-            Lesson::Learned(learned) => self.learned = learned,
+        match result {
+            TrainingResult::TooFew(bytes) => self.again_at = 2 * bytes,
+            TrainingResult::Trained(trained) => self.trained = trained,
         }
-        matches!(self.learned, Learned::Dictionary(_))
+        matches!(self.trained, Trained::Dictionary(_))
     }
 }
 
@@ -252,36 +252,36 @@ impl Age {
 
 /// A training of a dictionary. It takes long, so it runs without access to the codec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) struct Course {
+pub(in crate::store) struct Training {
     storage: Storage,
     partial: bool,
 }
 
 /// The result of a training.
 #[derive(Debug)]
-pub(in crate::store) enum Lesson {
+pub(in crate::store) enum TrainingResult {
     /// The samples were few and large, of this many bytes; they had nothing in common.
     TooFew(usize),
-    Learned(Learned),
+    Trained(Trained),
 }
 
-impl Course {
+impl Training {
     /// Returns whether the dictionary is for objects without content.
     pub(in crate::store) fn is_of_metadata(self) -> bool {
         self.partial
     }
 
     /// Trains a dictionary from samples.
-    pub(in crate::store) fn learn(self, samples: &[Box<[u8]>]) -> Lesson {
+    pub(in crate::store) fn train(self, samples: &[Box<[u8]>]) -> TrainingResult {
         let dictionary = Dictionary::train(samples).filter(|dictionary| {
             self.storage != Storage::Auto || share(dictionary, samples) < WORTHWHILE_SHARE
         });
         match dictionary {
-            Some(dictionary) => Lesson::Learned(Learned::Dictionary(Arc::new(dictionary))),
+            Some(dictionary) => TrainingResult::Trained(Trained::Dictionary(Arc::new(dictionary))),
             None if samples.len() < FEW => {
-                Lesson::TooFew(samples.iter().map(|sample| sample.len()).sum())
+                TrainingResult::TooFew(samples.iter().map(|sample| sample.len()).sum())
             }
-            None => Lesson::Learned(Learned::Incompressible),
+            None => TrainingResult::Trained(Trained::Incompressible),
         }
     }
 }

@@ -43,6 +43,7 @@ impl CustomIndex {
         for value in &values {
             self.by_value.add(&**value, key);
         }
+        // Stored, rather than computed again: the function may return other values for the old state by now.
         let before = self.by_key.remove(key).unwrap_or_default();
         for value in before.iter().filter(|value| !values.contains(value)) {
             self.by_value.remove(&**value, key);
@@ -87,12 +88,14 @@ pub(in crate::store) fn values(
     function: &IndexFn,
     object: &Arc<CachedObject>,
 ) -> Box<[Arc<str>]> {
+    // A function that panics for one object must not stop the reflector.
     let values = catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
         let key = object.key();
           tracing::error!(index = name, %key, "the function of an index panicked; the object is not indexed");
         Vec::new()
     });
     let mut values: Vec<Arc<str>> = values.into_iter().map(Arc::from).collect();
+    // A function may return a value twice, which must count once.
     values.sort_unstable();
     values.dedup();
     values.into()

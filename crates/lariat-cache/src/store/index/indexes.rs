@@ -34,8 +34,10 @@ impl Indexes {
         let Some(key) = new.or(old).map(|object| object.key()) else {
             return;
         };
+        // In the order of the functions, which is the order of the indexes.
         let mut values = values.into_iter();
         for index in &mut self.custom {
+            // A removed object comes without values, which removes its entries.
             index.put(key, values.next().unwrap_or_default());
         }
     }
@@ -50,6 +52,7 @@ impl Indexes {
             return;
         }
         // Most updates leave the owners alone and have returned by now.
+        // Removed before added: an owner that both states have must remain.
         for (object, owner) in old.into_iter().flat_map(with_owners) {
             owners.remove(owner.uid(), object.key());
         }
@@ -72,6 +75,7 @@ impl Indexes {
 
     /// Takes over the index of owners from another set of indexes.
     pub(crate) fn adopt_owners(&mut self, other: Self) {
+        // The others of the fresh set are empty and must not replace those in use.
         self.owners = other.owners;
     }
 

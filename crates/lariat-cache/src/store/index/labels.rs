@@ -43,6 +43,7 @@ impl LabelIndexes {
         &'a self,
         selector: &'a LabelSelector,
     ) -> Option<LabelPath<'a>> {
+        // Only requirements with given values lead to an index; others, such as `!canary`, filter the result.
         let paths = selector.required().filter_map(|(label, values)| {
             let index = self.by_label.get(label)?;
             // Relaxed and under a read lock: an approximate order of uses is enough to choose what is replaced.
@@ -81,6 +82,7 @@ impl LabelIndexes {
         let unused = |index: &LabelIndex| {
             now.saturating_sub(index.last_used.load(Ordering::Relaxed)) >= IN_USE
         };
+        // An index in use stays: queries for nine labels in turn would otherwise rebuild an index each time.
         self.by_label.len() < MOST || self.by_label.values().any(unused)
     }
 
@@ -89,6 +91,7 @@ impl LabelIndexes {
             let used =
                 |(_, index): &(&Arc<str>, &LabelIndex)| index.last_used.load(Ordering::Relaxed);
             let oldest = self.by_label.iter().min_by_key(used);
+            // The next query for its label creates the index again.
             if let Some(oldest) = oldest.map(|(label, _)| Arc::clone(label)) {
                 self.by_label.remove(&oldest);
             }
@@ -104,6 +107,7 @@ impl LabelIndexes {
             let value =
                 |object: Option<&CachedObject>| object?.labels().get(label).map(str::to_owned);
             let (before, after) = (value(old), value(new));
+            // Most changes leave the labels alone.
             if before == after {
                 continue;
             }
@@ -130,6 +134,7 @@ impl LabelIndex {
         label: &str,
         objects: impl Iterator<Item = &'a Arc<CachedObject>>,
     ) -> Self {
+        // Objects without the label are left out: a selector with given values never matches them.
         let mut by_value = Postings::default();
         for object in objects {
             if let Some(value) = object.labels().get(label) {

@@ -37,6 +37,7 @@ impl<V: Eq + Hash> Postings<V> {
         V: Borrow<Q> + for<'a> From<&'a Q>,
         Q: Eq + Hash + ?Sized,
     {
+        // By reference first, so that a known value is not copied.
         let Some(posting) = self.by_value.get_mut(value) else {
             self.by_value
                 .insert(value.into(), Posting::One(key.clone()));
@@ -46,6 +47,7 @@ impl<V: Eq + Hash> Postings<V> {
         match posting {
             Posting::One(known) if known == key => return,
             Posting::One(known) => {
+                // A set only from the second key on, which most values never get.
                 *posting = Posting::Many(BTreeSet::from([known.clone(), key.clone()]));
             }
             Posting::Many(keys) => {
@@ -64,6 +66,7 @@ impl<V: Eq + Hash> Postings<V> {
     {
         let empty = match self.by_value.get_mut(value) {
             None => return,
+            // The key is not in the posting, so the count must stay.
             Some(Posting::One(known)) if known != key => return,
             Some(Posting::One(_)) => true,
             Some(Posting::Many(keys)) => {
@@ -75,6 +78,7 @@ impl<V: Eq + Hash> Postings<V> {
         };
         self.keys -= 1;
         if empty {
+            // Values come and go with their objects, so an empty posting must not stay.
             self.by_value.remove(value);
         }
     }

@@ -206,7 +206,7 @@ impl Bench {
     fn report(&mut self, event: Event) {
         let object = object(event.key, event.state);
         let delta = if event.is_gone {
-            Delta::Gone(object)
+            Delta::Deleted(object)
         } else {
             Delta::Present(object)
         };

@@ -1,4 +1,4 @@
-//! Objects that have changed lately, and what becomes of them.
+//! When recently changed objects are packed.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ fn packing(objects: u32) -> Store {
     let page = (0..objects).map(|number| pod(number, true));
     store.list_page(&listing, page.collect());
     store.end_listing(&listing, &1.into());
-    store.learn();
+    store.train();
     assert!(store.is_packed());
     store
 }
@@ -53,12 +53,12 @@ fn what_has_changed_stays_plain_until_nothing_comes() {
     put(&store, 7, 10);
     let object = store.get(&key(7)).unwrap();
     let decoded = object.decode::<serde_json::Value>(&gvk()).unwrap();
-    assert!(store.has_young() && is_plain(&store, 7) && !is_plain(&store, 8));
-    store.pack_young(Age::Old);
+    assert!(store.has_waiting() && is_plain(&store, 7) && !is_plain(&store, 8));
+    store.pack_waiting(Age::Old);
     assert!(is_plain(&store, 7), "few enough wait");
     let json = object.json().unwrap();
-    store.pack_young(Age::All);
-    assert!(!store.has_young() && !is_plain(&store, 7));
+    store.pack_waiting(Age::All);
+    assert!(!store.has_waiting() && !is_plain(&store, 7));
     // It is the same object, with what was decoded from it.
     let after = store.get(&key(7)).unwrap();
     assert!(Arc::ptr_eq(&object, &after));
@@ -80,13 +80,13 @@ fn at_rest_what_has_changed_takes_as_many_bytes_as_what_was_listed() {
         for number in 0..OBJECTS {
             put(&store, number, version);
         }
-        store.pack_young(Age::Old);
+        store.pack_waiting(Age::Old);
         assert!(
             store.bytes() < listed + 512 * 1024 + listed / 10,
             "{version}"
         );
     }
-    store.pack_young(Age::All);
+    store.pack_waiting(Age::All);
     assert_eq!(store.bytes(), counted(&store));
     // A status of a few bytes came to each.
     let rest = store.bytes();
@@ -124,7 +124,7 @@ fn a_state_that_was_replaced_is_not_packed() {
     put(&store, 7, 10);
     let first = store.get(&key(7)).unwrap();
     put(&store, 7, 11);
-    store.pack_young(Age::All);
+    store.pack_waiting(Age::All);
     assert!(
         first.bytes() > first.json_bytes(),
         "it was packed for nothing"
@@ -138,10 +138,10 @@ fn few_wait_however_many_change() {
     let store = packing(500);
     for number in 0..500 {
         put(&store, number, 10);
-        store.pack_young(Age::Old);
+        store.pack_waiting(Age::Old);
         let writer = store.kept.writer.lock();
-        assert!(writer.codec.young_bytes() <= 512 * 1024, "{number}");
-        let (waiting, most) = writer.codec.young();
+        assert!(writer.codec.waiting_bytes() <= 512 * 1024, "{number}");
+        let (waiting, most) = writer.codec.waiting();
         assert!(waiting <= most);
     }
     assert!((0..250).all(|number| !is_plain(&store, number)));
@@ -153,10 +153,10 @@ fn kinds_that_are_kept_plain_have_nothing_to_pack() {
     let store = packing(100);
     put(&store, 1, 10);
     store.set_storage(Storage::Plain);
-    store.pack_young(Age::All);
-    assert!(!store.has_young() && is_plain(&store, 1));
+    store.pack_waiting(Age::All);
+    assert!(!store.has_waiting() && is_plain(&store, 1));
     put(&store, 2, 10);
-    assert!(!store.has_young());
+    assert!(!store.has_waiting());
     assert_eq!(store.bytes(), counted(&store));
 }
 
@@ -199,7 +199,7 @@ proptest! {
                     known.insert(number, version);
                 }
                 YoungStep::Delete(number) => {
-                    let gone = vec![Delta::Gone(state(number, version))];
+                    let gone = vec![Delta::Deleted(state(number, version))];
                     store.apply(gone, Content::Whole);
                     known.remove(&number);
                 }
@@ -207,14 +207,14 @@ proptest! {
                     store.wrote(state(number, version), Content::Whole, version);
                     known.insert(number, version);
                 }
-                YoungStep::PackOld => store.pack_young(Age::Old),
-                YoungStep::PackAll => store.pack_young(Age::All),
+                YoungStep::PackOld => store.pack_waiting(Age::Old),
+                YoungStep::PackAll => store.pack_waiting(Age::All),
                 YoungStep::Form(storage) => store.set_storage(storage),
             }
             prop_assert_eq!(store.bytes(), counted(&store));
         }
-        store.pack_young(Age::All);
-        prop_assert!(!store.has_young());
+        store.pack_waiting(Age::All);
+        prop_assert!(!store.has_waiting());
         for number in 0..100 {
             let object = store.get(&key(number));
             let version = object.as_ref().map(|object| object.version().to_string());
