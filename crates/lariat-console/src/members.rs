@@ -53,6 +53,7 @@ impl Members {
     pub(crate) fn add(&self, context: &str, factory: &SharedControllerFactory) {
         self.collector.add(context, factory);
         let mut listed = self.listed.lock();
+        // Factories may come and go, such as one per cluster, so those that have ended are removed here.
         listed.phases.retain(|phase| !has_ended(phase));
         listed.phases.push(factory.phases());
         drop(listed);

@@ -25,12 +25,14 @@ impl<T: Clone> Recent<T> {
 
     /// Returns the last value if it is fresh, or computes one.
     pub(crate) async fn get(&self, make: impl Future<Output = T>) -> T {
+        // Whoever waits here gets the value that the holder of the lock computes.
         let mut last = self.last.lock().await;
         if let Some((at, value)) = &*last
             && at.elapsed() < self.fresh
         {
             return value.clone();
         }
+        // If the request is dropped meanwhile, the lock is released and the next one computes the value.
         let value = make.await;
         *last = Some((Instant::now(), value.clone()));
         value

@@ -57,6 +57,7 @@ impl Samples {
         for member in members.factories() {
             for status in member.factory.status() {
                 let controller = (Arc::clone(&member.context), status.cache.gvk.clone());
+                // Locked for each controller separately: reading a status takes locks of the controller.
                 let mut all = self.0.lock();
                 all.entry(controller.clone())
                     .or_default()
@@ -77,6 +78,7 @@ impl Samples {
         let samples = taken.map(|taken| &taken.samples).into_iter().flatten();
         let samples = samples.copied();
         samples
+            // A sparkline begins with the first activity, not with a flat line.
             .skip_while(|sample| *sample == Sample::default())
             .collect()
     }

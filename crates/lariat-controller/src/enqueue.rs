@@ -43,8 +43,7 @@ impl Enqueue {
     /// Calls all handlers after a delay; zero means immediately.
     ///
     /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
-    /// reason.
-    /// If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn after(delay: Duration) -> Self {
         Self {
@@ -85,8 +84,7 @@ impl Enqueue {
     /// Sets the priority (default normal).
     ///
     /// For [`enqueue_all`](crate::SharedController::enqueue_all) the default is low. A key that is queued already keeps
-    /// the
-    /// higher of both priorities.
+    /// the higher of both priorities.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }

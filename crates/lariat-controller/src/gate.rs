@@ -116,8 +116,7 @@ impl Gated {
     /// Asks all gates.
     ///
     /// The first refusal decides, and the receipts of the gates before it are notified. If one gate asks for a dry run,
-    /// the
-    /// write is a dry run.
+    /// the write is a dry run.
     pub(crate) fn admit(&self, gvk: &Gvk, write: &PendingWrite<'_>) -> Admission {
         let write = HandlerWrite {
             gvk,

@@ -187,8 +187,7 @@ fn is_time() -> bool {
 /// Returns whether two hooks are the same function without state.
 ///
 /// The standard hook is such a function. The second of two hooks that `take_hook` returns in a row is always the
-/// standard
-/// hook, so it serves for the comparison.
+/// standard hook, so it serves for the comparison.
 fn is_same(one: &Hook, other: &Hook) -> bool {
     std::ptr::eq(&raw const **one, &raw const **other)
 }

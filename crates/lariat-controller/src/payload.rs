@@ -260,8 +260,7 @@ impl lariat_queue::Payload for Payload {
             (Some(_), None) => {}
         }
         // A run that made progress takes precedence, as the shorter chain does among causes. Otherwise the merge could
-        // make
-        // a hot loop of work that makes progress.
+        // make a hot loop of work that makes progress.
         if self.step.as_ref().is_none_or(|step| !step.has_progressed()) {
             self.step = later.step.or(self.step.take());
         }

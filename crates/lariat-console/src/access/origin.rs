@@ -8,8 +8,10 @@ use http::{HeaderMap, header};
 /// compared, because a proxy may terminate TLS.
 pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    // Sent by browsers only, and not changeable by scripts. `none` is an address that the user has typed.
     let is_same_site = matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"));
     let Some(origin) = text(header::ORIGIN.as_str()) else {
+        // Browsers send `Origin` with each POST, so this is no browser.
         return is_same_site;
     };
     let authority = origin.split_once("://").map(|(_, authority)| authority);

@@ -14,12 +14,10 @@
 //! `{kind}` is `GROUP~VERSION~KIND` with `core` for the core group, such as `apps~v1~Deployment` ([`KindRef::segment`],
 //! [`kind_of`]). `{key}` is `NAMESPACE~NAME`, or `~NAME` for a cluster-scoped object ([`key_segment`], [`key_of`]).
 //! `?context=ID` selects a factory by its context id; without it, the first factory that has the kind is used. Errors
-//! are
-//! `Status` objects, as from the API server.
+//! are `Status` objects, as from the API server.
 //!
 //! Durations are seconds. Times are RFC 3339 in UTC. No response contains the content of objects; a change is described
-//! by
-//! the paths of the fields that differ.
+//! by the paths of the fields that differ.
 
 mod action;
 mod cache;

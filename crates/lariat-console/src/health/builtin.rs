@@ -32,6 +32,7 @@ impl Default for Limits {
 pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {
     let factories = members.factories();
     vec![
+        // The only checks of liveness: a restart cures neither a slow handler nor an API server that is down.
         check("ping", true, Ok(None)),
         check("leases", true, leases(&factories)),
         check("caches", false, caches(&factories)),
@@ -103,6 +104,7 @@ fn watches(factories: &[Member], limit: Duration) -> Found {
     let mut wrong = Vec::new();
     for member in factories {
         for kind in member.factory.caches().status() {
+            // A watch ends regularly, and is reopened within seconds.
             let Some(since) = kind.interrupted.filter(|since| *since > limit) else {
                 continue;
             };

@@ -18,8 +18,7 @@ type Run = dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync;
 /// A health check of a program.
 ///
 /// It counts for readiness, and with [`liveness`](Self::liveness) for liveness too. A container whose liveness probe
-/// fails
-/// is restarted, so use that only for failures that a restart can fix. A check that panics or exceeds its timeout
+/// fails is restarted, so use that only for failures that a restart can fix. A check that panics or exceeds its timeout
 /// fails.
 ///
 /// Probes need no authentication, so the text of an error is public. Parts that look like credentials are removed from

@@ -40,9 +40,11 @@ impl Checkup {
     }
 
     async fn run(&self) -> Arc<[Check]> {
+        // These only read states, so they cannot hang. Those of the program run concurrently, each with its timeout.
         let mut checks = builtin::checks(&self.members, self.limits);
         let own = self.own.iter().map(|check| async {
             let found = check.run().await.map(|()| None);
+            // The text is the program's, and public.
             let found = found.map_err(|why| shown(&why));
             builtin::check(check.name(), check.is_liveness(), found)
         });

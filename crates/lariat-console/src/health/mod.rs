@@ -1,8 +1,7 @@
 //! Health: the checks of a program, and the responses of probes.
 //!
 //! `builtin` has the checks of every program, `check` those that a program adds, `checkup` runs all of them, and
-//! `report`
-//! formats the results as the API server does.
+//! `report` formats the results as the API server does.
 
 mod builtin;
 mod check;

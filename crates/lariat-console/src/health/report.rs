@@ -63,6 +63,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
     // As the API server does, an unknown name is reported but does not fail the probe.
     excluded.retain(|name| counted.iter().all(|check| **name != check.name));
     for name in excluded {
+        // The name is the client's, and may be of any length.
         let name: String = name.chars().take(100).collect();
         let _ = writeln!(body, "warn: there is no check {name:?} to exclude");
     }
@@ -71,6 +72,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
     } else {
         (StatusCode::INTERNAL_SERVER_ERROR, "failed")
     };
+    // A failed probe lists the checks without `verbose` too, as that of the API server.
     if is_good && !is_verbose {
         return Answer {
             status,

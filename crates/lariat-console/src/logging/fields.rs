@@ -102,9 +102,9 @@ impl<'a> Record<'a> {
     /// Returns the object and the handler of the event, or else of the spans around it.
     ///
     /// Kind and key are taken from the same place. The event may be about another object than the span around it, such
-    /// as
-    /// one that the handler writes, and the span's kind must not be combined with the event's key.
+    /// as one that the handler writes, and the span's kind must not be combined with the event's key.
     pub(super) fn about(&self) -> About<'a> {
+        // A program's own spans may have fields of these names with another meaning.
         let ours = self.spans.iter().filter(|span| span.is_ours());
         let places = || std::iter::once(self.fields).chain(ours.clone().map(|span| span.fields));
         let of = |fields: &'a Fields| (fields.text("kind"), fields.text("key"));

@@ -14,16 +14,12 @@ use tracing_subscriber::layer::{Context, Filter};
 /// The log filter of a program. Clones share it.
 ///
 /// It has the syntax of `RUST_LOG`: directives separated by commas. A directive is a level, or a target with its level.
-/// A
-/// directive for a target applies to all targets that begin with it; the longest one decides. A level alone applies to
-/// all
-/// other targets; without one, they log nothing. Levels are `off`, `error`, `warn`, `info`, `debug` and `trace`.
-/// Directives
-/// for spans and fields, in brackets, are not supported, because checking them would cost time in each call.
+/// A directive for a target applies to all targets that begin with it; the longest one decides. A level alone applies
+/// to all other targets; without one, they log nothing. Levels are `off`, `error`, `warn`, `info`, `debug` and `trace`.
+/// Directives for spans and fields, in brackets, are not supported, because checking them would cost time in each call.
 ///
 /// The target `kube_client::client` logs at debug level only if a directive names it or `kube_client`: at that level,
-/// kube
-/// quotes requests that the API server refuses, which may contain a Secret.
+/// kube quotes requests that the API server refuses, which may contain a Secret.
 ///
 /// It is a [`Filter`] of `tracing-subscriber`, so programs with a subscriber of their own can use it too.
 ///
@@ -177,6 +173,7 @@ impl InForce {
 fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterError> {
     let wrong = |problem: String| FilterError::new(directive, problem);
     if directive.contains(['[', ']', '{', '}']) {
+        // `Targets` would take the brackets for a part of the target, and the directive would never match.
         let problem = "filters by span or field, which is not supported";
         return Err(wrong(problem.to_owned()));
     }
@@ -184,6 +181,7 @@ fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterEr
         if let Some(level) = level_of(directive) {
             return Ok(targets.with_default(level));
         }
+        // A misspelt level would be a valid target, and silently log nothing else.
         if let Some(meant) = LEVELS.iter().find(|level| is_almost(directive, level)) {
             return Err(wrong(format!(
                 "is not a level; did you mean `{meant}`? For a target of this name, write `{directive}=trace`"

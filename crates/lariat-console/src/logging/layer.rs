@@ -75,6 +75,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         let scopes: Vec<Scope<'_>> = extensions
             .iter()
             .filter_map(|(metadata, extensions)| {
+                // A span that was created before this layer was installed has no fields here.
                 let fields = extensions.get::<Fields>()?;
                 Some(Scope { metadata, fields })
             })

@@ -19,6 +19,7 @@ impl Output {
     ///
     /// Errors are ignored, because there is no place to report them.
     pub(super) fn write(&self, mut line: String) {
+        // Part of the same write; a separate one could be interleaved with another thread's line.
         line.push('\n');
         let line = line.as_bytes();
         let _ = match self {

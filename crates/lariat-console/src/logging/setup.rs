@@ -100,8 +100,7 @@ impl Logging {
     /// Exports the remaining spans, and ends the export; the same as dropping it.
     ///
     /// Log lines are still written. It blocks the thread until the collector has responded, for 5 seconds at most. So
-    /// call it
-    /// at the end of `main`, not in async code.
+    /// call it at the end of `main`, not in async code.
     pub fn shutdown(self) {
         drop(self);
     }
@@ -178,14 +177,15 @@ impl LoggingBuilder {
     /// # Errors
     ///
     /// The filter or the format cannot be read, spans cannot be exported, or the program already has a subscriber.
-    /// Nothing
-    /// has changed.
+    /// Nothing has changed.
     pub fn init(self) -> Result<Logging, LoggingError> {
+        // Checked first, so that no thread for the export is started in vain.
         if dispatcher::has_been_set() {
             return Err(LoggingError::AlreadySet);
         }
         let panics = self.panics;
         let (dispatch, logging) = self.build()?;
+        // Another thread may have been faster since the check above.
         dispatcher::set_global_default(dispatch).map_err(|_| LoggingError::AlreadySet)?;
         if panics {
             lariat_controller::log_panics();

@@ -157,6 +157,7 @@ impl Line {
         self.has_fields = true;
         self.paint(Paint::Dim, format_args!("{gap}{name}="));
         let _ = match value {
+            // Quoted, so that fields can be told apart.
             Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
                 write!(self.text, "{text:?}")
             }

@@ -1,8 +1,7 @@
 //! The files of the console's page.
 //!
 //! They contain no data of the program, so they are served without authentication; the page asks for a token when the
-//! API
-//! responds with 401. Addresses are relative, so that the page works behind a proxy that adds a prefix.
+//! API responds with 401. Addresses are relative, so that the page works behind a proxy that adds a prefix.
 
 /// A file of the page.
 #[derive(Debug)]

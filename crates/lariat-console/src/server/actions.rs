@@ -41,6 +41,7 @@ pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
         return Err(Refusal::forbidden(message));
     }
     let action = read(&parts, body).await?;
+    // After the body was read: a client that sends slowly must not occupy a place.
     let _place = state.place()?;
     let done = apply(&state, &action);
     // Whatever the result: the next overview must not be an older one.
@@ -104,6 +105,7 @@ fn enqueue(
     let key: ObjectKey = key.parse().map_err(|_| {
         Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
     })?;
+    // The text is one of the causes that the history of the key shows.
     let mut request = Enqueue::now().because("requested in the console");
     if let Some(handler) = handler {
         request = request.to(handler);
@@ -167,6 +169,7 @@ fn log_filter(state: &ServerState, filter: &str) -> Result<String, Refusal> {
         let message = "the program has no changeable log filter; `Console::log_filter` sets one";
         return Err(Refusal::conflict(message));
     };
+    // The new filter is not logged, since it may be any text.
     let set = log_filter.set_filter(filter);
     set.map_err(|error| Refusal::bad_request(format!("the filter is invalid: {}", shown(&error))))?;
     Ok(format!("the log filter is {}", log_filter.filter()))

@@ -59,6 +59,7 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         let _place = state.place()?;
         return json(&state.overview(&user).await);
     }
+    // Streams have a limit of their own, so that they do not use up the places of requests.
     let place = state.stream()?;
     let mut response = typed("text/event-stream", events::body(state, user, place));
     // For proxies that buffer responses, such as nginx: events would be delayed.
@@ -89,6 +90,7 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
         )
     })?;
     let detail = view::key(&member, &gvk, &key).ok_or_else(|| Refusal::no_controller(&gvk))?;
+    // Any name is a valid key, so a key of which nothing is known is taken for a mistake.
     let is_known = detail.resource_version.is_some()
         || detail.queued.is_some()
         || detail.in_progress.is_some()

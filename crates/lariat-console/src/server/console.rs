@@ -35,8 +35,7 @@ use crate::health::HealthCheck;
 ///
 /// On a loopback address, everyone on the machine may read. Requests whose `Host` is neither an IP address nor
 /// `localhost` are refused, so that pages of other sites cannot read through a browser. On any other address, only
-/// probes
-/// are served, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
+/// probes are served, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
 /// [`open_to_everyone`](Self::open_to_everyone) allows access. There is no TLS; use a proxy for it.
 ///
 /// [`serve`](super::Serve::serve) describes when the server starts and ends.
@@ -116,8 +115,7 @@ impl Console {
     /// Allows access with a bearer token.
     ///
     /// The token is compared in constant time. There is no TLS, so anyone who can read the traffic can read the token.
-    /// With
-    /// an empty token, every request is refused.
+    /// With an empty token, every request is refused.
     ///
     /// ```no_run
     /// use lariat::console::Console;
@@ -135,14 +133,11 @@ impl Console {
     /// Allows access to users of the cluster, as far as their RBAC rules allow it.
     ///
     /// A `TokenReview` finds the user of a request's bearer token. A `SubjectAccessReview` for `nonResourceURLs`
-    /// decides
-    /// whether the user may `get` `/metrics`, `get` `/console`, or `post` `/console/actions`. The program needs the
-    /// verb
-    /// `create` for `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`.
+    /// decides whether the user may `get` `/metrics`, `get` `/console`, or `post` `/console/actions`. The program needs
+    /// the verb `create` for `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`.
     ///
     /// Positive reviews are cached for a minute, negative ones for ten seconds. While the API server does not respond,
-    /// the
-    /// status is 503.
+    /// the status is 503.
     ///
     /// ```no_run
     /// use lariat::console::{Console, TokenReviews};
@@ -177,8 +172,7 @@ impl Console {
     /// Allows actions in the console (default false).
     ///
     /// A user can then enqueue keys, pause and resume handlers, relist kinds, reset guards, and change the log filter.
-    /// Each
-    /// action is logged with the name of the user. Requests from pages of other origins are refused.
+    /// Each action is logged with the name of the user. Requests from pages of other origins are refused.
     pub fn actions(mut self, actions: bool) -> Self {
         self.settings.actions = actions;
         self
@@ -279,6 +273,7 @@ impl Console {
             source,
         })?;
         let is_loopback = address.ip().is_loopback();
+        // A frequent mistake in containers, where the address has to be reachable from outside.
         if !is_loopback && matches!(self.settings.access, Access::OnThisMachine) {
             tracing::warn!(
                 %address,

@@ -33,12 +33,14 @@ struct Events {
 /// Returns a body that sends an overview each second, until the server stops.
 pub(super) fn body(state: Arc<ServerState>, user: User, place: OwnedSemaphorePermit) -> Body {
     let mut ticks = time::interval(PERIOD);
+    // A client that reads slowly must not get a burst of overviews.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let is_reviewed = state.access.is_reviewed();
     let events = Events {
         state,
         user,
         ticks,
+        // The other ways of access cannot be revoked while the program runs.
         end: is_reviewed.then(|| Box::pin(time::sleep(LONGEST))),
         _place: place,
     };

@@ -29,6 +29,7 @@ impl Format {
                 "text/plain" | "text/*" | "*/*" => Self::Text,
                 _ => continue,
             };
+            // Prometheus lists all formats that it can read, with the preferred one at the highest quality.
             let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok());
             let quality = quality.unwrap_or(1.0);
             if quality > best.0 {
@@ -59,8 +60,7 @@ impl Format {
 /// Converts OpenMetrics to the older format.
 ///
 /// In the older format, the name of a family is that of its series, with `_total` or `_info`, and there are neither
-/// units
-/// nor an end marker.
+/// units nor an end marker.
 fn older(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut help = None;

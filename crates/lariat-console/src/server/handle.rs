@@ -17,8 +17,7 @@ use crate::samples::PERIOD;
 /// A running server of a console.
 ///
 /// Dropping the handle does not end the server. It ends with its factories, see [`Serve::serve`](super::Serve::serve),
-/// or
-/// with [`shutdown`](Self::shutdown).
+/// or with [`shutdown`](Self::shutdown).
 ///
 /// ```no_run
 /// use lariat::console::{Console, Serve};
@@ -61,6 +60,7 @@ impl ConsoleServer {
         let sampled = Arc::clone(&state);
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
             let mut ticks = time::interval(PERIOD);
+            // After a pause of the process there is nothing to make up for.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
@@ -95,8 +95,7 @@ impl ConsoleServer {
     /// Ends the server, and waits until it has ended.
     ///
     /// Streams end immediately, running requests within ten seconds; then all connections are closed. Further calls
-    /// wait for
-    /// the same end.
+    /// wait for the same end.
     ///
     /// # Cancel safety
     ///

@@ -137,6 +137,7 @@ impl IntoResponse for Refusal {
             headers.insert(header::ALLOW, fixed(allow));
         }
         match self.code {
+            // Without `WWW-Authenticate`, 401 is not a valid response. Browsers show no dialog for `Bearer`.
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, fixed("Bearer"));
             }

@@ -25,6 +25,7 @@ const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 /// Returns the routes.
 pub(super) fn router(state: Arc<ServerState>) -> Router {
     let mut router = Router::new().route("/metrics", get(metrics));
+    // Each file has its own route, so there is no path that could leave a folder.
     for asset in ASSETS {
         let file = move |State(state): Shared, request: Request| file(state, asset, request);
         router = router.route(asset.path, get(file));
@@ -45,6 +46,7 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
         .merge(api_routes::router())
         .method_not_allowed_fallback(other_method)
         .fallback(not_found)
+        // Around all routes, so that no response is without the headers.
         .layer(map_response(secured))
         .with_state(state)
 }
@@ -66,6 +68,7 @@ async fn secured(mut response: Response) -> Response {
         headers.insert(name, fixed(value));
     }
     let policy = headers.entry(header::CONTENT_SECURITY_POLICY);
+    // The page has set its own policy; everything else loads nothing.
     policy.or_insert_with(|| fixed(NO_PAGE));
     response
 }

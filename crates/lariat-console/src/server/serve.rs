@@ -21,10 +21,8 @@ pub trait Serve: Observed {
     /// Listens on the console's address, and serves the console of this factory.
     ///
     /// The server listens before this returns, so probes respond while caches sync. It ends when the factory has
-    /// stopped, or
-    /// when the last clone of the factory is dropped. The server does not keep the factory alive, and dropping the
-    /// returned
-    /// handle does not end it. A factory that is started again has to be served again.
+    /// stopped, or when the last clone of the factory is dropped. The server does not keep the factory alive, and
+    /// dropping the returned handle does not end it. A factory that is started again has to be served again.
     ///
     /// # Errors
     ///

@@ -56,6 +56,7 @@ pub(super) struct ServerState {
 
 impl ServerState {
     pub(super) fn new(settings: Settings, is_loopback: bool) -> Self {
+        // A clone of the console may be served too, and `ConsoleServer::add` must not add to that server.
         let members = settings.members.separate();
         let mut registry = Registry::default();
         registry.register_collector(Box::new(members.collector().clone()));
@@ -135,6 +136,7 @@ impl ServerState {
         let overview = self.overviews.get(self.make_overview()).await;
         api::Overview {
             allowed,
+            // The overview is shared by all users, except for their permissions.
             ..(*overview).clone()
         }
     }
@@ -181,6 +183,7 @@ impl ServerState {
 
     /// Takes a place among the concurrent requests.
     pub(super) fn place(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        // Refused rather than queued, so that a flood of requests does not pile up.
         let place = self.requests.try_acquire();
         place.map_err(|_| Refusal::busy("requests", REQUESTS))
     }

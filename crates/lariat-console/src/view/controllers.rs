@@ -51,6 +51,7 @@ pub(super) fn controller(
 }
 
 fn queue(stats: &QueueStats) -> api::Queue {
+    // The order is part of the API.
     let priorities = [Priority::High, Priority::Normal, Priority::Low];
     api::Queue {
         ready: stats.depth(),

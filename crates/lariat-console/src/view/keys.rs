@@ -41,6 +41,7 @@ pub(crate) fn key(member: &Member, gvk: &Gvk, key: &ObjectKey) -> Option<api::Ke
         hot_loop: loops
             .find(|it| it.key == *key)
             .map(|it| hot_loop(&kind, it)),
+        // The history is oldest first, the page shows the newest first.
         runs: runs.iter().rev().map(|run| reader.run(run)).collect(),
         kind,
     })
@@ -84,8 +85,7 @@ impl Reader<'_> {
     /// Returns the object that a cause links to, if it is another one.
     ///
     /// It is the related object, or else the object whose run wrote or enqueued. Objects of kinds without a controller
-    /// have no
-    /// history to link to.
+    /// have no history to link to.
     fn link(&self, cause: &Cause) -> Option<Link> {
         let related = match cause {
             Cause::Related { of, .. } => Some(&of.object),
@@ -120,6 +120,7 @@ impl Reader<'_> {
                 to,
                 ..
             } => (from, to),
+            // The fields of the related object, whose change is the cause.
             Cause::Related { of, .. } => return self.fields(&of.cause, &of.object),
             _ => return Vec::new(),
         };

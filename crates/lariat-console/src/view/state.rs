@@ -70,6 +70,7 @@ pub(crate) fn guards(members: &Members) -> Vec<api::Guard> {
                 tripped: state.is_tripped(),
                 reason: trip.map(|trip| shown(trip.reason())),
                 refused: trip.map_or(0, lariat_operator::Trip::refused),
+                // The position in the list of all guards identifies a guard, since its reconcilers may share one.
                 number: guards.len(),
             });
         }
@@ -89,6 +90,7 @@ pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
         let guards = operator.guards().into_iter();
         guards.map(move |(guard, names)| (guard, names, operator.name().to_owned()))
     });
+    // The same order as in `guards`.
     let (guard, reconcilers, operator) = guards.into_iter().nth(number)?;
     guard.reset();
     Some(format!("{} in {operator}", reconcilers.join(", ")))
@@ -102,6 +104,7 @@ pub(crate) fn plan(members: &Members) -> api::Plan {
         let Some(planned) = operator.planned() else {
             continue;
         };
+        // A plan is bounded itself, and so is the response. The total counts everything.
         let left_out = usize::try_from(planned.left_out()).unwrap_or(usize::MAX);
         plan.total += planned.len().saturating_add(left_out);
         let room = WRITES - plan.writes.len();

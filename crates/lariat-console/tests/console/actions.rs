@@ -29,7 +29,7 @@ fn enqueue(handler: Option<&str>) -> Action {
     }
 }
 
-/// A filter that takes what it is given, but `bad`.
+/// A filter that accepts every text but `bad`.
 #[derive(Clone, Default)]
 struct Filter(Arc<Mutex<String>>);
 
@@ -97,7 +97,7 @@ async fn pages_of_other_origins_cannot_act() {
         let refused = other.act(&enqueue(None)).await.refused(403);
         assert!(refused.contains("origin"), "{refused}");
     }
-    // What a form can send without a preflight is not taken.
+    // Types that a form can send without a preflight are refused.
     let body = serde_json::to_string(&enqueue(None)).unwrap();
     for content_type in ["text/plain", "application/x-www-form-urlencoded", ""] {
         let form = bench.client.with("content-type", content_type);
@@ -158,7 +158,7 @@ async fn a_body_that_is_no_action_is_refused() {
     }
     let large = json!({"action": "log-filter", "filter": "a".repeat(20_000)});
     send(&large).await.refused(413);
-    // Values of what was sent are not repeated.
+    // The message does not repeat values of the request.
     let secret = json!({"action": "log-filter", "filter": {"hunter2": "hunter2"}});
     let answer = send(&secret).await;
     answer.refused(400);

@@ -23,7 +23,7 @@ async fn check(bench: &Bench, name: &str) -> Check {
     found.expect("the check")
 }
 
-/// Waits until a probe answers so.
+/// Waits until a probe has a status.
 async fn answers(bench: &Bench, path: &str, status: u16) -> String {
     until(async || {
         let answer = bench.client.get(path).await;

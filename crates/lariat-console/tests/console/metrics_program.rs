@@ -1,4 +1,4 @@
-//! A program that has every series, and what a scrape of it contains.
+//! A program that has every series, and a scrape of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -41,8 +41,7 @@ impl Activity {
         let doing = Arc::default();
         let mut activity = self.0.lock();
         // An aborted worker leaves its entry behind, to be named in the error of the stop. If the future of that stop
-        // was
-        // dropped, nothing has read the entry; it is removed here. A count of one means that its worker has ended.
+        // was dropped, nothing has read the entry; it is removed here. A count of one means that its worker has ended.
         activity.retain(|worker| Arc::strong_count(worker) > 1);
         activity.push(Arc::clone(&doing));
         drop(activity);

@@ -75,8 +75,7 @@ impl Caches {
         });
         let mut related = self.related.lock();
         // Joining subscribes to a cache and calls the user's map, so the lock is not held meanwhile. Another task may
-        // have
-        // joined the same relation in between; then this one is dropped.
+        // have joined the same relation in between; then this one is dropped.
         if related.iter().any(is_it) {
             drop(related);
             return drop(joined);

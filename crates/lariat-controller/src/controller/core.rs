@@ -29,7 +29,7 @@ use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 use crate::status::{ControllerStatus, HandlerStatus};
 
-/// A controller in use: its cache, its queue, its lanes, and what it records.
+/// A controller in use: its cache, its queue, its lanes, and its records.
 ///
 /// It is created without being started: keys that are enqueued before the start wait in the queue.
 pub(crate) struct ControllerCore {
@@ -220,8 +220,7 @@ impl ControllerCore {
     /// `caller` is the handler's call in which the request was made, if any.
     fn cause(&self, request: &Enqueue, caller: Option<&Caller>) -> Cause {
         // A handler that enqueues a key with a delay polls; it does not react to its own run. Without this exception
-        // every
-        // periodic handler would count as a hot loop.
+        // every periodic handler would count as a hot loop.
         let leads_on = |caller: &Caller| {
             if request.after.is_zero() {
                 caller.leads_to()
@@ -268,9 +267,8 @@ impl ControllerCore {
             handler: Arc::clone(lane.name()),
         };
         // While the cache syncs, the initial list reaches this lane like all others. Once it is synced, a worker may
-        // have
-        // dequeued a key before the lane was in the list, so every object is enqueued for this lane. The lane was added
-        // first: a change in between enqueues a key twice, which merges.
+        // have dequeued a key before the lane was in the list, so every object is enqueued for this lane. The lane was
+        // added first: a change in between enqueues a key twice, which merges.
         self.replay(lane, &cause, true);
     }
 

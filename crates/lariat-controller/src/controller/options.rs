@@ -58,12 +58,10 @@ impl ControllerOptions {
     /// Sets how many workers the kind has (default 5).
     ///
     /// It is the number of keys processed at the same time: controller-runtime's `MaxConcurrentReconciles`. The default
-    /// is
-    /// lasso's. Zero makes a start fail.
+    /// is lasso's. Zero makes a start fail.
     ///
     /// Set for a kind, it overrides the argument of [`start`](crate::SharedControllerFactory::start). Set in the
-    /// factory's
-    /// defaults, the argument of `start` overrides it.
+    /// factory's defaults, the argument of `start` overrides it.
     pub fn workers(self, workers: usize) -> Self {
         let workers = Some(workers);
         Self { workers, ..self }
@@ -113,8 +111,7 @@ impl ControllerOptions {
     /// Sets fair queuing between namespaces (default false).
     ///
     /// With `true`, the queue takes keys of the namespaces in turn, so that a busy namespace does not delay the others.
-    /// With
-    /// `false`, keys of a priority are dequeued in the order in which they were added.
+    /// With `false`, keys of a priority are dequeued in the order in which they were added.
     ///
     /// ```
     /// use lariat::ControllerOptions;
@@ -138,8 +135,7 @@ impl ControllerOptions {
     /// Calls handlers for changes only, not for resyncs.
     ///
     /// A handler with a [resync period](crate::HandlerOptions::resync) of its own still gets its resyncs. This is
-    /// lasso's
-    /// `SyncOnlyChangedObjects`.
+    /// lasso's `SyncOnlyChangedObjects`.
     pub fn only_changed(self) -> Self {
         let only_changed = Some(true);
         Self {
@@ -151,8 +147,7 @@ impl ControllerOptions {
     /// Sets how the kind is cached (default: see [`KindOptions`]).
     ///
     /// The cache's options are its namespaces and selectors, how objects are stored, the resync period, the sync
-    /// timeout,
-    /// and what happens if the kind is not served.
+    /// timeout, and what happens if the kind is not served.
     pub fn cache(self, cache: KindOptions) -> Self {
         let cache = Some(cache);
         Self { cache, ..self }
@@ -183,8 +178,7 @@ impl ControllerOptions {
     /// [`sharding`](crate::FactoryBuilder::sharding). controller-runtime calls it `NeedLeaderElection`.
     ///
     /// With `false`, every replica handles all objects of the kind. Use it for controllers that only read, such as one
-    /// that
-    /// serves HTTP requests from the cache.
+    /// that serves HTTP requests from the cache.
     ///
     /// ```
     /// use lariat::ControllerOptions;

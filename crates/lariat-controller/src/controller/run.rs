@@ -220,8 +220,7 @@ impl Runner<'_> {
         let failures = self.work.failures(lane.id());
         let began = Instant::now();
         // The lag is the time from a change to the call. A retry and a requested call do not react to a change. The
-        // time
-        // that earlier handlers of this run took counts.
+        // time that earlier handlers of this run took counts.
         if failures == 0 && self.causes.iter().any(is_change) {
             lane.count_lag(self.work.waited() + (began - self.began));
         }

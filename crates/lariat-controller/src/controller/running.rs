@@ -77,10 +77,8 @@ impl RunningController {
     /// Starts the workers, and supervises them and all periodic work.
     ///
     /// It replaces workers that panicked, enqueues resyncs, keys of streams and keys that the share gains, replays
-    /// related
-    /// content, releases keys that wait for caches, removes handlers whose token is cancelled, and logs failure
-    /// summaries.
-    /// It never returns; the caller drops it.
+    /// related content, releases keys that wait for caches, removes handlers whose token is cancelled, and logs failure
+    /// summaries. It never returns; the caller drops it.
     async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
         tokio::select! {
             biased;

@@ -55,8 +55,7 @@ impl OwnKeys {
     /// The inner option is none if the key belongs to another member.
     ///
     /// A key belongs to the member that its object belongs to, in its present or last deleted state. If neither is
-    /// known,
-    /// the name alone decides; if a label divides the objects, such a key belongs to no member.
+    /// known, the name alone decides; if a label divides the objects, such a key belongs to no member.
     pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<Option<Permit>> {
         let shards = self.shards.as_ref()?;
         let (gvk, key) = (&self.gvk, taken.key());

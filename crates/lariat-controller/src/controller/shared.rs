@@ -80,8 +80,7 @@ impl<K: View> SharedController<K> {
     /// Returns a handle of the same controller with an identity for writes.
     ///
     /// The handle's [`client`](Self::client), and the clients of handlers that are registered through it, act under
-    /// this
-    /// identity. The watch is still shared.
+    /// this identity. The watch is still shared.
     ///
     /// # Errors
     ///
@@ -103,8 +102,7 @@ impl<K: View> SharedController<K> {
     /// For one key, handlers are called one after the other, in the order of registration. A slow handler delays the
     /// handlers after it for this key, until its [timeout](crate::HandlerOptions::timeout). Each handler is retried
     /// separately: after 5 ms, doubled by each further failure up to 30 s, and after 2 minutes from the 31st failure
-    /// on.
-    /// The [handler's own options](crate::HandlerOptions::handler), those [of the
+    /// on. The [handler's own options](crate::HandlerOptions::handler), those [of the
     /// kind](crate::ControllerOptions::handlers), and those of the factory change this, in this order of precedence.
     ///
     /// A handler that is registered while the controller runs is called for every existing object, without the other
@@ -172,8 +170,7 @@ impl<K: View> SharedController<K> {
     /// before a worker gets it is processed once.
     ///
     /// If the kind has no handler, a running factory keeps the kind's watch and queue for a minute, for a handler that
-    /// is
-    /// registered in that time.
+    /// is registered in that time.
     ///
     /// This is lasso's `EnqueueKey`; its `Enqueue` is [`enqueue_rate_limited`](Self::enqueue_rate_limited).
     ///
@@ -189,8 +186,7 @@ impl<K: View> SharedController<K> {
     /// Enqueues a key for all handlers after a delay; zero means immediately.
     ///
     /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
-    /// reason.
-    /// If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -249,11 +245,10 @@ impl<K: View> SharedController<K> {
     /// file.
     ///
     /// All keys are due immediately, or after the request's delay. The default priority is low, so fresh changes
-    /// overtake
-    /// them, as they overtake a resync. Handlers are called regardless of their predicates, and the line of code that
-    /// created the request is among the causes. In a sharded factory, only the keys of this process are enqueued. If
-    /// the
-    /// kind is not in use, there is nothing to enqueue. In kube-rs this is `Controller::reconcile_all_on`.
+    /// overtake them, as they overtake a resync. Handlers are called regardless of their predicates, and the line of
+    /// code that created the request is among the causes. In a sharded factory, only the keys of this process are
+    /// enqueued. If the kind is not in use, there is nothing to enqueue. In kube-rs this is
+    /// `Controller::reconcile_all_on`.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
@@ -354,12 +349,11 @@ impl<K: View> SharedController<K> {
         core.map_or_else(Vec::new, |core| core.in_progress())
     }
 
-    /// Returns the queued keys: what is due for which handler, and when.
+    /// Returns the queued keys, with the handlers that are due and the delays.
     ///
     /// The keys are in this order: ready keys as they would be dequeued next; keys that are being processed; keys that
     /// wait for the end of a drain; delayed keys by time; keys that wait for handlers outside the queue. At most
-    /// `limit`
-    /// keys are copied. The cost does not grow with the number of queued keys; see
+    /// `limit` keys are copied. The cost does not grow with the number of queued keys; see
     /// [`WorkQueue::snapshot`](lariat_queue::WorkQueue::snapshot).
     ///
     /// ```no_run
@@ -398,11 +392,9 @@ impl<K: View> SharedController<K> {
     /// Pauses a handler until [`resume`](Self::resume).
     ///
     /// Returns whether it was not paused before. Running calls continue. Keys that become due for the handler wait
-    /// without
-    /// occupying a worker: none is lost, and further changes of a waiting key merge. The other handlers of the kind are
-    /// called as before. A pause survives a stop and a start, and ends when the handler is deregistered. A stop does
-    /// not
-    /// wait for the waiting keys.
+    /// without occupying a worker: none is lost, and further changes of a waiting key merge. The other handlers of the
+    /// kind are called as before. A pause survives a stop and a start, and ends when the handler is deregistered. A
+    /// stop does not wait for the waiting keys.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
@@ -458,8 +450,7 @@ impl<K: View> SharedController<K> {
     /// Returns the last runs of the kind, oldest first.
     ///
     /// [`ControllerOptions::history`](crate::ControllerOptions::history) sets how many are kept (default 256). While
-    /// the
-    /// controller is not in use, there are none.
+    /// the controller is not in use, there are none.
     #[must_use]
     pub fn history(&self) -> Vec<RunRecord> {
         let core = self.slot.in_use();
@@ -471,8 +462,7 @@ impl<K: View> SharedController<K> {
     /// A record tells why the key was processed, which handlers were called, and with which result.
     ///
     /// The result has the key's runs among the last runs of the kind, plus up to four earlier ones, so that busy keys
-    /// do
-    /// not evict the runs of quiet ones. See [`history`](crate::ControllerOptions::history) for the bounds.
+    /// do not evict the runs of quiet ones. See [`history`](crate::ControllerOptions::history) for the bounds.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;

@@ -183,7 +183,7 @@ impl Slot {
                 // ends a subscription, which waits for publishers as well.
                 Some(core) => (Arc::clone(core), false),
                 None => {
-                    // In the critical section that publishes the controller: whoever starts it must find its
+                    // In the critical section that publishes the controller: a task that starts it must find its
                     // predecessor.
                     made.follow(state.predecessor.take());
                     state.core = Some(Arc::clone(&made));

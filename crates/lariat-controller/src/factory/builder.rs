@@ -109,9 +109,8 @@ impl FactoryBuilder {
     /// By default every replica runs workers.
     ///
     /// [`start`](SharedControllerFactory::start) fills the caches and queues of a standby replica too, so that it can
-    /// take
-    /// over without delay. Its workers start once it leads. [`needs_leader`](ControllerOptions::needs_leader) exempts
-    /// kinds that every replica handles.
+    /// take over without delay. Its workers start once it leads. [`needs_leader`](ControllerOptions::needs_leader)
+    /// exempts kinds that every replica handles.
     ///
     /// A process that cannot renew its lease drops running calls at its renew deadline, before another can lead, and
     /// [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From the deadline on,
@@ -133,7 +132,7 @@ impl FactoryBuilder {
     ///
     /// Losing the lease does not exit the process. `run` returns the error, as controller-runtime's manager does. A
     /// program that passes it on exits, is restarted by Kubernetes, and stands by. A program can also run the factory
-    /// again, which stands by as well. What was left over or has changed is handled when it leads again:
+    /// again, which stands by as well. When it leads again, remaining keys and changed objects are processed:
     ///
     /// ```no_run
     /// use lariat::controller::RunError;
@@ -171,28 +170,23 @@ impl FactoryBuilder {
     /// objects that it controls are processed by the same member.
     ///
     /// A member processes only the keys of its share. It caches the metadata of all objects and the content of its
-    /// share;
-    /// other content is fetched on demand, see [`ContentFilter`](lariat_cache::ContentFilter). Objects without a
-    /// controlling
-    /// owner whose kind has no handlers belong to no member; all members cache them whole. Each member that joins or
-    /// leaves
-    /// costs one list of each kind.
+    /// share; other content is fetched on demand, see [`ContentFilter`](lariat_cache::ContentFilter). Objects without a
+    /// controlling owner whose kind has no handlers belong to no member; all members cache them whole. Each member that
+    /// joins or leaves costs one list of each kind.
     ///
     /// With [`Sharding::by_label`](lariat_lease::Sharding::by_label), the value of a label decides in place of the
-    /// owner, and
-    /// a member watches only the objects that it handles.
+    /// owner, and a member watches only the objects that it handles.
     ///
     /// A process joins when its caches are synced. The other members then stop dequeuing the keys that move, wait for
     /// running calls, and hand the keys over. Only then does the new member process them, all of them, as after a
-    /// start. A
-    /// [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move immediately. The
-    /// keys of a process that crashes move one lease duration later. Losing the lease has the same effect as with
-    /// [`leader_election`](Self::leader_election). If both an election and a ring are configured, the last one set
-    /// applies.
+    /// start. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move
+    /// immediately. The keys of a process that crashes move one lease duration later. Losing the lease has the same
+    /// effect as with [`leader_election`](Self::leader_election). If both an election and a ring are configured, the
+    /// last one set applies.
     ///
     /// The controlling owner counts that an object has when a worker dequeues its key. If the owner changes, two
-    /// members
-    /// may process the object at the same time, until both have seen the change and their running calls have ended.
+    /// members may process the object at the same time, until both have seen the change and their running calls have
+    /// ended.
     ///
     /// A key that is enqueued in a process it does not belong to is not processed there. A deletion is lost if its key
     /// moves before it is handled, or if it happens during the move: cleanup that must happen needs a finalizer.
@@ -220,10 +214,8 @@ impl FactoryBuilder {
     /// By default nothing is recorded.
     ///
     /// After a crash or a kill, the file shows the last changes, queue operations and calls; `lariat replay FILE`
-    /// prints
-    /// them. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md`
-    /// describes
-    /// the file and the cost of a record.
+    /// prints them. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md`
+    /// describes the file and the cost of a record.
     ///
     /// ```no_run
     /// use lariat::cache::FlightRecorder;
@@ -242,8 +234,7 @@ impl FactoryBuilder {
     /// Configures the caches as a whole.
     ///
     /// The options are the memory bound of all caches together, snapshots for the next start, and how long an unused
-    /// kind
-    /// is kept. For the cache of one kind see [`ControllerOptions::cache`].
+    /// kind is kept. For the cache of one kind see [`ControllerOptions::cache`].
     pub fn caches(
         mut self,
         configure: impl FnOnce(CacheFactoryBuilder) -> CacheFactoryBuilder,
@@ -268,8 +259,7 @@ impl FactoryBuilder {
     /// Returns the client for leases.
     ///
     /// The factory's other clients ask the gates of the running handler before they write. A lease must be renewed
-    /// whatever
-    /// the gates decide.
+    /// whatever the gates decide.
     fn lease_client(&self) -> Client {
         self.caches.counting_client()
     }

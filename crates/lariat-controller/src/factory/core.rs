@@ -28,8 +28,7 @@ pub(crate) struct FactoryCore {
     /// Locked by every registration, so that a transaction is atomic.
     pub(super) registering: Mutex<()>,
     /// The number of the next run of a key, of any kind. It is counted per factory and not per process: a simulation
-    /// has
-    /// several factories in one process, and each must number its runs the same way every time.
+    /// has several factories in one process, and each must number its runs the same way every time.
     pub(super) runs: Arc<AtomicU64>,
     pub(super) phase: watch::Sender<FactoryPhase>,
 }
@@ -82,8 +81,7 @@ impl FactoryCore {
             return Vec::new();
         }
         // A slot is cloned out of the map only under its shard's lock, which `remove_if` holds here. So a count of one
-        // means
-        // that nobody holds the slot, and nobody can get it before it is removed.
+        // means that nobody holds the slot, and nobody can get it before it is removed.
         let is_unused =
             |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();

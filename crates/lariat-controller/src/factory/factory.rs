@@ -130,8 +130,7 @@ impl SharedControllerFactory {
     /// Returns the controller of a kind, as dynamic objects.
     ///
     /// No request is sent now. Discovery finds the plural and the scope of the kind when the factory starts, or while
-    /// it
-    /// runs, when the controller is first used.
+    /// it runs, when the controller is first used.
     ///
     /// ```no_run
     /// use lariat::{Gvk, SharedControllerFactory};
@@ -199,8 +198,7 @@ impl SharedControllerFactory {
     /// ```
     ///
     /// The predicate is called for each kind after every discovery; see [`AllKinds`]. Nothing is watched until a
-    /// handler
-    /// is registered.
+    /// handler is registered.
     #[must_use]
     pub fn for_all_kinds(
         &self,
@@ -213,8 +211,7 @@ impl SharedControllerFactory {
     /// Returns the controllers in use, sorted by kind, as views of metadata.
     ///
     /// A controller is in use from its first handler or enqueued key on, until its last handler is deregistered.
-    /// [`view`](SharedController::view) reads its objects
-    /// as another type.
+    /// [`view`](SharedController::view) reads its objects as another type.
     #[must_use]
     pub fn controllers(&self) -> Vec<SharedController<Metadata>> {
         let slots = self.core.slots().into_iter();
@@ -314,11 +311,10 @@ impl SharedControllerFactory {
     /// | `controllers` | kind | 64, or twice the number of kinds with handlers, relations or handles |
     ///
     /// All entries of a kind are dropped with its last handler, except those of its cache. Some bounded structures are
-    /// not
-    /// listed, because they travel with a key: deletions that a handler has not handled (32 per name), the causes of a
-    /// run, the failures of a key's lanes, and the writes of a chain of runs (4,096 objects and fields). Keys that wait
-    /// for
-    /// caches or for the end of a pause are not listed either; each is kept once, however often it becomes due.
+    /// not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the causes
+    /// of a run, the failures of a key's lanes, and the writes of a chain of runs (4,096 objects and fields). Keys that
+    /// wait for caches or for the end of a pause are not listed either; each is kept once, however often it becomes
+    /// due.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let state = self.core.state.lock();

@@ -32,12 +32,10 @@ impl SharedControllerFactory {
     /// ```
     ///
     /// A kind's handlers are called as soon as its own cache and those of its relations are synced, even while this
-    /// method
-    /// still waits for other kinds. Kinds and handlers that are added later start by themselves.
+    /// method still waits for other kinds. Kinds and handlers that are added later start by themselves.
     ///
     /// A stopped factory can be started again. Keys that were left in the queues, and objects that changed meanwhile,
-    /// are
-    /// processed then. If a stop is in progress, this method waits for its end.
+    /// are processed then. If a stop is in progress, this method waits for its end.
     ///
     /// The first start in a process installs a panic hook that records where a handler panicked, with a backtrace if
     /// `RUST_BACKTRACE` is set. If there was no custom hook before and errors are logged through `tracing`, a handler's
@@ -80,8 +78,8 @@ impl SharedControllerFactory {
             }
             Some(Err(error)) => {
                 // Only the sync error is returned: it is the reason why this stop may leave keys unprocessed. If
-                // somebody
-                // else has stopped this run meanwhile, `stopped` is cancelled, and a later run must not be stopped.
+                // somebody else has stopped this run meanwhile, `stopped` is cancelled, and a later run must not be
+                // stopped.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
                 Err(error.into())
             }
@@ -178,8 +176,8 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// As for [`stop`](Self::stop), or [`Lost`](RunError::Lost) if the lease of the
-    /// [leader election](crate::FactoryBuilder::leader_election) or of the ring was lost.
+    /// As for [`stop`](Self::stop), or [`Lost`](RunError::Lost) if the lease of the [leader
+    /// election](crate::FactoryBuilder::leader_election) or of the ring was lost.
     ///
     /// # Cancel safety
     ///
@@ -223,16 +221,15 @@ impl SharedControllerFactory {
     ///
     /// Keys that are due when the stop begins are processed within the [grace
     /// period](crate::FactoryBuilder::grace_period). Retries, delayed keys, and keys that are enqueued during the stop
-    /// are
-    /// kept for the next start. A second stop waits for the first. Stopping a factory that does not run does nothing.
+    /// are kept for the next start. A second stop waits for the first. Stopping a factory that does not run does
+    /// nothing.
     ///
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
     /// # Errors
     ///
     /// Some keys that were due were not processed within the grace period. The factory has stopped nevertheless; the
-    /// keys
-    /// are kept for the next start.
+    /// keys are kept for the next start.
     ///
     /// # Cancel safety
     ///
@@ -269,8 +266,7 @@ impl SharedControllerFactory {
     /// Returns a receiver of the factory's present phase.
     ///
     /// The receiver does not keep the factory alive: it is closed when the last clone is dropped. A reader sees the
-    /// newest
-    /// phase, and may miss phases in between.
+    /// newest phase, and may miss phases in between.
     ///
     /// ```no_run
     /// use lariat::controller::FactoryPhase;

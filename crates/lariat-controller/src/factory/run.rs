@@ -80,8 +80,7 @@ impl FactoryRun {
     /// Takes part in an election or a ring until the run ends.
     ///
     /// A ring is joined once `warm` is cancelled, when the caches are synced: a member takes keys over from others, and
-    /// must
-    /// be able to process them.
+    /// must be able to process them.
     pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
         let release = CancellationToken::new();
         let lost = LostLease {
@@ -89,8 +88,7 @@ impl FactoryRun {
             reason: Arc::default(),
         };
         // Before any controller asks who leads: the leadership still shows the end of the previous run, which a
-        // controller
-        // would take for a lost lease.
+        // controller would take for a lost lease.
         election.stand_by();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
@@ -174,8 +172,7 @@ impl FactoryRun {
     /// Begins a stop, before the caches end.
     ///
     /// Controllers whose caches are synced are marked. Only they drain their queues: a handler must not be called with
-    /// a
-    /// half-filled cache.
+    /// a half-filled cache.
     pub(super) fn begin_stop(&self) {
         let filled = self
             .controllers
@@ -189,8 +186,7 @@ impl FactoryRun {
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
         for each in &self.controllers {
             // A drain covers only keys that are in the queue when it begins. Keys that wait at a handler's limit are
-            // due,
-            // but outside the queue, so they are moved there first.
+            // due, but outside the queue, so they are moved there first.
             each.core.queue_all_waiting();
             each.core.queue().drain();
         }

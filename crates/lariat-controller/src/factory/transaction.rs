@@ -76,10 +76,8 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`], or
-    /// [`ForeignController`](RegisterError::ForeignController) if a controller belongs to another factory. No handler
-    /// is
-    /// registered, and nothing is created.
+    /// As for [`SharedController::register_handler`], or [`ForeignController`](RegisterError::ForeignController) if a
+    /// controller belongs to another factory. No handler is registered, and nothing is created.
     ///
     /// # Panics
     ///

@@ -51,8 +51,7 @@ pub(crate) trait AnyHandler: Send + Sync {
 
 /// The values that were decoded in a run.
 ///
-/// The cache keeps only weak references to decoded values. These references keep them until the run ends, so that
-/// one
+/// The cache keeps only weak references to decoded values. These references keep them until the run ends, so that one
 /// decode serves all its handlers.
 #[derive(Clone, Default)]
 pub(crate) struct Decoded(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);

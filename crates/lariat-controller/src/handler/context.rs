@@ -59,14 +59,12 @@ impl<K: View> Context<K> {
     ///
     /// The newest state is the cache's, or the one that an earlier handler of this run
     /// [returned](crate::Outcome::with_updated). It does not change during the call. The object is decoded on first
-    /// use,
-    /// once for all handlers that read it as the same type.
+    /// use, once for all handlers that read it as the same type.
     ///
     /// # Errors
     ///
     /// The object cannot be decoded as the type. Passed on with `?`, the error is terminal: only a change of the object
-    /// can
-    /// help, and a change calls the handler again.
+    /// can help, and a change calls the handler again.
     pub fn object(&self) -> Result<Option<Arc<K>>, DecodeError> {
         self.read(self.call.object.as_ref())
     }
@@ -76,12 +74,9 @@ impl<K: View> Context<K> {
     /// If [`object`](Self::object) returns an object as well, another one was created under the same name.
     ///
     /// If several objects of this name were deleted, each gets a call of its own, in the order of the deletions. A
-    /// deletion
-    /// whose call fails is retried after the others. At most 32 deletions per name wait for a handler; then the oldest
-    /// are
-    /// dropped, and a warning is logged. A deletion while the process does not run is not seen; cleanup that must
-    /// happen
-    /// needs a finalizer.
+    /// deletion whose call fails is retried after the others. At most 32 deletions per name wait for a handler; then
+    /// the oldest are dropped, and a warning is logged. A deletion while the process does not run is not seen; cleanup
+    /// that must happen needs a finalizer.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -179,8 +174,7 @@ impl<K: View> Context<K> {
     /// A call that still runs when the grace period is over is dropped at its next await.
     ///
     /// A factory that is started again does not call handlers for objects that have not changed. So background work
-    /// that a
-    /// handler spawns and ends with this token is not started again by itself. Such a handler should return
+    /// that a handler spawns and ends with this token is not started again by itself. Such a handler should return
     /// [`Outcome::requeue_after`](crate::Outcome::requeue_after), and start its work again in that call.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
@@ -196,8 +190,7 @@ impl<K: View> Context<K> {
     /// Enqueues a key of this kind after a delay; zero means immediately.
     ///
     /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
-    /// reason.
-    /// If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let request = Enqueue::after(delay);

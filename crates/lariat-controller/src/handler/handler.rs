@@ -42,8 +42,7 @@ pub trait Handler<K>: Send + Sync + 'static {
     /// # Cancel safety
     ///
     /// The future is dropped at its current await when the handler's timeout or the grace period of a stop is over,
-    /// when
-    /// the lease is lost, and when the key moves to another member of a ring. The key is processed again later.
+    /// when the lease is lost, and when the key moves to another member of a ring. The key is processed again later.
     fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
 
     /// Returns the handler's own options (default: none are set).

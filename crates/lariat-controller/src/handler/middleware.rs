@@ -16,8 +16,7 @@ use super::error::HandlerError;
 /// ([`ControllerOptions::handlers`](crate::ControllerOptions::handlers)).
 ///
 /// The middleware of the factory is outermost, then that of the kind, then the handler's own, each in the order in
-/// which
-/// it was added. The timeout is innermost. A panic in middleware counts as a panic of the handler.
+/// which it was added. The timeout is innermost. A panic in middleware counts as a panic of the handler.
 ///
 /// Every async function and closure from [`Call`] and [`Next`] to [`HandlerResult`] is middleware. kooper calls it a
 /// decorator.
@@ -46,8 +45,7 @@ pub trait Middleware: Send + Sync + 'static {
     /// # Cancel safety
     ///
     /// The future is dropped at its current await as that of a [handler](crate::Handler::handle), except for the
-    /// timeout,
-    /// which is inside.
+    /// timeout, which is inside.
     fn handle(&self, call: Call, next: Next) -> impl Future<Output = HandlerResult> + Send;
 }
 

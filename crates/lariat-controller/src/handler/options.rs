@@ -97,8 +97,7 @@ pub enum Resync {
     /// With this period, whatever the kind's is.
     ///
     /// Only this handler is called, at low priority. Nothing is requested from the API server. Less than a second
-    /// counts as
-    /// a second, client-go's shortest period.
+    /// counts as a second, client-go's shortest period.
     Every(Duration),
 }
 
@@ -113,8 +112,7 @@ impl HandlerOptions {
     /// Sets the time limit of a call (default none; zero means none).
     ///
     /// A call that takes longer is dropped at its next await, and counts as a failure. The limit covers the handler,
-    /// but not
-    /// its middleware, nor the time for fetching content that is not cached.
+    /// but not its middleware, nor the time for fetching content that is not cached.
     pub fn timeout(self, timeout: Duration) -> Self {
         let timeout = Some(timeout);
         Self { timeout, ..self }
@@ -123,8 +121,7 @@ impl HandlerOptions {
     /// Sets how often a failed call is retried (default: forever; zero: never).
     ///
     /// After the last retry, the failure is logged as final. The handler is called again when the object changes, when
-    /// its
-    /// key is enqueued, or [after a delay](Self::requeue_final).
+    /// its key is enqueued, or [after a delay](Self::requeue_final).
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
@@ -136,17 +133,14 @@ impl HandlerOptions {
     /// Sets the delay of a call after a final failure (default: no such call).
     ///
     /// A failure is final if the error is terminal or the retries are exhausted. Then the count of failures in a row
-    /// starts
-    /// again.
+    /// starts again.
     ///
     /// The function is called after each final failure with the newest state of the object, or `None` if it is deleted.
-    /// It
-    /// returns the delay, or `None` to wait for a change. It must be fast. A change in the meantime calls the handler
-    /// earlier, and replaces this call.
+    /// It returns the delay, or `None` to wait for a change. It must be fast. A change in the meantime calls the
+    /// handler earlier, and replaces this call.
     ///
     /// Use it for handlers that depend on a service outside the cluster: after an outage that outlasts the retries, no
-    /// watch
-    /// event would call them.
+    /// watch event would call them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -171,9 +165,8 @@ impl HandlerOptions {
     /// Sets the longest delay of a retry (default: that of the rate limiter).
     ///
     /// It shortens the backoff, and delays that errors set, but not a delay that the API server asks for. The function
-    /// is
-    /// called after each failure that is retried, with the newest state of the object, or `None` if it is deleted. It
-    /// returns the longest delay, or `None` for no limit. It must be fast.
+    /// is called after each failure that is retried, with the newest state of the object, or `None` if it is deleted.
+    /// It returns the longest delay, or `None` for no limit. It must be fast.
     ///
     /// ```
     /// use std::time::Duration;
@@ -196,8 +189,7 @@ impl HandlerOptions {
     /// Registers the handler paused (default: it is not).
     ///
     /// It is not called until [`SharedController::resume`](crate::SharedController::resume). Keys that become due for
-    /// it
-    /// wait.
+    /// it wait.
     pub fn paused(self) -> Self {
         Self {
             is_paused: true,
@@ -210,8 +202,7 @@ impl HandlerOptions {
     /// Without a limit, the number of the kind's workers is the bound. With zero, the registration fails.
     ///
     /// A key beyond the limit waits without occupying a worker. For this key, the handler may be called after handlers
-    /// that
-    /// were registered later.
+    /// that were registered later.
     pub fn concurrency(self, calls: usize) -> Self {
         let concurrency = Some(calls);
         Self {
@@ -223,8 +214,8 @@ impl HandlerOptions {
     /// Sets the rate limiter for retries of the handler.
     ///
     /// The default is the limiter of the kind:
-    /// [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter).
-    /// `limiter` is called once for each handler, so that handlers do not share the state of a limiter.
+    /// [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter). `limiter` is called once for each
+    /// handler, so that handlers do not share the state of a limiter.
     ///
     /// ```
     /// use std::time::Duration;
@@ -247,8 +238,7 @@ impl HandlerOptions {
     /// Calls the handler only for changes that a predicate selects (default: for all).
     ///
     /// Only changes of the handler's own kind are filtered; [`Predicate`] lists the other reasons for a call. A later
-    /// call
-    /// replaces the predicate.
+    /// call replaces the predicate.
     pub fn only(self, predicate: Predicate) -> Self {
         let predicate = Some(predicate);
         Self { predicate, ..self }
@@ -257,8 +247,7 @@ impl HandlerOptions {
     /// Calls the handler also for changes that this predicate selects.
     ///
     /// A change that it selects need not be selected by [`only`](Self::only), be it of the handler, its kind or its
-    /// factory.
-    /// Several predicates add up: one of them has to select the change.
+    /// factory. Several predicates add up: one of them has to select the change.
     ///
     /// ```
     /// use lariat::{HandlerOptions, Predicate};
@@ -277,11 +266,9 @@ impl HandlerOptions {
     /// Delays the call after a change, so that further changes lead to the same call.
     ///
     /// By default, and with zero, there is no delay. The delay counts from the first change, so a key that changes all
-    /// the
-    /// time is processed once per period. It applies to changes of the kind and of [related](crate::Relation) objects.
-    /// Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that call covers
-    /// the
-    /// changes that wait. Other handlers of the kind are not delayed.
+    /// the time is processed once per period. It applies to changes of the kind and of [related](crate::Relation)
+    /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that
+    /// call covers the changes that wait. Other handlers of the kind are not delayed.
     ///
     /// Changes that wait when the factory stops are not handled during the stop. The next start begins with all
     /// objects.
@@ -302,8 +289,7 @@ impl HandlerOptions {
     /// Sets the priority of changes for the handler.
     ///
     /// By default it is normal, and low for the initial list and for resyncs. A key has the highest priority of the
-    /// handlers
-    /// that are due for it.
+    /// handlers that are due for it.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
@@ -327,8 +313,7 @@ impl HandlerOptions {
     /// Sets the identity of the handler's writes.
     ///
     /// The default is the identity of the factory's client. It applies to [`Context::client`](crate::Context::client);
-    /// the
-    /// watch is still shared.
+    /// the watch is still shared.
     ///
     /// ```
     /// use lariat::cache::ClientIdentity;
@@ -365,15 +350,13 @@ impl HandlerOptions {
     /// Adds a function to call when the handler has been deregistered.
     ///
     /// A handler is deregistered by [`deregister`](crate::Registration::deregister), by its [token](Self::until), or
-    /// with
-    /// its factory. Its last call may still be running.
+    /// with its factory. Its last call may still be running.
     ///
     /// For a handler of several kinds, the function is called once for each kind. Set in the options of a kind or a
     /// factory, it is called for each of its handlers.
     ///
     /// It is called on the task that removes the handler, which may be one that registers another. So it must be fast,
-    /// and
-    /// must neither register handlers nor use a [`KindsRegistration`](crate::KindsRegistration).
+    /// and must neither register handlers nor use a [`KindsRegistration`](crate::KindsRegistration).
     ///
     /// ```
     /// use lariat::HandlerOptions;
@@ -391,15 +374,12 @@ impl HandlerOptions {
     /// Use it for events from outside the cluster, such as those of a message queue.
     ///
     /// `keys` creates the stream when the kind's workers start, or when the handler is registered while they run. The
-    /// stream
-    /// is dropped when a stop begins, and with the handler. A stream that has ended or panicked is created again at the
-    /// next
-    /// start of the factory. It is polled on the task that supervises the kind, so it must not block. There is no
-    /// backpressure: a key that comes again before it is processed is processed once.
+    /// stream is dropped when a stop begins, and with the handler. A stream that has ended or panicked is created again
+    /// at the next start of the factory. It is polled on the task that supervises the kind, so it must not block. There
+    /// is no backpressure: a key that comes again before it is processed is processed once.
     ///
     /// The request sets the delay, the priority and the reason. Keys are enqueued for this handler only; their objects
-    /// need
-    /// not exist. This is controller-runtime's `source.Channel`.
+    /// need not exist. This is controller-runtime's `source.Channel`.
     ///
     /// ```
     /// use futures::stream;

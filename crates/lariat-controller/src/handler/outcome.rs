@@ -47,8 +47,7 @@ impl Outcome {
     /// Calls this handler again after a delay; zero means immediately.
     ///
     /// With zero, the key is queued behind the others. A change in the meantime calls the handler earlier, and replaces
-    /// this
-    /// call. As with any success, the count of failures in a row starts again.
+    /// this call. As with any success, the count of failures in a row starts again.
     pub fn requeue_after(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),
@@ -127,10 +126,9 @@ impl Outcome {
     /// Passes an updated object on to the handlers after this one, as the newest state.
     ///
     /// Use it with the API server's response to a write. (A write through the factory's clients is in the cache as
-    /// well.)
-    /// The object is passed on within this run only, and a newer state in the cache is preferred. As in lasso, an
-    /// object
-    /// without a uid is not passed on: the API server has never seen it. An object of another key is a terminal error.
+    /// well.) The object is passed on within this run only, and a newer state in the cache is preferred. As in lasso,
+    /// an object without a uid is not passed on: the API server has never seen it. An object of another key is a
+    /// terminal error.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;

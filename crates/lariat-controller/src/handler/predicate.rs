@@ -35,8 +35,7 @@ impl Predicate {
     /// Creates a predicate from a function.
     ///
     /// The function is called where the change is published, under locks. It must be fast, and must not use controllers
-    /// or
-    /// caches. If it panics, the change is selected.
+    /// or caches. If it panics, the change is selected.
     ///
     /// ```
     /// use lariat::cache::Change;

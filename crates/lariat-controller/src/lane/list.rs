@@ -19,8 +19,7 @@ use crate::totals::Totals;
 /// The lanes of a kind.
 ///
 /// A run works on a snapshot of the list. So registering and deregistering a handler neither waits for runs, nor
-/// changes
-/// the order of calls in them.
+/// changes the order of calls in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
     list: RwLock<LaneList>,

@@ -141,8 +141,7 @@ pub(crate) enum Admission {
     /// The key is in line now, and is queued again when it is next.
     InLine,
     /// A drain is running, so the worker has to wait with the key. A key that is queued again would not be dequeued
-    /// before
-    /// the next start.
+    /// before the next start.
     Wait,
 }
 
@@ -204,8 +203,7 @@ impl Limit {
     /// Takes all keys out of the line, for a drain of the queue.
     ///
     /// Until [`open`](Self::open), no places are reserved. Otherwise a worker that waits with its key could wait for a
-    /// place
-    /// that is reserved for a key behind it in the queue, and the drain would not end.
+    /// place that is reserved for a key behind it in the queue, and the drain would not end.
     pub(crate) fn drain(&self) -> Vec<Waiting> {
         let mut places = self.places.lock();
         places.is_draining = true;

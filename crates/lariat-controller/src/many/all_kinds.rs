@@ -15,9 +15,8 @@ use crate::handler::{Context, Handler, HandlerOptions, HandlerResult};
 /// All listable and watchable kinds that a predicate selects, read as `K`.
 ///
 /// CRDs and APIServices are watched. Half a second after one of them changes, and every five minutes, discovery is
-/// asked
-/// for the served kinds. Each kind is handled in its group's preferred version, by the controller that all handles of
-/// the kind share.
+/// asked for the served kinds. Each kind is handled in its group's preferred version, by the controller that all
+/// handles of the kind share.
 ///
 /// No start waits for these kinds, and a kind that cannot be listed does not delay others. If a group's server does not
 /// respond, its kinds are kept. A kind that is no longer served keeps its handler until its objects are deleted, for a
@@ -69,8 +68,7 @@ impl<K: View> AllKinds<K> {
     /// Registers a handler for every kind, under the same name.
     ///
     /// In each kind it is [registered](crate::SharedController::register_handler) like any other handler, but no start
-    /// waits
-    /// for the kind.
+    /// waits for the kind.
     ///
     /// # Errors
     ///

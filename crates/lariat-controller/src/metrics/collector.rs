@@ -16,8 +16,7 @@ use crate::factory::FactoryCore;
 /// Collects the metrics of factories for a registry.
 ///
 /// Clones are handles of the same collector. Factories can be added at any time. The collector does not keep them
-/// alive:
-/// the series of a factory end when it is dropped. See [the module](super) for the series.
+/// alive: the series of a factory end when it is dropped. See [the module](super) for the series.
 ///
 /// ```no_run
 /// use lariat::controller::metrics::{Collector, prometheus_client::registry::Registry};

@@ -104,8 +104,7 @@ impl<V: View> Relation<V> {
     /// Maps an object with a function.
     ///
     /// The function is called for the old and the new state. It is called under locks, so it must not use controllers;
-    /// it
-    /// may read the caches of other kinds. If it panics, the panic is logged and the object maps to nothing.
+    /// it may read the caches of other kinds. If it panics, the panic is logged and the object maps to nothing.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
@@ -132,10 +131,9 @@ impl<V: View> Relation<V> {
     /// Enqueues keys only for changes that a predicate selects (default: for all).
     ///
     /// The predicate is evaluated before the related object is mapped, with its old and its new state. It must select
-    /// every
-    /// change that may matter. Objects of the initial list are additions, which the ready-made predicates select. After
-    /// a
-    /// second call, both predicates have to select a change. This is controller-runtime's `builder.WithPredicates`.
+    /// every change that may matter. Objects of the initial list are additions, which the ready-made predicates select.
+    /// After a second call, both predicates have to select a change. This is controller-runtime's
+    /// `builder.WithPredicates`.
     ///
     /// ```
     /// use lariat::{Predicate, Relation};

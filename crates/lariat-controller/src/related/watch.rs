@@ -75,15 +75,12 @@ impl<K: View> SharedController<K> {
     /// Enqueues keys of this kind when objects of another kind change.
     ///
     /// The relation is applied to the old and the new state of an update, and to the last state of a deleted object.
-    /// The
-    /// other kind is not watched until this kind is in use. Dropping the returned handle keeps the relation.
+    /// The other kind is not watched until this kind is in use. Dropping the returned handle keeps the relation.
     ///
     /// A relation that is added before the start delays the handlers of this kind until the other kind's cache is
-    /// synced. A
-    /// handler that is registered while the factory runs waits for the caches of its relations, without delaying other
-    /// handlers; its [status](crate::HandlerStatus::is_held) shows that. After 30 seconds a warning is logged, and a
-    /// kind
-    /// that is not served counts as one without objects.
+    /// synced. A handler that is registered while the factory runs waits for the caches of its relations, without
+    /// delaying other handlers; its [status](crate::HandlerStatus::is_held) shows that. After 30 seconds a warning is
+    /// logged, and a kind that is not served counts as one without objects.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -392,8 +389,7 @@ impl<V: View> Feed<V> {
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
             // The content is being loaded, and no change is published when it arrives. Wake the supervisor, which
-            // replays
-            // the kind then (`Caches::read_unread`).
+            // replays the kind then (`Caches::read_unread`).
             Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
                 if !self.has_unread.swap(true, Ordering::Relaxed) {
                     self.target.lanes.notify();

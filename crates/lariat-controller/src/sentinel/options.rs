@@ -8,9 +8,8 @@ use std::time::Duration;
 ///
 /// A detected key is reported in a warning, at most every ten minutes, and in the kind's
 /// [status](crate::ControllerStatus::hot_loops), until the loop has not been seen for ten minutes. Its runs are
-/// delayed:
-/// by one second at first, and then twice as long each time, up to a minute. Changes by other writers and deletions are
-/// not delayed, unless the other writer is part of the loop.
+/// delayed: by one second at first, and then twice as long each time, up to a minute. Changes by other writers and
+/// deletions are not delayed, unless the other writer is part of the loop.
 ///
 /// A handler that works step by step, each step triggered by the write of the step before, is no hot loop. A run makes
 /// progress if it writes an object or a field that no earlier run of its chain wrote, and the count starts again. A new
@@ -63,8 +62,7 @@ impl Sentinel {
     /// Sets how many runs in a chain count as a hot loop (default 25).
     ///
     /// In a chain, each run is caused only by writes and enqueues of the run before. Runs are counted from the last one
-    /// that
-    /// made progress. Zero counts as 1.
+    /// that made progress. Zero counts as 1.
     pub fn runs(self, runs: u32) -> Self {
         let runs = runs.max(1);
         Self { runs, ..self }

@@ -255,8 +255,7 @@ impl Suspect {
         write: &Write<'_>,
     ) -> u32 {
         // If the cached state has only metadata and the response has content, the content is no difference. Then only
-        // the
-        // metadata is compared.
+        // the metadata is compared.
         let is_whole = [ours, before, write.after]
             .iter()
             .all(|each| each.has_content());
@@ -309,8 +308,7 @@ impl Suspect {
     /// The length is counted from the last run that made progress.
     ///
     /// The watch may publish a write before its response arrives. Then the cause is an ordinary update, and only its
-    /// version
-    /// shows that this process made the write.
+    /// version shows that this process made the write.
     pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<ChainRun>>) {
         let mut step = ask.step;
         let chain = ask.causes.chain_by(|cause| match cause {
@@ -355,8 +353,7 @@ impl Suspect {
         let goes_round = match pattern {
             Pattern::OwnWrites => goes_on,
             // The other writer changes a related object. So its changes are part of the loop, while changes of the
-            // key's own
-            // object and explicit requests are not, and are not delayed.
+            // key's own object and explicit requests are not, and are not delayed.
             Pattern::Contested if self.is_over_related => {
                 let is_of_hot_loop =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });

@@ -20,8 +20,7 @@ const MOST: usize = 4096;
 ///
 /// A run makes progress if it writes an object or a field that no run of its chain has written before. Work that
 /// proceeds in steps does so, while a hot loop writes the same fields again. Values do not count, because a counter or
-/// a
-/// timestamp has a new value in each run.
+/// a timestamp has a new value in each run.
 #[derive(Debug)]
 pub(crate) struct ChainRun {
     /// Shared by all runs of the chain.

@@ -144,8 +144,7 @@ pub struct ControllerStatus {
 /// The state and the counters of every controller in use, sorted by kind.
 ///
 /// It is a slice of [`ControllerStatus`]. `Display` writes a table for a terminal, with a line for each kind and for
-/// each
-/// of its handlers:
+/// each of its handlers:
 ///
 /// ```text
 /// v1 ConfigMap        synced                   objects 120  ready 3  delayed 1  busy 2/5

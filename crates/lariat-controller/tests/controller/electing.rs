@@ -1,4 +1,4 @@
-//! Factories that elect a leader among them.
+//! Factories that elect a leader.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -228,7 +228,7 @@ fn secret(name: &str) -> Secret {
     }
 }
 
-/// A process that was suspended past its lease resumes where it was.
+/// A process resumes that was suspended beyond its renew deadline.
 ///
 /// All of its timers are late.
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! What handlers fail with, and what is logged of it.
+//! Failures of handlers, and their log lines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What the flight recorder writes down, and what it does not.
+//! The records of the flight recorder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -18,7 +18,7 @@ fn config_map() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-/// Counts how many calls are under way at most.
+/// Records the maximum number of concurrent calls.
 #[derive(Clone, Default)]
 struct Busy(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -35,7 +35,7 @@ impl Busy {
     }
 }
 
-/// Returns how many keys of a kind are handled at a time.
+/// Returns how many keys of a kind are processed concurrently.
 async fn workers(kind: Option<usize>, argument: Option<usize>, default: Option<usize>) -> usize {
     let bench = Bench::with(|mut builder| {
         if let Some(default) = default {

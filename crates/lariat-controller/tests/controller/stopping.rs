@@ -212,7 +212,7 @@ async fn a_factory_runs_until_it_is_stopped() {
     );
 }
 
-/// Waits, in real time, until something holds: work that never ends leaves virtual time no pause.
+/// Waits in real time until a condition holds: virtual time does not advance while tasks are busy.
 async fn until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::task::yield_now().await;
@@ -238,7 +238,7 @@ async fn a_stop_ends_although_handlers_make_work_of_their_own() {
     bench.factory.stop().await.unwrap();
     let calls = (again.len(), enqueues.len());
 
-    // What they made is kept for the next start.
+    // The keys that they enqueued are kept for the next start.
     bench.start().await;
     until(|| again.len() > calls.0 + 10 && enqueues.len() > calls.1 + 10).await;
     bench.factory.stop().await.unwrap();
@@ -360,7 +360,7 @@ async fn a_stop_says_what_it_waits_for_and_for_how_long() {
         "1 key was not processed within the grace period of 30s: v1 ConfigMap default/a (dropped in handler hangs)"
     );
 
-    // The next stop does not name what the one before has dropped.
+    // The next stop does not report calls that the previous one has dropped.
     bench.delete("a").await;
     bench.start().await;
     time::sleep(20 * SECOND).await;

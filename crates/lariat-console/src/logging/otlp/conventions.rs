@@ -50,6 +50,7 @@ impl<E> Conventional<E> {
 
     /// Logs the first failure of several, and the first success after them.
     fn note(&self, result: &OTelSdkResult) {
+        // One log line per change, since an export fails every few seconds while the collector is down.
         let failed = self.is_failing.swap(result.is_err(), Ordering::Relaxed);
         match result {
             Err(error) if !failed => {
@@ -88,6 +89,7 @@ fn renamed(mut span: SpanData) -> SpanData {
     let Some(ours) = target.as_deref().and_then(|it| it.strip_prefix("lariat::")) else {
         return span;
     };
+    // Lariat's spans are runs of handlers, and requests to the API server.
     let is_request = ours != "run";
     if is_request {
         span.span_kind = SpanKind::Client;
@@ -108,6 +110,7 @@ fn renamed(mut span: SpanData) -> SpanData {
     }
     if let Status::Error { .. } = span.status {
         let error_type = get("outcome").or(get("status"));
+        // The value that the conventions prescribe for an error without a type.
         let error_type = error_type.unwrap_or_else(|| "_OTHER".to_owned());
         span.attributes
             .push(KeyValue::new("error.type", error_type));

@@ -117,8 +117,7 @@ impl Otlp {
     /// Sets which spans and events are exported (default `info,lariat::run=debug`).
     ///
     /// The syntax is that of [`LogFilter`]. The log filter has no effect on the export. At debug level of
-    /// `lariat::run`, the
-    /// spans of runs have the causes.
+    /// `lariat::run`, the spans of runs have the causes.
     pub fn filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self
@@ -140,6 +139,7 @@ impl Otlp {
             .map_err(|error| OtlpError::Exporter {
                 problem: error.to_string(),
             })?;
+        // The builder reads the environment, which must not be overridden by the program's own name.
         let mut resource = Resource::builder();
         if env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name(self.service);
@@ -150,6 +150,7 @@ impl Otlp {
             .build();
         let layer = tracing_opentelemetry::layer()
             .with_tracer(provider.tracer("lariat"))
+            // Each of these would add attributes to every span.
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
@@ -160,6 +161,7 @@ impl Otlp {
     /// Returns the URL for spans.
     fn traces_endpoint(&self, env: impl Fn(&str) -> Option<String>) -> Result<String, OtlpError> {
         let env = |variable| env(variable).filter(|value| !value.trim().is_empty());
+        // As OpenTelemetry defines it, this variable is the whole URL, while a base URL gets the path of the signal.
         let whole = env(TRACES).filter(|_| self.endpoint.is_none());
         if let Some(whole) = whole {
             return checked(&whole);

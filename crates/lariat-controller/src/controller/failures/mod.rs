@@ -5,7 +5,7 @@
 //! 10 and 60 seconds, then every ten minutes. The recovery is logged one second after the last failing key succeeded.
 //!
 //! `signature` recognises the same error, `group` counts its failures, `failures` owns the groups of all handlers, and
-//! `line` is what is logged.
+//! `line` formats log lines.
 
 mod failed;
 mod failures;

@@ -54,8 +54,7 @@ impl Older {
     /// Adds a run, which must be newer than all others.
     ///
     /// Returns an evicted run, so that the caller can drop it after unlocking. If several are evicted, which is rare,
-    /// it
-    /// returns one of them.
+    /// it returns one of them.
     pub(super) fn push(&mut self, run: RunRecord) -> Option<RunRecord> {
         let mut gone = None;
         self.bytes += size(&run);

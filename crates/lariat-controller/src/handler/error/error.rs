@@ -92,8 +92,7 @@ impl HandlerError {
     /// Creates an error that counts as a success.
     ///
     /// The handler is called again only if the error [sets a delay](Self::retry_after). The error is logged at debug
-    /// level.
-    /// lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
+    /// level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
     #[must_use]
     pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(error.into(), Class::Ignored)
@@ -134,12 +133,10 @@ impl HandlerError {
     /// Sets the delay of the retry; zero means immediately.
     ///
     /// By default it is the rate limiter's. Use it if the time is known, for example from a `Retry-After` header or the
-    /// end
-    /// of a maintenance window.
+    /// end of a maintenance window.
     ///
     /// The call still counts as a failure, or as a success if the error is [ignored](Self::ignore). A terminal error
-    /// stays
-    /// terminal, and is not retried.
+    /// stays terminal, and is not retried.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.extra.get_or_insert_default().retry_after = Some(delay);
@@ -149,8 +146,7 @@ impl HandlerError {
     /// Leaves the failure out of the handler's failures in a row.
     ///
     /// The count stays as it was, so such failures never exhaust [`max_retries`](crate::HandlerOptions::max_retries).
-    /// They
-    /// are still logged, and counted in the totals.
+    /// They are still logged, and counted in the totals.
     ///
     /// Use it with [`retry_after`](Self::retry_after) if the handler works, but has to wait for something else.
     #[must_use]
@@ -224,8 +220,7 @@ impl HandlerError {
     /// Makes the error terminal if it is a decode error of the handler's own object.
     ///
     /// An error is classified when it is converted. If that happens on a task that the handler spawned, the call's
-    /// object is
-    /// not known there.
+    /// object is not known there.
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
         let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
         match self.class {
