@@ -47,7 +47,9 @@ pub(crate) async fn present(
     Ok(object)
 }
 
-/// Returns a state in the version of a resource, as a client sees it that reads or writes it alone.
+/// Returns a stored state converted to the version of a resource.
+///
+/// This is what a client sees that reads or writes a single object.
 ///
 /// # Errors
 ///

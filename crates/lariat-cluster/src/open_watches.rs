@@ -29,7 +29,7 @@ pub struct OpenWatch {
     pub user: String,
     /// How long it has been open, on tokio's clock.
     pub age: Duration,
-    /// How many objects it was sent, those of its initial state included; bookmarks are not counted.
+    /// Objects sent, including the initial state; bookmarks are not counted.
     pub sent: u64,
 }
 
@@ -105,7 +105,7 @@ impl OpenWatches {
         known.watches.values().map(now).collect()
     }
 
-    /// Returns for each table that is watched up to which revision all watches have read.
+    /// Returns, by watched table, the revision that all its watches have read.
     pub(crate) fn read_up_to(&self) -> HashMap<TableId, u64> {
         let mut tables = HashMap::new();
         for entry in self.known.lock().watches.values() {

@@ -22,7 +22,7 @@ pub(crate) struct Registrations {
     pub(crate) converted: Converted,
 }
 
-/// Custom resources in other versions than they are stored in, as webhooks converted them.
+/// Custom resources that webhooks converted from their stored version.
 #[derive(Debug, Default)]
 pub(crate) struct Converted(Mutex<HashMap<ConvertedKey, Arc<Stored>>>);
 

@@ -110,7 +110,7 @@ impl Time {
         self
     }
 
-    /// Sets how long a change is kept for watches and reads of old states (default 5 min).
+    /// Sets how long changes are kept for watches and old reads (default 5 min).
     ///
     /// It is forgotten up to a quarter later than that. With 0 age forgets nothing.
     pub fn history_age(mut self, age: Duration) -> Self {
@@ -118,7 +118,7 @@ impl Time {
         self
     }
 
-    /// Sets after which time a client is cut off that takes nothing of what is sent to it (default 30 s).
+    /// Sets after what time a client that reads nothing is cut off (default 30 s).
     ///
     /// With 0 it is never cut off. See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
     pub fn write_timeout(mut self, timeout: Duration) -> Self {

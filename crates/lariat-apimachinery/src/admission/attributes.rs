@@ -55,7 +55,7 @@ pub struct Attributes {
     pub resource: ResourceName,
     /// To a subresource of it, if this is not empty.
     pub subresource: String,
-    /// The kind of the request's object; a subresource may have another than its resource.
+    /// The kind of the request's object; subresources may have their own kind.
     pub kind: Gvk,
     /// The namespace; for a Namespace its own name.
     pub namespace: String,

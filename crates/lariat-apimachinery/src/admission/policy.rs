@@ -150,7 +150,7 @@ impl Policy {
         }]
     }
 
-    /// Evaluates the match conditions and variables; returns whether the policy applies.
+    /// Evaluates match conditions and variables; returns whether the policy applies.
     ///
     /// # Errors
     ///

@@ -99,7 +99,7 @@ impl Writer<'_> {
         conflicts
     }
 
-    /// Removes fields that the applier owned, no longer applies, and no other manager owns.
+    /// Removes the applier's fields that are no longer applied and have no other owner.
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);

@@ -12,7 +12,7 @@ use super::writer::Writer;
 use crate::object::Object;
 use crate::schema::{self, Or, Scalar, Schema, Type, TypeRef};
 
-/// Writes an object in its envelope; `None` if its kind is not in the table of types.
+/// Encodes an object in its envelope; `None` if its kind has no message type.
 #[must_use]
 pub fn encode(object: &Object) -> Option<Vec<u8>> {
     let schema = schema_of(object)?;

@@ -45,7 +45,9 @@ impl Structural {
         &self.raw
     }
 
-    /// Removes unknown fields and nulls without `nullable`; returns the paths of the former.
+    /// Prunes unknown fields and nulls that are not `nullable`.
+    ///
+    /// Returns the paths of the unknown fields.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);

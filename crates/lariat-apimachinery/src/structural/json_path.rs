@@ -328,7 +328,7 @@ impl Search {
         })
     }
 
-    /// Continues from each value of a segment, in order, until the rest of the path matches.
+    /// Matches the rest of the path from each value of a segment, in order.
     fn follow<'a>(
         &mut self,
         segment: &Segment,

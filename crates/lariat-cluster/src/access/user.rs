@@ -23,7 +23,7 @@ pub struct User {
     name: String,
     uid: String,
     groups: Vec<String>,
-    /// What else is known, such as which token was shown; a name may be there several times.
+    /// Extra values, such as the id of the token; a name may have several.
     extra: Vec<(String, String)>,
 }
 

@@ -19,7 +19,7 @@ struct Refusal {
     reason: String,
 }
 
-/// Evaluates all policies with their bindings; the first that denies answers the client.
+/// Evaluates all policies with their bindings; the first denial is answered.
 pub(super) async fn validate(
     request: &Request<'_>,
     policies: &[Arc<Policy>],
@@ -147,7 +147,7 @@ fn denied(policy: &str, binding: &str, message: &str) -> String {
     )
 }
 
-/// Refuses a request because a policy cannot be evaluated, unless that is to be ignored.
+/// Refuses a request whose policy failed, unless failures are ignored.
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, reason: &str) -> Option<Refusal> {
     let message = match binding {
         Some(binding) => denied(&policy.name, &binding.name, reason),

@@ -108,7 +108,7 @@ impl Question<'_> {
 const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
     \"json:\\\"kind,omitempty\\\"\" }";
 
-/// Reads the body of an answer, which has to be an AdmissionReview of the version that was sent.
+/// Parses an answer: an AdmissionReview of the version that was sent.
 fn decode(body: &[u8], wanted: &str) -> Result<Value, String> {
     let malformed =
         |reason: String| format!("couldn't get version/kind; json parse error: {reason}");

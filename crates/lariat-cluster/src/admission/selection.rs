@@ -50,7 +50,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns as what the request is seen by something that applies to it; `None` if it does not apply.
+    /// Returns the form of the request that matches a webhook; `None` if none does.
     pub(super) fn match_with(
         &self,
         matching: &Matching,

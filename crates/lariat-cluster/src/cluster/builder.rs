@@ -172,7 +172,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets how many bytes of memory the changes of all resources take together (default 256 MiB).
+    /// Sets the memory of the changes of all resources (default 256 MiB).
     ///
     /// What is too much goes from the resource whose changes take most, oldest first; the last change of each resource
     /// stays, whatever its size, and with 0 only that. A change takes what its object was before, and a deletion also
@@ -192,7 +192,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets after which time a client over HTTP is cut off that takes nothing (default 30 s).
+    /// Sets when an HTTP client that reads nothing is cut off (default 30 s).
     ///
     /// That is a client for which something is ready to be sent, such as an event of a watch, and whose connection has
     /// taken no byte for so long; one that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
@@ -340,7 +340,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets whether ResourceQuotas are enforced, and what is used is in their status (default true).
+    /// Sets whether ResourceQuotas are enforced and counted (default true).
     ///
     /// Otherwise they have no effect, as on a server without a controller manager.
     pub fn quotas(mut self, on: bool) -> Self {

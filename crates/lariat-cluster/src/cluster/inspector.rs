@@ -11,7 +11,7 @@ use crate::open_watches::OpenWatch;
 use crate::server::Server;
 use crate::store::TableCounts;
 
-/// Shows what a cluster holds and does while it runs; a clone shows the same cluster.
+/// Shows the contents and activity of a running cluster; clones share it.
 ///
 /// It makes no request: nothing of it is in the journal, and no fault applies. It does not keep the cluster running:
 /// after the end it shows what there was last.
@@ -55,7 +55,7 @@ pub struct ResourceCount {
 }
 
 impl Inspector {
-    /// Returns what is stored of each resource that has objects or a history, by group and name.
+    /// Returns the resources that have objects or a history, by group and name.
     ///
     /// It goes through all keys, one resource at a time.
     #[must_use]
@@ -102,7 +102,9 @@ impl Inspector {
         self.server.store.revision()
     }
 
-    /// Returns how many changes of a resource are kept, as the [builder](crate::ClusterBuilder::history) says.
+    /// Returns the maximum number of kept changes of a resource.
+    ///
+    /// See the [builder](crate::ClusterBuilder::history).
     #[must_use]
     pub fn history(&self) -> usize {
         self.server.store.retention().changes

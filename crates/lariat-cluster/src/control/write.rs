@@ -90,7 +90,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the resource in the version of a state, if only a webhook could convert it.
+    /// Returns the resource in the state's version, if only a webhook can convert it.
     ///
     /// Controllers do not wait for webhooks, so they change objects in the version in which they are stored.
     fn stored_as(&self, resource: &Resource, current: &Stored) -> Option<Arc<Resource>> {

@@ -44,7 +44,7 @@ pub struct Request {
     pub user: String,
     /// The status code of the answer; `None` while there is none.
     pub code: Option<StatusCode>,
-    /// The time until the answer, or that of a watch, began; `None` while there is none.
+    /// The time until the response, or the watch, began; `None` before that.
     pub took: Option<Duration>,
     /// The client took nothing of the answer, a watch, until it was cut off.
     ///

@@ -9,7 +9,7 @@ const NAMESPACES: usize = 50;
 /// How many pods a node has, unless a number of nodes is given.
 const PODS_PER_NODE: usize = 30;
 
-/// Realistic objects, in any number, with which [`Cluster::load`](crate::Cluster::load) fills a cluster.
+/// Realistic objects for [`Cluster::load`](crate::Cluster::load), in any number.
 ///
 /// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each), run on nodes, and are
 /// spread over namespaces; all of these are created, too. Names, images, environments, addresses,
@@ -39,7 +39,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns a load of some pods, with the Deployments, ReplicaSets, nodes and namespaces they need.
+    /// Returns a load of pods with their Deployments, ReplicaSets, nodes, namespaces.
     pub fn pods(pods: usize) -> Self {
         Self {
             pods,

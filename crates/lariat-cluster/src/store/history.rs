@@ -108,7 +108,7 @@ impl History {
         }
     }
 
-    /// Expires what is before the last event up to a revision, and drops the events up to there.
+    /// Drops the events up to a revision, and expires earlier states.
     ///
     /// Those after `unread` stay, for a watcher that is open and has not read them.
     pub(super) fn age(&mut self, revision: u64, unread: Option<u64>) {

@@ -25,7 +25,7 @@ pub(super) struct StoreState {
     pub(super) sequence: u64,
     /// The history of a new table is complete from here on.
     pub(super) floor: u64,
-    /// States before this revision are not read any more, as after a compaction of etcd.
+    /// Earlier states cannot be read, as after a compaction of etcd.
     pub(super) compacted: u64,
     pub(super) retention: Retention,
     /// What the histories of all tables keep in memory.
@@ -145,7 +145,7 @@ impl StoreState {
         object
     }
 
-    /// Adds a change to the history, and drops the oldest ones if they are too many or too large.
+    /// Adds a change to the history, and drops old ones beyond the bounds.
     ///
     /// What is too large goes from the resource whose changes are largest together: one that changes much
     /// takes nothing from the others. The last change of each stays, since watchers have to see it.

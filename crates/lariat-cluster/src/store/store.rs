@@ -123,7 +123,9 @@ impl Store {
         self.state.lock().tables[table.0].history.reaches(revision)
     }
 
-    /// Returns the first events after a revision, and the revision up to which they are complete.
+    /// Returns the first events after a revision.
+    ///
+    /// Also returns the revision up to which they are complete.
     ///
     /// Without an event there is none up to the latter, which is the last that may be seen. Who has read up to the
     /// given revision misses nothing, even if it has expired.
@@ -207,7 +209,7 @@ impl Store {
         self.wake();
     }
 
-    /// Forgets the changes up to a revision because of their age, and expires the states before it.
+    /// Drops changes up to a revision because of their age, and expires older states.
     ///
     /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has for
     /// each table up to where all open watchers have read.

@@ -43,7 +43,7 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
     Some(object)
 }
 
-/// Fills in the defaults of what the server put together, and the zeros that built-in kinds are written with.
+/// Fills in defaults and zero values of objects that the server composed.
 pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.default(object)),
@@ -133,7 +133,7 @@ fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
         .collect()
 }
 
-/// Returns a whole number by its path; an error in Go's words if something on the way is of another type.
+/// Returns an integer by its path, or Go's error for a value of another type.
 fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, String> {
     let wrong = |upto: usize, found: &Value, wanted: &str| {
         let names: Vec<&str> = path[..upto].iter().map(AsRef::as_ref).collect();

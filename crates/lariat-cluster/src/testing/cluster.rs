@@ -11,7 +11,9 @@ const REQUESTS: usize = 10;
 /// The environment variable with the seed of all test clusters.
 const SEED: &str = "LARIAT_SEED";
 
-/// A [`Cluster`] for one test, from [`Cluster::for_test`]; it ends when it is dropped.
+/// A [`Cluster`] for one test, which stops when it is dropped.
+///
+/// See [`Cluster::for_test`].
 ///
 /// When the test panics it prints the seed of its names and random numbers to stderr, and the last
 /// requests. `LARIAT_SEED=…` gives the next run the same seed.

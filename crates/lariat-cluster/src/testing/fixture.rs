@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::wait::{Wait, WaitError};
 
-/// An object to create, from [`pod`], [`deployment`] and the like; a test adds what it needs.
+/// An object to create, from [`pod`], [`deployment`] and similar functions.
+///
+/// A test sets what it needs beyond the defaults.
 ///
 /// It serializes as the object, so it can be sent, printed and compared; [`to`](Self::to) turns it into a type.
 ///
@@ -103,8 +105,9 @@ pub fn crd(group: &str, version: &str, kind: &str) -> Fixture {
     )
 }
 
-/// Returns an object of any namespaced kind, in namespace `default`; its plural is the kind in lower case
-/// with an `s`.
+/// Returns an object of any namespaced kind, in the namespace `default`.
+///
+/// Its plural is the kind in lower case with an `s`.
 pub fn object(api_version: &str, kind: &str, name: &str) -> Fixture {
     Fixture::namespaced(api_version, kind, name)
 }
@@ -170,7 +173,9 @@ impl Fixture {
         self.push("/metadata/ownerReferences", reference)
     }
 
-    /// Sets the value at a JSON pointer, such as `/spec/nodeName`, and creates the objects above it.
+    /// Sets the value at a JSON pointer such as `/spec/nodeName`.
+    ///
+    /// Missing parents are created.
     ///
     /// # Panics
     ///
@@ -180,7 +185,7 @@ impl Fixture {
         self
     }
 
-    /// Sets the plural name of the resource, where it is not the kind in lower case with an `s`.
+    /// Sets the plural, where it is not the lower-case kind with an `s`.
     pub fn plural(self, plural: &str) -> Self {
         Self {
             plural: plural.to_owned(),
@@ -205,7 +210,7 @@ impl Fixture {
         object.unwrap_or_else(|error| panic!("{} is no such type: {error}", self.text("/kind")))
     }
 
-    /// Returns kube's `Api` for objects of this kind, in the namespace of this one if it is in one.
+    /// Returns kube's `Api` for this kind, in this object's namespace if it has one.
     #[must_use]
     pub fn api(&self, client: &Client) -> Api<DynamicObject> {
         let api_version = self.text("/apiVersion");

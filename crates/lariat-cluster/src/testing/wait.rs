@@ -21,7 +21,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many requests of the journal are shown.
 const REQUESTS: usize = 10;
 
-/// The pause before the first retry of a failed request, which doubles up to the last one.
+/// The pause before the first retry, which doubles up to a maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -151,7 +151,7 @@ struct Seen<K> {
 }
 
 impl Cluster {
-    /// Creates a wait for an object of this cluster, whose error reports the last requests.
+    /// Creates a wait whose error reports the last requests to this cluster.
     pub fn wait<K: Watched>(&self, api: &Api<K>, name: &str) -> Wait<K> {
         Wait {
             journal: Some(self.journal()),
@@ -171,12 +171,16 @@ impl<K: Watched> Wait<K> {
         }
     }
 
-    /// Sets how long it waits (default [`TIMEOUT`]; zero fails unless the condition is met at once).
+    /// Sets the timeout (default [`TIMEOUT`]).
+    ///
+    /// Zero fails unless the condition holds at once.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Waits until the object exists and meets a condition, which `what` describes in the error.
+    /// Waits until the object exists and meets a condition.
+    ///
+    /// `what` describes the condition in the error.
     ///
     /// Such a description is `"it has a node"`.
     ///

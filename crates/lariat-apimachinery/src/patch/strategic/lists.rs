@@ -63,7 +63,7 @@ pub(super) fn merge(
     Ok(ordered(merged, &patch, &original, Some(&key)))
 }
 
-/// Carries out the directives in a list of the patch; returns what is left of both lists.
+/// Executes the directives in a list of the patch; returns the rest of both lists.
 fn special(
     mut original: Vec<Value>,
     patch: Vec<Value>,

@@ -53,7 +53,7 @@ pub struct RuleFault {
     pub uses_old_self: bool,
 }
 
-/// Checks the rules of a schema itself; `root` means the schema of a whole resource.
+/// Checks the rules of one schema; `root` is true for that of a whole resource.
 ///
 /// A rule that compares with what was before is reported too, with an empty detail.
 #[must_use]

@@ -6,7 +6,7 @@ use lariat_core::ObjectKey;
 
 use crate::server::Server;
 
-/// What a test does to [simulated workloads](crate::Workloads); clones refer to the same cluster.
+/// Controls [simulated workloads](crate::Workloads); clones share the cluster.
 #[derive(Debug, Clone)]
 pub struct SimulatedWorkloads {
     pub(crate) server: Arc<Server>,

@@ -114,7 +114,9 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// A real server cannot apply the scale of a custom resource, which it takes for one.
+/// Refuses to apply the scale of a custom resource, as a genuine server does.
+///
+/// That server takes the Scale for a custom resource and fails to convert it.
 fn not_applicable(call: &Call) -> ApiError {
     let (namespace, name) = (call.namespace().unwrap_or_default(), call.name());
     ApiError::internal(format!(
