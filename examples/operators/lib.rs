@@ -1,19 +1,18 @@
-//! The operators of the examples, and what they share: a cluster to run on, and readable output.
+//! The operators, and what they share: a cluster to run on, and readable output.
 //!
-//! Each folder is one example: `mod.rs` is the operator, as it could run on your own cluster, `main.rs` plays a story
+//! Each folder is one operator: `mod.rs` is the operator, as it could run on your own cluster, `main.rs` plays a story
 //! with it, `tests.rs` tests it.
 
 pub mod concurrency;
 pub mod custom_config;
-pub mod metrics;
 pub mod multi_resource;
 pub mod pod_logger;
 pub mod pod_terminator;
 
 pub mod autoscaler;
 pub mod cpu_autoscaler;
+pub mod failover;
 pub mod kronjob;
-pub mod leader_election;
 pub mod sharded;
 
 pub mod dynamic_audit;

@@ -82,7 +82,7 @@ impl Sandbox {
     ///
     /// If the future is dropped, the namespace may have been created.
     pub async fn open() -> Result<Self, SandboxError> {
-        let name = format!("lariat-sandbox-{:016x}", random());
+        let name = format!("lariat-{:08x}", random());
         let given = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
         let (client, embedded) = match given.and(Kubeconfig::from_env()?) {
             Some(kubeconfig) => (given_cluster(kubeconfig, &name).await?, None),
@@ -172,9 +172,9 @@ async fn given_cluster(kubeconfig: Kubeconfig, namespace: &str) -> Result<Client
     Ok(from_config(config, Http2::default()).await?)
 }
 
-/// Returns a number that differs from run to run: the keys of std's hash maps are random.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// Returns a random number: the keys of std's hash maps are random.
+fn random() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
 }
 
 #[cfg(test)]

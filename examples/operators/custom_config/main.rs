@@ -10,7 +10,9 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::{eventually, pod};
-use lariat::{Ended, FactoryBuilder, HandlerStatus, Selection, cache::KindOptions};
+use lariat::cache::KindOptions;
+use lariat::controller::{Ended, HandlerStatus};
+use lariat::{FactoryBuilder, Selection};
 use lariat_examples::custom_config::{Config, TROUBLE};
 use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
 

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use lariat::cluster::Cluster;
 use lariat::cluster::testing::{TestCluster, pod};
-use lariat::{HandlerStatus, SharedControllerFactory, cache::KindOptions};
+use lariat::cache::KindOptions;
+use lariat::controller::HandlerStatus;
+use lariat::SharedControllerFactory;
 use tokio::time::sleep;
 
 use super::{Config, TROUBLE};

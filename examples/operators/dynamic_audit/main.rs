@@ -12,7 +12,7 @@ use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::KindsRegistration;
+use lariat::controller::KindsRegistration;
 use lariat::cluster::testing::{config_map, deployment, eventually};
 use lariat::kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};

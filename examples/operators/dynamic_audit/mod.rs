@@ -9,7 +9,9 @@ mod tests;
 use std::sync::Arc;
 
 use lariat::prelude::*;
-use lariat::{Cause, KindsRegistration, ResourceKind, Scope};
+use lariat::controller::KindsRegistration;
+use lariat::core::{ResourceKind, Scope};
+use lariat::Cause;
 
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]

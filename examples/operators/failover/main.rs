@@ -1,6 +1,6 @@
 //! Elects a leader among three replicas, kills it, and stops the next one.
 //!
-//! Run: `cargo run --example leader_election -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
+//! Run: `cargo run --example failover -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
 //! cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
 
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_examples::leader_election::{NAME, lease, replica};
+use lariat_examples::failover::{NAME, lease, replica};
 use lariat_examples::{
     ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, ensure, paint,
     perform_with_replicas, say, until_printed,
@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 const ABOUT: About = About {
-    name: "leader_election",
+    name: "failover",
     what: "three replicas of a program, of which one is active; what happens when it is killed, and when it is stopped",
     flags: &[
         Flag {

@@ -14,7 +14,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::{Change, Lease, Selection};
+use lariat::cache::Change;
+use lariat::{Lease, Selection};
 use serde_json::json;
 
 use crate::lasting;

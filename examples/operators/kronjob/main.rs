@@ -1,6 +1,6 @@
 //! KronJobs: Jobs at the times of a cron schedule.
 //!
-//! Shown: owned objects, decisions by the wall clock as a parameter, requeueing for a point in time, names that make a
+//! Shown: owned objects, decisions by the wall clock as a parameter, requeuing for a point in time, names that make a
 //! creation happen once, Events, errors in a condition.
 //!
 //! Run: `cargo run --example kronjob` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `-- --watch`

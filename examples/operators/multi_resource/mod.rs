@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use lariat::View;
+use lariat::cache::View;
 use lariat::prelude::*;
 use parking_lot::Mutex;
 

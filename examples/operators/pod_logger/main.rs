@@ -9,7 +9,8 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::pod;
 use lariat::prelude::*;
-use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat::cache::KindOptions;
+use lariat::{FactoryBuilder, Selection};
 use lariat_examples::pod_logger::{self, Event};
 use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, print_action};
 

@@ -8,7 +8,8 @@
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
-use lariat::{Change, Resync};
+use lariat::cache::Change;
+use lariat::controller::Resync;
 
 #[cfg(test)]
 mod tests;

@@ -30,9 +30,9 @@ struct KillerPool {
     pods: CachedApi<Pod>,
     events: Recorder,
     tasks: TaskTracker,
-    /// The holder of the dice runs a round, so rounds run one after the other. Each sees what the one before killed,
+    /// The lock is kept for a whole round, so rounds run one after the other. Each sees what the one before killed,
     /// and two PodTerminators with the same pods cannot leave fewer than either of them allows.
-    dice: tokio::sync::Mutex<Rng>,
+    random: tokio::sync::Mutex<Rng>,
     running: Mutex<HashMap<ObjectKey, KillerHandle>>,
 }
 
@@ -61,12 +61,12 @@ struct Killer {
 }
 
 impl Killers {
-    pub(super) fn new(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Self {
+    pub(super) fn new(operator: &Operator, tasks: &TaskTracker, random: Rng) -> Self {
         Self(Arc::new(KillerPool {
             pods: operator.api::<Pod>(),
             events: operator.events(),
             tasks: tasks.clone(),
-            dice: tokio::sync::Mutex::new(dice),
+            random: tokio::sync::Mutex::new(random),
             running: Mutex::default(),
         }))
     }
@@ -133,23 +133,23 @@ impl Killer {
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = String::new();
         loop {
-            // A stop ends the wait for the period and for the dice, but not a running round.
-            let dice = tokio::select! {
+            // A stop ends the wait for the period and for the lock, but not a running round.
+            let random = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
-                dice = async { rounds.tick().await; self.pool.dice.lock().await } => dice,
+                random = async { rounds.tick().await; self.pool.random.lock().await } => random,
             };
-            self.round(dice, &mut last).await;
+            self.round(random, &mut last).await;
         }
         self.print(Paint::Dim, "ends");
     }
 
-    async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {
+    async fn round(&self, mut random: MutexGuard<'_, Rng>, last: &mut String) {
         let played = round::play(
             &self.pool.pods,
             &self.object.spec,
             &self.query,
-            &mut dice,
+            &mut random,
             &self.stop,
         )
         .await;

@@ -13,7 +13,8 @@ use anyhow::Result;
 use lariat::cluster::testing::wait_until_gone;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
-use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat::cache::KindOptions;
+use lariat::{FactoryBuilder, Selection};
 use lariat_examples::pod_terminator::{self, PodTerminator};
 use lariat_examples::{About, Flag, Options, RUN, Stage, perform_with};
 use serde_json::{Value, json};
@@ -27,7 +28,7 @@ const ABOUT: About = About {
         default: "random",
         help: "the seed that decides which pods are killed",
     }],
-    check: |options| options.dice("seed").map(drop),
+    check: |options| options.random("seed").map(drop),
 };
 
 #[tokio::main]
@@ -49,11 +50,11 @@ fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<Fa
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<PodTerminator>().await?;
-    let dice = stage.options.dice("seed")?;
+    let random = stage.options.random("seed")?;
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 10");
     stage.suggest_manifest("pod_terminator/half.yaml");
     stage.suggest("k get podterminators,pods");
-    pod_terminator::register(&stage.operator, &stage.tasks, dice)
+    pod_terminator::register(&stage.operator, &stage.tasks, random)
 }
 
 async fn story(stage: &Stage) -> Result<()> {

@@ -76,16 +76,16 @@ pub struct PodTerminatorSpec {
 
 /// Adds the reconciler of PodTerminators to an operator.
 ///
-/// Killers run as `tasks`. They end with the operator, or by the finalizer; wait for them after the stop. `dice`
+/// Killers run as `tasks`. They end with the operator, or by the finalizer; wait for them after the stop. `random`
 /// decides which pods are killed.
 ///
 /// # Errors
 ///
 /// The operator has such a reconciler already.
-pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<()> {
+pub fn register(operator: &Operator, tasks: &TaskTracker, random: Rng) -> Result<()> {
     let terminators = operator.factory().for_object::<PodTerminator>();
     let pods = operator.factory().for_object::<Pod>();
-    let killers = Killers::new(operator, tasks, dice);
+    let killers = Killers::new(operator, tasks, random);
     let (going, gone) = (killers.clone(), killers.clone());
     operator
         .reconciler("pod-killer", &terminators)

@@ -8,7 +8,9 @@ use k8s_openapi::api::core::v1::Pod;
 use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::ApiError;
 use lariat::prelude::*;
-use lariat::{CancellationToken, LabelSelector, cache::Query, describe};
+use lariat::cache::Query;
+use lariat::core::LabelSelector;
+use lariat::{CancellationToken, describe};
 use tokio::time::timeout;
 
 use super::PodTerminatorSpec;
@@ -61,7 +63,7 @@ pub(super) async fn play(
     pods: &CachedApi<Pod>,
     spec: &PodTerminatorSpec,
     query: &Query,
-    dice: &mut Rng,
+    random: &mut Rng,
     stop: &CancellationToken,
 ) -> Result<Round, ApiError> {
     // From the cache, which contains the deletions of the round before.
@@ -73,7 +75,7 @@ pub(super) async fn play(
         quota,
         ..Round::default()
     };
-    for pod in dice.choose_multiple(alive.iter(), quota) {
+    for pod in random.choose_multiple(alive.iter(), quota) {
         if stop.is_cancelled() {
             break;
         }

@@ -14,7 +14,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::{Lease, Selection, ShardKey, Share};
+use lariat::lease::{ShardKey, Share};
+use lariat::{Lease, Selection};
 use serde_json::json;
 
 use crate::lasting;

@@ -23,7 +23,7 @@ pub enum Cleanup {
 pub fn register(
     factory: &SharedControllerFactory,
     cleanup: Cleanup,
-) -> Result<(), lariat::RegisterError> {
+) -> Result<(), lariat::controller::RegisterError> {
     let config_maps = factory.for_object::<ConfigMap>();
     config_maps.register_handler("mirror", move |cx| mirror(cx, cleanup))?;
     Ok(())

@@ -3,11 +3,11 @@
 use anyhow::{Result, anyhow};
 use clap::Parser;
 
-/// Reads the arguments of the program; `None` if help was asked for, and printed.
+/// Reads the arguments of the program; `None` if help was requested, and printed.
 ///
 /// # Errors
 ///
-/// They make no sense; the error says how the program is called.
+/// They are invalid; the error contains the usage.
 pub fn arguments<T: Parser>() -> Result<Option<T>> {
     read(T::try_parse())
 }

@@ -78,7 +78,7 @@ pub fn print_action(kind: &str, name: impl fmt::Display, colour: Paint, what: im
 }
 
 /// Waits until a line could not be printed.
-pub async fn output_closed() {
+pub(super) async fn output_closed() {
     CLOSED.notified().await;
 }
 

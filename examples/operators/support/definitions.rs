@@ -14,14 +14,14 @@ use super::{delete, ensure, say};
 /// The label of objects that an example creates outside of its namespace; its value is the namespace.
 pub const RUN: &str = "lariat.dev/run";
 /// The label of the namespaces of an example; its value is the example.
-pub const EXAMPLE: &str = "lariat.dev/example";
+pub(super) const EXAMPLE: &str = "lariat.dev/example";
 
 /// Installs a CRD for a run of an example, unless it exists. `run` is the run's first namespace.
 ///
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn ensure_crd(
+pub(super) async fn ensure_crd(
     client: &Client,
     mut definition: CustomResourceDefinition,
     run: &str,
@@ -49,7 +49,7 @@ pub async fn ensure_crd(
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn remove_crd(
+pub(super) async fn remove_crd(
     client: &Client,
     resource: &ApiResource,
     example: &str,

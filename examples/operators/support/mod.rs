@@ -1,10 +1,10 @@
-//! What the examples share: a cluster to run on, and readable output.
+//! The stage of the stories: a cluster to run on, a namespace, readable output, and the clean-up.
 
 mod arguments;
 mod cluster;
 mod console;
 mod definitions;
-mod farewell;
+mod cleanup;
 mod hints;
 mod kubelet;
 mod options;
@@ -22,15 +22,20 @@ mod tests;
 
 pub use arguments::arguments;
 pub use cluster::ExampleCluster;
-pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, print_action, say};
-pub use definitions::{EXAMPLE, RUN, ensure_crd, remove_crd};
+pub use console::{Paint, error_exit, hush, log_errors, paint, print_action, say};
+pub use definitions::RUN;
 pub use options::{Flag, Options};
-pub use printed::{TIMEOUT, forget, last_printed, remember, until_printed};
+pub use printed::{TIMEOUT, last_printed, until_printed};
 pub use replica::{
     ATTACHED, NAMESPACE, REPLICA, Replica, Replicas, lasting, perform_with_replicas,
 };
-pub use setup::{delete, ensure, ensure_namespace, merge, unique};
+pub use setup::{delete, ensure, merge};
 pub use stage::{About, Stage, perform, perform_with};
 pub use table::TextTable;
 #[cfg(test)]
 pub(crate) use testing::define;
+
+use console::output_closed;
+use definitions::{EXAMPLE, ensure_crd, remove_crd};
+use printed::{forget, remember};
+use setup::{ensure_namespace, unique};

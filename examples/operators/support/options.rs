@@ -94,7 +94,7 @@ impl Options {
     /// # Errors
     ///
     /// The value is neither.
-    pub fn dice(&self, name: &str) -> Result<Rng> {
+    pub fn random(&self, name: &str) -> Result<Rng> {
         match &*self.value::<String>(name)? {
             "random" => Ok(Rng::new()),
             _ => Ok(Rng::with_seed(self.value(name)?)),

@@ -17,7 +17,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(120);
 static LINES: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
 
 /// Remembers a line that a handler has printed.
-pub fn remember(line: impl fmt::Display) {
+pub(super) fn remember(line: impl fmt::Display) {
     LINES.send_modify(|lines| {
         if lines.len() == KEPT {
             lines.pop_front();
@@ -27,7 +27,7 @@ pub fn remember(line: impl fmt::Display) {
 }
 
 /// Forgets all lines, at the start of a new step.
-pub fn forget() {
+pub(super) fn forget() {
     LINES.send_modify(VecDeque::clear);
 }
 

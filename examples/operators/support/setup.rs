@@ -32,7 +32,11 @@ where
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn ensure_namespace(client: &Client, name: &str, labels: &[(&str, &str)]) -> Result<()> {
+pub(super) async fn ensure_namespace(
+    client: &Client,
+    name: &str,
+    labels: &[(&str, &str)],
+) -> Result<()> {
     let labels: BTreeMap<_, _> = labels.iter().copied().collect();
     let namespace = json!({"metadata": {"name": name, "labels": labels}});
     let namespace: Namespace = serde_json::from_value(namespace)?;
@@ -76,6 +80,6 @@ where
 
 /// Creates a unique name for a run of an example.
 #[must_use]
-pub fn unique(name: &str) -> String {
+pub(super) fn unique(name: &str) -> String {
     format!("{name}-{:08x}", fastrand::u32(..))
 }

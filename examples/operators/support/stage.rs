@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-use super::farewell::Defined;
+use super::cleanup::Defined;
 use super::{
     EXAMPLE, ExampleCluster, Flag, Options, Paint, ensure_crd, ensure_namespace, error_exit,
     forget, log_errors, output_closed, paint, say, unique, until_printed,
@@ -65,7 +65,7 @@ pub struct Stage {
     pub(super) defined: Mutex<Vec<Defined>>,
     /// Further namespaces of the example.
     others: Mutex<Vec<String>>,
-    /// The caches that are restricted to the example's namespaces; held so that the restriction lasts.
+    /// The caches restricted to the namespaces of the example. The restriction ends when they are dropped.
     restricted: Mutex<Vec<Informer>>,
 }
 

@@ -197,7 +197,7 @@ async fn the_schema_refuses_invalid_values() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_same_dice_kill_the_same_pods() {
+async fn the_same_seed_kills_the_same_pods() {
     let mut left = Vec::new();
     for _ in 0..2 {
         let bench = Bench::new().await.with_pods(10).await;

@@ -12,7 +12,7 @@ use super::{Paint, RUN, Stage, delete, paint, remove_crd, say};
 
 /// The timeout for deleting the objects of an example, finalizers included: those may wait for pods, which may take
 /// half a minute to end.
-const FAREWELL: Duration = Duration::from_secs(45);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(45);
 /// The delay before the remaining objects are printed.
 const SILENCE: Duration = Duration::from_secs(3);
 /// The first and the longest pause between two checks of what is left.
@@ -35,8 +35,8 @@ impl Stage {
     /// Ends the example: deletes its objects, until `enough` resolves.
     pub(super) async fn leave(self, enough: impl Future<Output = ()>) -> Result<()> {
         let left = tokio::select! {
-            left = self.take_away() => left,
-            () = enough => self.give_up().await,
+            left = self.clean_up() => left,
+            () = enough => self.report_left().await,
         };
         self.target.leave().await;
         say("stopped");
@@ -44,12 +44,12 @@ impl Stage {
     }
 
     /// Deletes everything: the objects first, while the operator can still handle their finalizers.
-    async fn take_away(&self) -> Result<()> {
+    async fn clean_up(&self) -> Result<()> {
         let removed = self.remove_objects().await;
         let stopped = self.operator.stop().await;
         self.ending.cancel();
         self.tasks.close();
-        let ended = timeout(FAREWELL, self.tasks.wait()).await;
+        let ended = timeout(CLEANUP_TIMEOUT, self.tasks.wait()).await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let mut cleaned = Ok(());
         for namespace in self.namespaces() {
@@ -63,7 +63,7 @@ impl Stage {
     }
 
     /// Returns an error with what is left of the example.
-    async fn give_up(&self) -> Result<()> {
+    async fn report_left(&self) -> Result<()> {
         self.step("stopping");
         // The embedded cluster ends with the example, with everything in it.
         if self.target.embedded.is_some() {
@@ -79,7 +79,7 @@ impl Stage {
                 }
             }
             for left in self.objects().await? {
-                text += &self.held(&left);
+                text += &self.describe_left(&left);
             }
             anyhow::Ok(())
         });
@@ -110,17 +110,19 @@ impl Stage {
                 pause = longest.min(2 * pause);
             }
         };
-        if let Ok(removed) = timeout(FAREWELL, removal).await {
+        if let Ok(removed) = timeout(CLEANUP_TIMEOUT, removal).await {
             return removed;
         }
-        let mut text = format!("not all objects of the example were deleted within {FAREWELL:?}:");
-        left.iter().for_each(|left| text += &self.held(left));
+        let mut text =
+            format!("not all objects of the example were deleted within {CLEANUP_TIMEOUT:?}:");
+        left.iter()
+            .for_each(|left| text += &self.describe_left(left));
         bail!(text)
     }
 
     /// Returns what keeps an object, and the command to remove it.
-    fn held(&self, left: &Left) -> String {
-        let text = format!("\n  {left}, which {}", left.held_by());
+    fn describe_left(&self, left: &Left) -> String {
+        let text = format!("\n  {left}, which {}", left.kept_by());
         // The embedded cluster ends with the example, with its objects.
         match self.target.embedded {
             Some(_) => text,
@@ -205,7 +207,7 @@ impl Left {
         }
     }
 
-    fn held_by(&self) -> String {
+    fn kept_by(&self) -> String {
         match self.object.metadata.finalizers.as_deref() {
             None | Some([]) => "has no finalizers".to_owned(),
             Some(finalizers) => format!("is kept by {}", finalizers.join(", ")),

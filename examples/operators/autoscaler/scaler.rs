@@ -158,7 +158,7 @@ impl Scaler {
         Ok(if pods.is_empty() {
             Outcome::done()
         } else {
-            // It is called when a pod is gone, too; this is for the one that is gone by now.
+            // The deletion of a pod calls the reconciler, too; this covers a pod that is deleted already.
             Outcome::requeue_after(Duration::from_secs(5))
         })
     }

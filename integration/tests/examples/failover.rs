@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[tokio::test]
 async fn the_leader_is_killed_and_the_next_one_is_stopped() {
     let arguments = ["--lease-s", "3", "--period-s", "0.1"];
-    let (code, stdout, stderr) = run(example("leader_election", &arguments)).await;
+    let (code, stdout, stderr) = run(example("failover", &arguments)).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
     let mut leaders = Vec::new();
     let mut ends = Vec::new();
@@ -58,7 +58,7 @@ async fn the_leader_is_killed_and_the_next_one_is_stopped() {
 
 #[tokio::test]
 async fn replicas_end_with_an_example_that_is_killed() {
-    let mut command = example("leader_election", &["--watch", "--lease-s", "3"]);
+    let mut command = example("failover", &["--watch", "--lease-s", "3"]);
     // What it makes goes with its cluster.
     let mut child = command.env_remove("KUBECONFIG").spawn().expect("it runs");
     let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
@@ -80,5 +80,5 @@ async fn replicas_end_with_an_example_that_is_killed() {
 #[tokio::test]
 async fn a_lease_that_cannot_be_held_is_refused() {
     let reason = "the lease counter cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
-    assert_refused("leader_election", &["--lease-s", "0"], reason).await;
+    assert_refused("failover", &["--lease-s", "0"], reason).await;
 }

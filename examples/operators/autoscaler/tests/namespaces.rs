@@ -1,7 +1,7 @@
 //! Pods in other namespaces than their Autoscaler: where they are created, and that they are deleted with it.
 
 use kube::api::DeleteParams;
-use lariat::Labels;
+use lariat::core::Labels;
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{namespace, wait_until_gone};
 use lariat::cluster::{Cluster, Workloads};

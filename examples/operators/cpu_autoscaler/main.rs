@@ -1,7 +1,7 @@
 //! Autoscalers that count pods, and compute how many there should be.
 //!
 //! Shown: objects related by a label, by its old and its new value; a status that is applied only if it differs;
-//! requeueing after a while.
+//! requeuing after a while.
 //!
 //! Run: `cargo run --example cpu_autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
 //! --watch` to create Autoscalers and pods yourself.
