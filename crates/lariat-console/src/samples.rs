@@ -116,6 +116,7 @@ impl Taken {
                 sample.runs += runs;
                 sample.failures += failures;
             }
+            // The oldest total is the start of the minute.
             if totals.len() == TOTALS {
                 totals.pop_front();
             }

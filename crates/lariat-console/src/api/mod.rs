@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_version_of_a_kind_is_not_that_of_its_objects() {
-        // A kind is flattened into what is of it, so that no field there may have the name of one of its own.
+        // A kind is flattened into other types, which must not have fields of the same names.
         let json = serde_json::json!({
             "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
             "resourceVersion": "4711", "queued": null, "inProgress": null, "hotLoop": null, "runs": [],

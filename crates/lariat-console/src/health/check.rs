@@ -51,6 +51,7 @@ impl HealthCheck {
     ) -> Self {
         let check = Arc::new(check);
         Self::future(name, move || {
+            // Each run has a future of its own, which may outlive the call.
             let check = Arc::clone(&check);
             async move { check().map_err(|error| error.to_string()) }
         })

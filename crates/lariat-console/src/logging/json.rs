@@ -34,6 +34,7 @@ pub(super) fn line(record: &Record<'_>, now: Timestamp) -> String {
     );
     for (name, value) in fields(record) {
         if OWN.contains(&name) {
+            // An event of the program may have a field such as `level`.
             put(&mut line, &format!("field.{name}"), value);
         } else {
             put(&mut line, name, value);

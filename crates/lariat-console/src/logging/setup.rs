@@ -238,6 +238,7 @@ impl LoggingBuilder {
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<LogFilter, LoggingError> {
         let set = self.variable.as_deref().and_then(|variable| {
+            // A value that is not UTF-8 leads to an error that shows it as far as possible.
             let text = env(variable)?.to_string_lossy().into_owned();
             // An empty variable counts as not set, as in `env_logger`.
             (!text.trim().is_empty()).then(|| (variable.to_owned(), text))

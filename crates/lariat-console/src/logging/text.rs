@@ -80,6 +80,7 @@ impl Line {
         for span in record.spans {
             let is_ours = span.is_ours();
             let fields = span.fields.iter();
+            // Kind, key and handler of Lariat's spans are in `about`.
             let is_shown = |name: &str| !is_ours || is_detailed && DETAILS.contains(&name);
             // A field that the event has too is shown once.
             fields
@@ -128,6 +129,7 @@ impl Line {
             gap = " ";
         }
         if !gap.is_empty() {
+            // Only after an object or a handler: the message of other lines follows the origin directly.
             self.text.push_str(": ");
         }
     }

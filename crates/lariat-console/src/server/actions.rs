@@ -46,6 +46,7 @@ pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
     let done = apply(&state, &action);
     // Whatever the result: the next overview must not be an older one.
     state.changed().await;
+    // Both ends are logged with the user: actions change a running program.
     let user = user.name();
     match done {
         Ok(message) => {
@@ -103,7 +104,7 @@ fn enqueue(
 ) -> Result<String, Refusal> {
     let controller = controller(state, kind)?;
     let key: ObjectKey = key.parse().map_err(|_| {
-        Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
+        Refusal::bad_request("the key must be NAMESPACE/NAME, or NAME for a cluster-scoped object")
     })?;
     // The text is one of the causes that the history of the key shows.
     let mut request = Enqueue::now().because("requested in the console");

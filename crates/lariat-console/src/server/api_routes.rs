@@ -51,7 +51,7 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         Some("" | "true" | "1") => true,
         Some(_) => {
             return Err(Refusal::bad_request(
-                "the parameter watch takes true or false",
+                "the parameter watch must be true or false",
             ));
         }
     };
@@ -85,9 +85,7 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
     let Path((kind, key)) = path.map_err(|error| bad_path(&error))?;
     let (member, gvk) = find(&state, &parts, &kind)?;
     let key = key_of(&key).ok_or_else(|| {
-        Refusal::bad_request(
-            "the key is NAMESPACE~NAME, or ~NAME for an object without a namespace",
-        )
+        Refusal::bad_request("the key must be NAMESPACE~NAME, or ~NAME for a cluster-scoped object")
     })?;
     let detail = view::key(&member, &gvk, &key).ok_or_else(|| Refusal::no_controller(&gvk))?;
     // Any name is a valid key, so a key of which nothing is known is taken for a mistake.
@@ -120,7 +118,7 @@ async fn health(State(state): Shared, request: Request) -> Answered {
 /// Returns the factory and the kind that a path is about.
 fn find(state: &ServerState, parts: &Parts, segment: &str) -> Result<(Member, Gvk), Refusal> {
     let gvk = kind_of(segment).ok_or_else(|| {
-        Refusal::bad_request("the kind is GROUP~VERSION~KIND, with core for the core group")
+        Refusal::bad_request("the kind must be GROUP~VERSION~KIND, with core for the core group")
     })?;
     let context = parameter(parts, "context");
     let member = state.member(context.as_deref(), &gvk)?;

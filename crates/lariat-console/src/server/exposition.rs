@@ -74,6 +74,7 @@ fn older(text: &str) -> String {
                 "counter" => ("_total", of),
                 "info" => ("_info", "gauge"),
                 "stateset" => ("", "gauge"),
+                // Types that the older format does not have.
                 "unknown" | "gaugehistogram" => ("", "untyped"),
                 _ => ("", of),
             };

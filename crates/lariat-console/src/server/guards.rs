@@ -42,6 +42,7 @@ impl GuardMetrics {
 impl Collector for GuardMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let states = self.states();
+        // A program without guards has no such families.
         if states.is_empty() {
             return Ok(());
         }

@@ -116,6 +116,7 @@ async fn check(state: Arc<ServerState>, probe: Probe, name: String) -> Response 
     }
 }
 
+/// Returns the response of a probe.
 fn probed(Answer { status, body }: Answer) -> Response {
     let mut response = typed(TEXT, body);
     *response.status_mut() = status;
@@ -136,6 +137,6 @@ async fn not_found(State(state): Shared, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
     Err(Refusal::not_found(
-        "there is no such route; /openapi.json lists those of the API",
+        "there is no such route; /openapi.json lists the routes of the API",
     ))
 }

@@ -59,6 +59,7 @@ impl ServerState {
         // A clone of the console may be served too, and `ConsoleServer::add` must not add to that server.
         let members = settings.members.separate();
         let mut registry = Registry::default();
+        // The collector is shared with the members, so that factories that are added later are scraped too.
         registry.register_collector(Box::new(members.collector().clone()));
         #[cfg(feature = "operator")]
         registry.register_collector(Box::new(GuardMetrics::new(&members)));

@@ -24,6 +24,7 @@ pub(crate) fn controllers(
             controllers.push(controller(&member, &status, samples));
         }
     }
+    // A stable order, so that rows of the page do not move.
     controllers.sort_by(|a, b| a.kind.cmp(&b.kind));
     (controllers, loops)
 }

@@ -17,6 +17,7 @@ const WRITES: usize = 1_000;
 pub(crate) fn leases(members: &Members) -> Vec<api::Lease> {
     let mut leases = Vec::new();
     for member in members.factories() {
+        // The factory has neither an election nor a ring.
         let Some(leadership) = member.factory.leadership() else {
             continue;
         };

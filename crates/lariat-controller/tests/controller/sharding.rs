@@ -182,8 +182,8 @@ async fn an_object_is_handled_where_its_controller_is() {
     }
 }
 
-/// Content that was fetched had another controller than the metadata by which its key was admitted, and two replicas handled
-/// it at once.
+/// Fetched content had another controlling owner than the metadata by which its key was admitted, and two replicas
+/// processed it at the same time.
 #[tokio::test(start_paused = true)]
 async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     let bench = Bench::new().await;
