@@ -38,14 +38,14 @@ impl Chaos {
         Self { lasts, ..self }
     }
 
-    /// Sets how long the program has to settle after the last fault (default 20 minutes).
+    /// Sets the time to settle after the last fault (default 20 minutes).
     ///
     /// It has to be longer than the longest wait between two tries of the program.
     pub fn rests(self, rests: Duration) -> Self {
         Self { rests, ..self }
     }
 
-    /// Sets how many names objects of a kind have at most (default 12; zero counts as one).
+    /// Sets the number of names per kind (default 12; zero counts as one).
     pub fn names(self, names: u16) -> Self {
         Self { names, ..self }
     }
@@ -55,7 +55,7 @@ impl Chaos {
         Self { faults, ..self }
     }
 
-    /// Enables kills, restarts and pauses of processes, and jumps of clocks (default true).
+    /// Enables kills, restarts and pauses of processes, and clock jumps (default true).
     pub fn kills(self, kills: bool) -> Self {
         Self { kills, ..self }
     }

@@ -117,7 +117,7 @@ impl Body {
         }))
     }
 
-    /// Returns the process's own view of its lease; none while it is down or has no factory.
+    /// Returns the process's own view of its lease; `None` while it is down.
     pub(crate) fn member(&self) -> Option<Member> {
         let (BodyState::Running(life) | BodyState::Paused(life, _)) = &self.state else {
             return None;

@@ -109,7 +109,9 @@ impl Machine {
         result
     }
 
-    /// Reads the state of the machine at its time, without running tasks and without consuming randomness.
+    /// Reads the machine's state at its time.
+    ///
+    /// It runs no tasks and consumes no randomness.
     pub(crate) fn look<T>(&self, look: impl FnOnce() -> T) -> T {
         let _entered = self.runtime.enter();
         look()
@@ -173,6 +175,8 @@ fn seed_scheduler(builder: &mut Builder, seed: u64) {
     builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
 }
 
-/// tokio takes a seed only with `--cfg tokio_unstable`; without it some orders differ from run to run.
+/// The seed of tokio's scheduler, with `--cfg tokio_unstable` only.
+///
+/// Without it some orders differ from run to run.
 #[cfg(not(tokio_unstable))]
 fn seed_scheduler(_: &mut Builder, _: u64) {}

@@ -37,7 +37,9 @@ struct Inner {
 struct Now {
     actor: Arc<str>,
     at: Duration,
-    /// The clock of the actor's runtime at `at`; none between turns, where no runtime's clock can be read.
+    /// The clock of the actor's runtime at `at`; `None` between turns.
+    ///
+    /// No runtime's clock can be read then.
     since: Option<Instant>,
     /// How fast the clock of the actor's runtime is.
     rate: Rate,

@@ -110,13 +110,13 @@ impl Simulation {
         self
     }
 
-    /// Puts warnings and errors that libraries log into the trace, or not (default false).
+    /// Sets whether libraries' warnings and errors go into the trace (default false).
     pub fn logs(mut self, logs: bool) -> Self {
         self.scenario.logs = logs;
         self
     }
 
-    /// Enables the reduction of failing plans before a failure is returned (default true).
+    /// Enables shrinking of failing plans before they are returned (default true).
     pub fn shrinks(self, shrinks: bool) -> Self {
         Self { shrinks, ..self }
     }

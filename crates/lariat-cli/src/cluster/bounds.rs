@@ -7,7 +7,7 @@ use lariat_cluster::ClusterBuilder;
 /// What bounds the memory of a cluster; what is not given is as the builder has it.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(super) struct Bounds {
-    /// Keep so many changes of each resource for watches and older lists; default 100000.
+    /// Keep at most this many changes per resource for watches (default 100000)
     #[arg(long, value_name = "CHANGES", help_heading = "Bounds")]
     history: Option<usize>,
     /// Keep changes in so many MiB of memory, for all resources together; default 256.
@@ -18,12 +18,12 @@ pub(super) struct Bounds {
     /// Keep changes for so many seconds; default 300, and with 0 for ever.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     history_age: Option<Duration>,
-    /// Cut clients off that take nothing for so many seconds; default 30, and with 0 never.
+    /// Cut off clients that read nothing for this many seconds (default 30, 0: never)
     ///
     /// These are clients for which something is ready to be sent, such as an event of a watch they do not read.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     write_timeout: Option<Duration>,
-    /// Answer 504 if the body of a request takes more seconds; default 60, and with 0 never.
+    /// Answer 504 if a request body takes more seconds (default 60, 0: no limit)
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     body_timeout: Option<Duration>,
 }

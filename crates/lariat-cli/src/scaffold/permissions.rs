@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::options::Options;
 
-/// Returns the manifests of the account and its role, as the project's own program prints them.
+/// Returns the ServiceAccount and role that the project's program prints.
 pub(super) fn manifests(options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

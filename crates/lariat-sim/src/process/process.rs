@@ -114,7 +114,7 @@ impl Process {
             .sync_timeout(SYNC_TIMEOUT)
     }
 
-    /// Returns options of handlers with the middleware that reports calls to the checkers.
+    /// Returns handler options with middleware that reports calls to the checkers.
     pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
         options.wrap(Probe {
             process: self.clone(),
@@ -169,7 +169,9 @@ impl Process {
         self.inner.shutdown.cancelled().await;
     }
 
-    /// Allows the program to end by itself, as after a lost lease; it is started again later.
+    /// Allows the program to end by itself, as after a lost lease.
+    ///
+    /// It is restarted later.
     pub(crate) fn start_again(&self, after: Duration) {
         *self.inner.again.lock() = Some(after);
     }
@@ -203,7 +205,7 @@ impl Process {
         });
     }
 
-    /// Reports a write of the process that was answered, with the version of the answer.
+    /// Reports an answered write of the process, with the version of the answer.
     pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
         self.inner.recorder.note(Event::Wrote {
             life: self.inner.life.clone(),
@@ -400,7 +402,7 @@ fn following(result: &HandlerResult) -> Following {
     }
 }
 
-/// A call under way; what is dropped before it has a result was cancelled, or panicked.
+/// A call in progress; dropped without a result, it was cancelled or panicked.
 struct RunningCall {
     recorder: Recorder,
     handler: HandlerId,

@@ -16,7 +16,7 @@ pub(crate) struct ConsoleOptions {
     /// On a loopback address everyone on the machine may use it, unless there is a token.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = "Console")]
     pub(crate) console: Option<SocketAddr>,
-    /// Require the bearer token in this file for the console; by default that of the cluster, if it has one.
+    /// Require the bearer token in this file for the console (default: the cluster's)
     #[arg(
         long,
         value_name = "FILE",

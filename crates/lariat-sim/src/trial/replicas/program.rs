@@ -104,7 +104,9 @@ struct Work {
 }
 
 impl Work {
-    /// Takes some time, and writes the seen state into the object, unless it is there already.
+    /// Waits for some time, and writes the seen state into the object.
+    ///
+    /// It writes nothing if the state is there already.
     async fn handle<K: Kind>(&self, cx: &Context<K>, field: &str) -> Result<Outcome, HandlerError> {
         let Some(object) = cx.object()? else {
             return Ok(Outcome::done());
