@@ -203,6 +203,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         // alone adds and drops fields that the function never touched.
         let known = self.value_of(key, &typed)?;
         change(&mut typed).map_err(|source| ApiError::function(self.gvk(), key, source))?;
+        // A renamed object would be created beside the old one, or overwrite a third.
         if key_of(&typed) != *key {
             return Err(ApiError::renamed(self.gvk(), key, &key_of(&typed)));
         }
@@ -316,7 +317,7 @@ fn keep_of_the_server(wanted: &mut Value, known: &Value) {
     }
 }
 
-/// Returns whether two states of an object are equal apart from their managed fields.
+/// Returns whether two states of an object differ at most in their managed fields.
 fn is_same(one: &Value, other: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();

@@ -46,7 +46,7 @@ fn is_same_list(raw: &[Value], before: &[Value], after: &[Value]) -> bool {
         && pairs.all(|(before, after)| before.get("name") == after.get("name"))
 }
 
-/// Returns the JSON merge patch from one value to another; `None` if they are equal.
+/// Returns the JSON merge patch between two values; `None` if they are equal.
 pub(super) fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;

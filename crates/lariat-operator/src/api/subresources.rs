@@ -125,6 +125,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         if let Some(options) = &params.delete_options {
             eviction["deleteOptions"] = json!(options);
         }
+        // A dry run leaves the object as the cache has it, so the read is saved.
         let is_dry_run = params.post_options.dry_run;
         self.act("eviction", key, &params.post_options, &eviction)
             .await?;
@@ -242,7 +243,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     /// # use kube::api::PostParams;
     /// # use lariat::operator::CachedApi;
     /// # async fn example(accounts: CachedApi<ServiceAccount>) -> Result<(), Box<dyn std::error::Error>> {
-    /// let spec = TokenRequestSpec { audiences: vec!["vault".to_owned()], ..TokenRequestSpec::default() };
+    /// let spec = TokenRequestSpec { audiences: Some(vec!["vault".to_owned()]), ..TokenRequestSpec::default() };
     /// let request = TokenRequest { spec, ..TokenRequest::default() };
     /// let answer = accounts.create_token_request(&"shop/web".parse()?, &PostParams::default(), &request).await?;
     /// assert!(answer.status.is_some());

@@ -95,11 +95,14 @@ impl Run<'_> {
                 // An unwanted object may be in use until its successor exists. So pruning needs every object applied, and
                 // every step begun.
                 if failures.is_empty() {
+                    // An object that is wanted again later may have been changed or recreated by then, so nothing of it
+                    // is remembered.
                     self.set.remembered().keep(|id| wanted.contains(id));
                     if applied.waiting.is_empty() {
                         failures = self.prune(&known, &targets, &mut applied).await;
                     }
                 }
+                // Also after failures of single objects: the others may become ready, and steps may continue.
                 self.schedule_next_call(&applied);
             }
             Err(error) => failures.push(self.of_owner(error)),

@@ -70,6 +70,7 @@ impl Dependent {
             reason: error.to_string(),
         });
         Self::of(value.map(|mut value| {
+            // Not every type serializes its `apiVersion` and `kind`.
             if let Some(object) = value.as_object_mut() {
                 object.insert("apiVersion".to_owned(), json!(gvk.api_version()));
                 object.insert("kind".to_owned(), json!(gvk.kind()));

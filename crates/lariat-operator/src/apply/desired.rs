@@ -170,6 +170,7 @@ fn read(dependent: Dependent) -> Result<Wanted, Misfit> {
         let reason = "it has no `metadata.name`; server-side apply does not generate names";
         return Err(bad(gvk, namespace, shown, reason));
     };
+    // It would be another path of the API.
     if shown.contains('/') || namespace.as_deref().is_some_and(|name| name.contains('/')) {
         return Err(bad(gvk, namespace, shown, "a name cannot contain `/`"));
     }

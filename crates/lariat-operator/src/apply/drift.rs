@@ -124,6 +124,7 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
             && entry["apiVersion"] == wanted["apiVersion"]
             && entry["subresource"].as_str().is_none_or(str::is_empty)
     };
+    // Without an entry the object was never applied in this version, or its managed fields were removed.
     let Some(fields) = entries.find(is_ours).map(|entry| &entry["fieldsV1"]) else {
         return false;
     };
@@ -146,6 +147,7 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
 ///
 /// `there` is the existing object, or the part of it that the field set describes.
 fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value) -> bool {
+    // Field sets name a member `f:NAME`. A wanted null is no field, so nobody can own it.
     match fields.get(format!("f:{name}")) {
         Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
         None => wanted.is_null(),
@@ -155,6 +157,7 @@ fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value
 /// Returns whether a field set owns everything wanted in a value.
 fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     let below = fields.as_object();
+    // A leaf of the field set: `{}`, or only `.`, which stands for the field itself.
     let is_leaf = below.is_none_or(|below| below.keys().all(|key| key == "."));
     if is_leaf {
         return is_whole(there, wanted);
@@ -188,6 +191,7 @@ fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
 /// Elements are matched to path elements in two passes: first those that match exactly, then those that lack keys.
 /// Without the first pass, an element without a `protocol` could take the path element of another one.
 fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Value]) -> bool {
+    // Each path element stands for one element of the list, so a match takes it out.
     let mut free: Vec<(&str, &Value)> = below.iter().map(|(step, set)| (&**step, set)).collect();
     let mut take = |at: usize, element: &Value, is_exact: bool| {
         let found = free
@@ -252,6 +256,7 @@ fn write(hash: &mut Fnv, value: &Value) {
         Value::String(value) => text(hash, b"\"", value),
         Value::Array(elements) => {
             hash.write(b"[");
+            // Lists keep their order: it has a meaning, unlike that of members.
             hash.write(&(elements.len() as u64).to_le_bytes());
             elements.iter().for_each(|element| write(hash, element));
         }

@@ -68,11 +68,13 @@ impl Run<'_> {
             None => None,
         };
         if let Some(existing) = &existing {
+            // The same checks as in an apply, so that the plan shows the same failures.
             self.claim(existing, target)?;
             if target.options.create_only {
                 return Ok(PlannedAction::Unchanged.into());
             }
         }
+        // The dry run goes through admission like the real apply, so quotas and webhooks show their errors in the plan.
         let params = self.params(target).dry_run();
         let after = match endpoint.apply(name, &target.object, &params).await {
             Err(ObjectError::Immutable { .. })
@@ -92,6 +94,7 @@ impl Run<'_> {
         let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
         let is_secret = is_secret(target.gvk());
         let (before, after) = (without_status(before), without_status(after));
+        // The status is left out on both sides: controllers change it between the read and the dry run.
         let diff = Diff::of(&before, &after, is_secret);
         let action = if diff.changes.is_empty() {
             PlannedAction::Unchanged

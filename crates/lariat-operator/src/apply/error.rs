@@ -332,6 +332,7 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
+    // Somebody must act before an immutable field can be applied, so a frequent retry is useless.
     let is_patient =
         |error: &ObjectError| error.is_terminal() || matches!(error, ObjectError::Immutable { .. });
     let delay = asked.or(errors.all(is_patient).then_some(IMMUTABLE_RETRIED))?;

@@ -119,6 +119,7 @@ impl Run<'_> {
     /// Returns the extent of the wanted objects.
     pub(super) fn extent_of(&self, targets: &[Target]) -> Extent {
         let owner = self.set.owner.key().namespace();
+        // The owner's own namespace is searched anyway, and need not be recorded.
         let own = owner.filter(|_| self.set.options.owned);
         let namespaces = targets.iter().filter_map(|each| each.key.namespace());
         let others = namespaces.filter(|name| Some(*name) != own);
@@ -138,6 +139,7 @@ impl Run<'_> {
             owner_gvk,
             ..
         } = self.set;
+        // A transform may have removed annotations from the cache. A missing record must not be taken for an empty one.
         let is_shown = wire::is_shown(&operator.caches, owner_gvk, "/metadata/annotations");
         if self.set.options.annotates
             && !is_shown
@@ -220,6 +222,7 @@ impl Run<'_> {
         if !self.set.options.annotates || is_recorded {
             return Ok(());
         }
+        // The record only grows here. It shrinks after a search, when it is certain that nothing is left.
         let all = record.extent.union(wanted);
         self.annotate(&all, &record.version).await
     }
@@ -244,6 +247,8 @@ impl Run<'_> {
 
     /// Writes the record, unless the owner has changed since it was read.
     async fn annotate(&self, extent: &Extent, version: &str) -> Result<(), ObjectError> {
+        // The resource version in the patch makes this a compare-and-swap: two processes cannot lose each other's
+        // kinds.
         let mut record = extent.text();
         let mut values = Map::new();
         for key in self.annotation_keys() {

@@ -158,6 +158,7 @@ pub(super) fn label_value(name: &str) -> String {
 
 /// Returns a label value of the valid characters of a name and a hash.
 pub(super) fn with_hash(name: &str, hashed: &str) -> String {
+    // The hash keeps two long names apart that share their first characters.
     let hash = format!("{:016x}", fnv(hashed));
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let kept: String = name

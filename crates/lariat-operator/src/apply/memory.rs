@@ -167,6 +167,7 @@ impl Memory {
         let mut forbidden = self.forbidden.lock();
         let is_first = !forbidden.contains_key(gvk);
         if is_first {
+            // The bound costs a repeated warning, not correctness.
             if forbidden.len() >= MOST {
                 forbidden.clear();
             }
@@ -234,6 +235,7 @@ impl OfKind {
                 .retain(|key, of_owner| exists(key, &of_owner.uid));
             self.left = self.owners.len();
         }
+        // Keyed by name and checked by uid, so that a recreated owner replaces the entry of the old one.
         let entry = self.owners.entry(owner.key().clone());
         let of_owner = entry.or_insert_with(|| OfOwner::of(owner));
         // An owner that was deleted and recreated under the same name has applied nothing yet.
@@ -415,6 +417,7 @@ impl Content {
     ///
     /// States without any hash are never the same.
     fn is_same(self, other: Self) -> bool {
+        // The whole content decides if both states have it. The generation stands in for it only if not.
         match (self.whole, other.whole) {
             (Some(whole), Some(other)) => whole == other,
             _ => self.metadata.is_some() && self.metadata == other.metadata,

@@ -94,6 +94,7 @@ impl Run<'_> {
         applied: &mut Applied,
         failures: &mut Vec<ObjectFailure>,
     ) {
+        // Concurrent within a rank only: a Pod may need the ConfigMap of an earlier rank.
         for rank in targets.chunk_by(|a, b| a.rank == b.rank) {
             let calls = rank.iter().map(|target| self.apply_whole(target).boxed());
             let results = bounded(calls.collect()).await;
@@ -191,6 +192,7 @@ impl Run<'_> {
             return true;
         }
         // The object changed since, or this process has just started: decide by its content.
+        // Metadata alone would look like an object that lacks every wanted field.
         let whole = cached.as_ref().filter(|cached| cached.has_content());
         let cached = whole.map(|cached| cached.json().unwrap_or_default());
         let Some(json) = live
@@ -326,6 +328,7 @@ impl Run<'_> {
             keep_metadata(&mut object);
             return Ok(object);
         }
+        // The annotation is set on what is sent, not on what is hashed, so the hash does not depend on the leader.
         let leadership = self.set.operator.leadership.as_ref();
         let signature = leadership.and_then(Leadership::signature);
         if let Some(signature) = signature.filter(|_| !self.is_planning()) {

@@ -58,6 +58,8 @@ const LAST: [&str; 5] = [
 
 /// Returns the rank of a kind; lower ranks are applied first.
 pub(super) fn rank(gvk: &Gvk) -> usize {
+    // Kinds of other groups come after everything that Kubernetes itself provides, since their CRDs and controllers may
+    // be part of the same set.
     let unknown = RANKS.len() - 1;
     if !is_of_kubernetes(gvk.group()) {
         return unknown;

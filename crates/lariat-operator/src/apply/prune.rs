@@ -115,6 +115,7 @@ impl Run<'_> {
     ) {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
+        // A warning, because a finalizer of the owner cannot finish while such an object exists.
         if whose == Whose::Unknown && self.set.remembered().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
@@ -130,6 +131,8 @@ impl Run<'_> {
     /// Returns the objects that have the labels of the set and are not wanted.
     pub(super) async fn surplus(&self, known: &Extent, targets: &[Target]) -> SurplusSet {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
+        // Compared by group, kind and name without the version: an object that is wanted in another version is the same
+        // object.
         let mut surplus = SurplusSet::default();
         let extent = self.extent_of(targets);
         for gvk in self.kinds_to_prune(&known.kinds, targets) {
@@ -174,6 +177,7 @@ impl Run<'_> {
     /// All versions of a kind have the same objects, so one version is enough.
     fn kinds_to_prune(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Vec<Gvk> {
         let wanted = targets.iter().map(Target::gvk);
+        // The first version of a kind is searched: a wanted one is certainly served, a recorded one perhaps no longer.
         let all = wanted.chain(&self.set.options.prunes).chain(known);
         let mut kinds: BTreeMap<(&str, &str), &Gvk> = BTreeMap::new();
         for gvk in all {
@@ -203,6 +207,7 @@ impl Run<'_> {
             options,
             ..
         } = self.set;
+        // Any sign that the program still deals with the kind makes a missing permission an error of the installation.
         let is_said = is_wanted(gvk, targets)
             || options.prunes.contains(gvk)
             || memory.has_applied(gvk)
@@ -224,6 +229,8 @@ impl Run<'_> {
     /// If the version is no longer served, another served version of the kind is searched.
     async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
         let clients = self.set.operator.caches.clients();
+        // The recorded version may have been removed from the CRD since. Its objects are still there, in another
+        // version.
         let members = match clients.for_kind(gvk).resource().await {
             Ok(resource) => self.members_of(resource, search).await,
             Err(error) => Err(error.into()),
@@ -298,6 +305,7 @@ impl Run<'_> {
         let Apply {
             operator, options, ..
         } = self.set;
+        // An owned object must be in the namespace of a namespaced owner, so no other namespace is searched by default.
         let owner = self.set.owner.key().namespace();
         let mut places = options.places.clone();
         if let Some(namespace) = owner.filter(|_| options.owned) {
@@ -369,6 +377,7 @@ impl Run<'_> {
             let Some(meta) = meta else {
                 return Ok(Pruned::Absent);
             };
+            // Read from the object itself: the state in which it was found may be older than the label.
             if Found::from(&meta).is_kept {
                 return Ok(Pruned::Kept);
             }

@@ -64,6 +64,7 @@ impl Run<'_> {
             unserved,
             forbidden,
         } = self.surplus(known, targets).await;
+        // Starts with the wanted kinds. Everything that a deletion leaves behind is added below.
         let mut left = self.extent_of(targets);
         // These kinds stay recorded: they may be served or readable again, and have objects then.
         let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
@@ -83,6 +84,7 @@ impl Run<'_> {
         };
         let mut steps = objects.chunk_by(|a, b| a.order == b.order).peekable();
         while let Some(step) = steps.next() {
+            // Kinds that others need are deleted after their users, as in Helm's uninstall order.
             for group in step.chunk_by(|a, b| a.rank() == b.rank()) {
                 self.prune_group(group, &mut pruning).await;
             }
@@ -116,6 +118,7 @@ impl Run<'_> {
         for (each, result) in group.iter().zip(results) {
             let gvk = each.resource.gvk();
             match result {
+                // Neither of these two keeps its kind recorded: one does not exist, the other is never pruned.
                 Ok(Pruned::Absent) => continue,
                 Ok(Pruned::Kept) => {
                     pruning.applied.kept.push(each.id());

@@ -80,6 +80,7 @@ impl AppliedObject {
     /// [state](Self::object) above. It is [`Readiness::Unknown`] if that state is only a part of the object.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
+        // In a part of an object, a field that is not cached looks like one that is not set.
         let Some(object) = self.object.as_ref().filter(|_| self.is_whole) else {
             return Readiness::Unknown;
         };
@@ -248,6 +249,8 @@ impl Applied {
     /// recorded on the owner. If the server of an API group does not answer, the apply fails instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
+        // A finalizer that trusts this result lets the owner be deleted, after which nobody would find the objects
+        // again.
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
         self.objects.is_empty()
             && self.waiting.is_empty()

@@ -122,6 +122,7 @@ impl Run<'_> {
             .set
             .signed(object, &key, (order, options.kept))
             .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        // After the labels and the reference were added: a change of these must change the hash too.
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
         set_annotation(&mut object, APPLIED, &mark)
@@ -149,10 +150,12 @@ impl Apply {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(malformed("`metadata` is not an object"));
         };
+        // The API server compares the namespace in the body with that of the path, and would refuse a difference.
         match key.namespace() {
             Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
             None => metadata.remove("namespace"),
         };
+        // Typed objects serialize missing maps as absent, hand-written JSON may have null. Both mean an empty map.
         let labels = metadata.entry("labels").or_insert(Value::Null);
         if labels.is_null() {
             *labels = json!({});
@@ -197,6 +200,8 @@ impl Apply {
         let Some(references) = references.as_array_mut() else {
             return Err(malformed("`metadata.ownerReferences` is not a list"));
         };
+        // An explicit reference to the owner is replaced. One to another controller contradicts the set, and is an
+        // error.
         let own = Owner::cached(&self.owner_gvk, &self.owner).controller_reference();
         // An old reference to this owner may name another version of its kind, or not be the controller's.
         references.retain(|each| each["uid"] != own.uid);
@@ -265,6 +270,7 @@ fn without_duplicates(
             failures.push(target.failed(ObjectError::Duplicate));
         }
     }
+    // A stable sort, so that objects of one rank keep the order in which they were given.
     once.sort_by_key(|target| target.rank);
     once
 }

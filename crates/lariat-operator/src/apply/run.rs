@@ -52,6 +52,7 @@ impl<'a> Run<'a> {
             .caches
             .existing(gvk)
             .filter(|informer| informer.status().phase == Phase::Synced);
+        // Absence is remembered too: a cache that syncs during an apply must not change its decisions half-way.
         caches.insert(gvk.clone(), informer.clone());
         informer
     }

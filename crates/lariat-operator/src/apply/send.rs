@@ -116,11 +116,15 @@ impl<'a> Endpoint<'a> {
         name: &str,
         state: Preconditions,
     ) -> Result<bool, ObjectError> {
+        // In the background: in the foreground the object would stay until its dependents are deleted, and block its
+        // step.
         let params = DeleteParams::background().preconditions(state);
         let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
+            // Somebody else was faster with the same intention.
             Err(error) if error.is_missing() => Ok(true),
+            // The preconditions no longer hold: the object has changed since it was checked.
             Err(error) if error.has_code(409) => Ok(false),
             Err(error) => Err(error),
         }
@@ -134,6 +138,7 @@ impl<'a> Endpoint<'a> {
         };
         let is_secret = is_secret(self.resource.gvk());
         // The most specific cases first.
+        // Creating objects in a terminating namespace never succeeds, so the error says so instead of a plain 403.
         if has_cause(status, "NamespaceTerminating") {
             return ObjectError::NamespaceTerminating;
         }
@@ -255,6 +260,7 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
 /// The result is empty if the error has other causes too: then a new object would be refused as well, and a replacement
 /// would only delete the old one.
 fn immutable_fields(status: &Status) -> Vec<String> {
+    // A status without causes passes `all`, and gives an empty list below: it names no immutable field.
     if !causes(status).all(is_immutable) {
         return Vec::new();
     }

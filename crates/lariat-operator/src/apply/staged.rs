@@ -27,12 +27,15 @@ impl Run<'_> {
         applied: &mut Applied,
         failures: &mut Vec<ObjectFailure>,
     ) {
+        // Depth by depth: all steps that do not depend on each other are applied in one round, and a step whose
+        // predecessors are not ready is skipped with everything after it.
         let mut progress = Progress::of(stages);
         // Steps of one depth do not depend on each other, so a failure of one does not stop the others.
         for depth in 0..=stages.depth() {
             let begun = progress.begin(depth, applied);
             let is_due = |target: &&Target| match target.step {
                 Some(step) => begun.contains(&step),
+                // Objects outside of steps belong to the first round.
                 None => depth == 0,
             };
             let due: Vec<&Target> = targets.iter().filter(is_due).collect();
@@ -88,6 +91,7 @@ impl Run<'_> {
             return (known, true);
         }
         let endpoint = self.endpoint(&target.resource, &target.key);
+        // Readiness is then unknown. That is no reason to fail an apply that has succeeded.
         let Ok(Some(json)) = endpoint.get(target.key.name()).await else {
             return (object, false);
         };
@@ -105,6 +109,7 @@ impl Run<'_> {
     /// Objects that the reconciler owns call it when they change. For others, such as those of sets without owner
     /// references, the call is repeated after a delay.
     pub(super) fn schedule_next_call(&self, applied: &Applied) {
+        // The history of the key shows this text, so that a waiting set does not look like a successful one.
         let waits = applied.awaited();
         if !waits.is_empty() {
             self.set.call.waits_for(waits);

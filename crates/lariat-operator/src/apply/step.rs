@@ -89,6 +89,7 @@ impl Step {
     /// [`Waiting::Precondition`](crate::Waiting::Precondition). Make sure that the reconciler is called again when the
     /// precondition may hold: by a relation, or by a delay that it returns.
     pub fn only_when(mut self, holds: bool, reason: &str) -> Self {
+        // The first reason is shown. Further preconditions are shown once it holds.
         if !holds && self.waits.is_none() {
             self.waits = Some(reason.to_owned());
         }
@@ -141,6 +142,7 @@ pub(super) struct Stage {
 impl Stages {
     /// Determines the order of steps; the error says why there is none.
     pub(super) fn of(steps: &[Step]) -> Result<Self, String> {
+        // Names are resolved once all steps are known, so a step may be declared before the one it depends on.
         let mut numbers = BTreeMap::new();
         for (number, step) in steps.iter().enumerate() {
             if numbers.insert(&*step.name, number).is_some() {

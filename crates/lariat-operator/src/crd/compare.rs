@@ -80,6 +80,7 @@ impl Comparison {
         let members = object(ours, "/spec").into_iter().flatten();
         let mut changed = Map::new();
         for (name, value) in members {
+            // These three have rules of their own below.
             let is_apart = ["names", "conversion", "versions"].contains(&name.as_str());
             if !is_apart
                 && normal(value) != normal(&theirs["spec"][name])
@@ -239,6 +240,7 @@ pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
 ///
 /// Without the version the API server could not read these objects.
 fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
+    // Newer versions belong to a newer program, which will migrate its objects itself.
     let storage = versions::storage(ours).unwrap_or_default();
     let stored = list(theirs, "/status/storedVersions")
         .iter()

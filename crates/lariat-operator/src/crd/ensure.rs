@@ -68,6 +68,7 @@ pub async fn ensure_crds(
     definitions: &[CustomResourceDefinition],
     options: &CrdOptions,
 ) -> Result<Vec<CrdReport>, InstallError> {
+    // Two CRDs of one name would overwrite each other in turns until the timeout.
     let mut seen = BTreeSet::new();
     let tasks: Vec<_> = definitions
         .iter()
@@ -217,6 +218,8 @@ impl Task<'_> {
             let name = self.requests.name.to_owned();
             return Err(Failure::Final(CrdError::Incompatible { name, reason }));
         }
+        // Equal paths after a patch mean that the API server or another client undoes it. Another patch would not help,
+        // so the difference is reported instead.
         if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
             return self.patch(&theirs, found).await;
         }

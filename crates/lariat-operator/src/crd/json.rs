@@ -45,6 +45,8 @@ fn part(value: &Value, has_names: bool) -> Value {
             let kept = members
                 .filter(|(name, value)| has_names || !is_nothing(name, value))
                 .map(|(name, value)| {
+                    // Inside user values nothing is dropped, but numbers are still normalized: the API server does that
+                    // everywhere.
                     let value = if !has_names && VALUES.contains(&name.as_str()) {
                         with_numbers(value)
                     } else {

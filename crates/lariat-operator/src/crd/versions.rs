@@ -57,6 +57,7 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     for version in &mut merged {
         let is_storage = Some(name(version)) == storage;
         if let Some(members) = version.as_object_mut() {
+            // The API server refuses a CRD with none or more than one storage version.
             members.insert("storage".into(), is_storage.into());
         }
     }

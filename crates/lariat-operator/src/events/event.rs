@@ -102,12 +102,12 @@ impl Event {
         self.type_ == EventType::Warning
     }
 
-    /// Returns the reason as it is written, without invalid characters.
+    /// Returns the reason as it is written: one word, without invalid characters.
     ///
     /// ```
     /// use lariat::operator::Event;
     ///
-    /// assert_eq!(Event::normal("scaled up!", "").reason(), "scaledup");
+    /// assert_eq!(Event::normal("scaled up!", "").reason(), "ScaledUp");
     /// ```
     #[must_use]
     pub fn reason(&self) -> &str {

@@ -96,6 +96,7 @@ impl Record {
             EventApi::Core => json!({
                 "count": self.count,
                 "lastTimestamp": Time(self.last),
+                // The note of a combined event is the newest one.
                 "message": self.event.note(),
             }),
             EventApi::Events => json!({"series": self.series()}),

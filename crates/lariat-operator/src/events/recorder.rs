@@ -267,6 +267,8 @@ impl Recorder {
 
 impl Core {
     fn publish(&self, pending: Box<Pending>) {
+        // Held across the send, so that events are queued in the order in which they were published, and none is sent
+        // to a task that a concurrent close is ending.
         let mut state = self.state.lock();
         if state.is_closed {
             return self.drop_one();
@@ -312,6 +314,7 @@ impl Core {
     /// Starts the task; returns `None` outside a runtime.
     fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
+        // The identity only sets the field manager. If it cannot be used, Events are still worth writing.
         let identity = ClientIdentity::default().field_manager(&*self.name);
         let client = self
             .clients

@@ -72,6 +72,8 @@ impl<K: View> Finalizer<K> {
         let finalizer = self.clone();
         Predicate::new(move |change| match change {
             Change::Updated { old, new } => {
+                // A changed uid means that the deletion of the old object was missed, and this is the first sight of
+                // the new one.
                 let begins = !old.is_deleting() || old.uid() != new.uid();
                 begins && new.is_deleting() && finalizer.is_on(new)
             }

@@ -131,6 +131,7 @@ impl<K: View> Finalizer<K> {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
         };
+        // With the listed resource version: finalizers that others have added since must not be lost.
         let patch = Patch::Merge(without(&self.name, &object));
         match wire.patch(object.key(), None, &params, &patch).await {
             Ok(_) => Ok(true),

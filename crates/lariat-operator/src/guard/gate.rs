@@ -33,6 +33,7 @@ pub(crate) fn judge(
     tripped: impl Fn(&Trip),
 ) -> Admission {
     let pending = write.write();
+    // Exempt writes and uncounted ones pass without a receipt, so they cost nothing when they end.
     let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !is_exempt()) else {
         return Admission::Pass;
     };
@@ -87,6 +88,7 @@ pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
 
 /// Returns the cached resource version of an object before a write.
 fn version_before(write: &PendingWrite<'_>) -> Option<ResourceVersion> {
+    // Creations and deletions always change something.
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let cached = write.cached().filter(|_| changes)?;
     Some(cached.version().clone()).filter(|version| !version.is_empty())

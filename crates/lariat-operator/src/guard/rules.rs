@@ -85,6 +85,7 @@ impl Act {
             return None;
         }
         match (write.verb(), write.subresource()) {
+            // A handler must be able to report that it is blocked.
             (_, Some("status")) => None,
             (WriteVerb::Delete | WriteVerb::DeleteCollection, _) | (_, Some("eviction")) => {
                 Some(Self::Delete)

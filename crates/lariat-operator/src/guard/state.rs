@@ -183,6 +183,7 @@ impl Counts {
         });
         self.left = self.windows.len();
         self.kinds.retain(|_, kinds| {
+            // A count of one is the reference of this map itself.
             kinds.retain(|kind| Kind::strong_count(kind) > 1);
             !kinds.is_empty()
         });
@@ -192,6 +193,7 @@ impl Counts {
     pub(super) fn reset(&mut self) -> bool {
         self.windows.clear();
         self.left = 0;
+        // Tickets from before the reset must not revert counts from after it.
         self.era += 1;
         self.tripped.take().is_some()
     }
@@ -226,6 +228,7 @@ impl Counts {
             return Ruling::NoWeight;
         };
         // A collection that is empty in the cache may contain objects by now. It counts as one.
+        // A weight of zero makes the write free, but it is still refused while the guard has tripped.
         let objects = (objects as u64).max(1).saturating_mul(weight.into());
         // Before windows are added, of which each rule adds at most one.
         if self.windows.len() + covering.len() > self.clear_at() {
@@ -261,6 +264,7 @@ impl Counts {
 
     /// Trips the guard.
     fn trip(&mut self, now: Instant, reset_after: Option<Duration>, reason: String) -> Ruling {
+        // The period of a self-reset starts with the trip. Refused writes do not extend it.
         let trip = Trip {
             since: now,
             until: reset_after.and_then(|pause| now.checked_add(pause)),
@@ -279,6 +283,7 @@ impl Counts {
         }
         for (rule, slot) in &ticket.slots {
             // Rules that count all kinds together have their window under no kind.
+            // The slot may be forgotten by now, and nothing is reverted then.
             for kind in [None, Some(Kind::clone(&ticket.kind))] {
                 if let Some(window) = self.windows.get_mut(&(*rule, kind)) {
                     window.give_back(*slot, ticket.objects);

@@ -40,6 +40,8 @@ impl Window {
 
     /// Forgets the slots that are older than the period.
     pub(super) fn forget(&mut self, now: Instant) {
+        // A slot may contain a write that is younger than its beginning by one slot width, so it is kept that much
+        // longer.
         let keep = self.per.saturating_add(self.per / SLOTS);
         while let Some(slot) = self.slots.front() {
             // The end of a very long period overflows the clock: it never comes.
@@ -67,12 +69,14 @@ impl Window {
     ///
     /// This is the number now, or that at the beginning of the period if it is greater.
     pub(super) fn cached(&self, now: usize) -> usize {
+        // Deletions shrink the cache, and with it a share. The greater number keeps the budget stable during a period.
         self.slots.front().map_or(now, |slot| slot.cached.max(now))
     }
 
     /// Counts objects, and returns the slot in which they are counted.
     pub(super) fn add(&mut self, now: Instant, objects: u64, cached: usize) -> Instant {
         let width = self.per / SLOTS;
+        // A period of zero has slots of width zero, which only writes at the same instant share.
         let is_present = |slot: &&mut Slot| {
             now == slot.began || now.saturating_duration_since(slot.began) < width
         };

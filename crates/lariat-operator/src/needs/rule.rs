@@ -199,6 +199,7 @@ pub(crate) fn impersonation(identity: &ClientIdentity) -> Vec<Rule> {
     };
     let mut rules = Vec::new();
     if let Some(user) = identity.impersonated_user() {
+        // The API server checks the impersonation of a ServiceAccount on `serviceaccounts`, not on `users`.
         let account = user.strip_prefix(SERVICE_ACCOUNT);
         rules.push(match account.and_then(|account| account.split_once(':')) {
             Some((namespace, name)) => {

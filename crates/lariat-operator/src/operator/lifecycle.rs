@@ -158,6 +158,7 @@ impl Operator {
             _ = &mut shutdown => return self.stop().await,
             started = self.start(workers) => started?,
         }
+        // A lost lease stops the operator like a signal, but the caller gets an error.
         let lost = tokio::select! {
             biased;
             _ = shutdown => None,

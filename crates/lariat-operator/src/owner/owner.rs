@@ -148,6 +148,7 @@ impl Owner {
                 controller: format!("{} {}", other.kind, other.name),
             });
         }
+        // Replaces a plain reference too: an object must not name the same owner twice.
         self.put(of, self.reference.clone());
         Ok(())
     }

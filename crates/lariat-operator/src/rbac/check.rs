@@ -94,6 +94,7 @@ fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
     };
     let mut questions = Vec::new();
     for verb in permission.verbs.keys() {
+        // An empty string means all namespaces and all names in a review.
         for namespace in or_all(&permission.namespaces) {
             for name in or_all(&permission.names) {
                 let attributes = json!({

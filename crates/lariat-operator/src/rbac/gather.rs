@@ -95,6 +95,7 @@ impl Gathering<'_> {
                 names: sorted(rule.names),
                 namespaces: sorted(namespaces),
             };
+            // One permission per scope, with the union of the verbs and of their reasons.
             let verbs = scopes.entry(scope).or_default();
             for verb in rule.verbs {
                 let all = verbs.entry(verb).or_default();

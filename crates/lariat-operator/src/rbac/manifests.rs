@@ -80,6 +80,7 @@ fn hints(permissions: &[Permission]) -> Vec<String> {
             .filter(is_written)
             .map(|each| &*each.resource)
             .collect();
+        // A program that declares the verb has thought about it, and needs no reminder.
         let is_allowed = of_roles().any(|each| has(each, &[verb, "*"]));
         let written = Vec::from_iter(written).join(" and ");
         (!written.is_empty() && !is_allowed).then(|| {

@@ -61,6 +61,7 @@ fn verbs(permissions: &[Permission]) -> BTreeMap<ResourceKey<'_>, Vec<String>> {
         verbs.sort();
         verbs.dedup();
     }
+    // Verbs that are granted on all names make the same verbs on some names redundant.
     let everywhere: BTreeMap<(&str, String), Vec<String>> = verbs_of
         .iter()
         .filter(|((_, _, names), _)| names.is_empty())

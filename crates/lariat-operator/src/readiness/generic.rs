@@ -25,6 +25,7 @@ pub(super) fn before(object: Fields<'_>) -> Option<Readiness> {
             format!("its controller has observed generation {observed}, not yet {generation}");
         return Some(Readiness::in_progress(message));
     }
+    // After the generation: a condition of an old generation is about an old spec.
     let reconciling = object.true_condition("Reconciling")?;
     Some(Readiness::in_progress(reconciling.message()))
 }

@@ -6,6 +6,7 @@ use super::fields::Fields;
 use super::readiness::Readiness;
 
 pub(super) fn job(object: Fields<'_>) -> Readiness {
+    // `FailureTarget` is not final: the Pods of the Job are still being terminated.
     if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.message());
     }

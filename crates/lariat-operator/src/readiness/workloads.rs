@@ -37,6 +37,7 @@ fn wanted_replicas(object: Fields<'_>) -> i64 {
 
 pub(super) fn deployment(object: Fields<'_>) -> Readiness {
     let wanted = wanted_replicas(object);
+    // The deadline comes first: a rollout that has given up would otherwise look like one in progress.
     let progressing = object.condition("Progressing");
     if let Some(exceeded) = progressing.filter(|found| found.has_reason("ProgressDeadlineExceeded"))
     {

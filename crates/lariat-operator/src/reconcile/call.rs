@@ -54,6 +54,7 @@ impl CallState {
     /// Returns the state of the same call, with a newer state of the object.
     pub(super) fn with_state(&self, state: &Arc<CachedObject>) -> Self {
         Self {
+            // Requests for another call are those of the whole call, whatever state it continues with.
             next: Arc::clone(&self.next),
             ..Self::new(state, self.reconciler.clone())
         }

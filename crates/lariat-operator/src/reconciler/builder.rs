@@ -114,6 +114,7 @@ impl<K: View> Reconciler<K> {
         relation: Relation<V>,
     ) -> Self {
         self.setup.needs.push(Rule::of(other).verbs(READS));
+        // Reported by `register`, since a method of the builder cannot fail.
         if !other.client().is_of(self.setup.operator.caches.clients()) {
             self.setup
                 .foreign

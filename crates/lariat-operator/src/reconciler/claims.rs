@@ -76,6 +76,7 @@ impl Claims {
 
     /// Releases everything; further calls do nothing.
     pub(super) fn release(&self) {
+        // Taking the relations marks the release, so that the two ways to end it cannot both run.
         let Some(related) = self.related.lock().take() else {
             return;
         };

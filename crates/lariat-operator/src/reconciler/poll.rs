@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// backoff that does not exceed the period. Retries of the reconciler do not affect the polls.
 ///
 /// A source is a handler of its own in metrics and history, named after the reconciler and the source. It is also
-/// called when the generation of the object changes. Objects that are being deleted are polled until they are deleted.
+/// called when the generation of the object changes. Objects that are being deleted are still polled.
 ///
 /// ```
 /// use std::time::Duration;
@@ -135,6 +135,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
     ) -> Result<Registration, RegisterError> {
         let gvk = kind.gvk().clone();
         let (period, longest) = (Arc::clone(&self.period), Arc::clone(&self.period));
+        // A failed poll is retried within the period, and a final failure does not end the polling.
         let period_of = move |object: Option<&Arc<CachedObject>>| longest(&*view(object?, &gvk)?);
         let options = self.options.clone();
         let options = options

@@ -60,6 +60,7 @@ impl<K: View> Reconciler<K> {
         kind.sweep();
         let claims = Claims::begin(&setup.operator, kind.gvk(), &name, setup.claims())?;
         let needs = std::mem::take(&mut setup.needs);
+        // Added to the user's predicates, not combined with them: these changes always reach the reconciler.
         options = options.also(setup.needed());
         let call = Call::new(setup, Callback::new(reconcile));
         claims.count(Arc::downgrade(&call) as _);

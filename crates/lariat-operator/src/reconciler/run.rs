@@ -46,6 +46,7 @@ impl<K: View> Call<K> {
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
         let cx = Arc::new(cx);
+        // The object does not exist any more, so its cleanup need not be remembered.
         if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last_known()) {
             finalizer.forget(last.uid());
         }

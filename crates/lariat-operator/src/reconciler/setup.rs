@@ -98,6 +98,7 @@ impl<K: View> Setup<K> {
             let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
             let waits =
                 finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+            // An object with a pending cleanup is retried for ever: its deletion depends on it.
             let usual = period.or(waits.then_some(CLEANUP_PERIOD));
             usual.into_iter().chain(every).min()
         };

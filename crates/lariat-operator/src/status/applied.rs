@@ -50,6 +50,7 @@ impl Applied {
         let fields = hash(fields);
         let mut all = self.0.lock();
         if all.len() >= MOST {
+            // Clearing everything needs no order of use, and costs one more apply for each object.
             all.clear();
         }
         let of_object = all.entry(uid.clone()).or_default();

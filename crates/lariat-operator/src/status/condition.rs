@@ -172,7 +172,7 @@ impl Conditions {
     /// The time is stored in whole seconds.
     ///
     /// ```
-    /// use lariat::kube::core::jiff::Timestamp;
+    /// use k8s_openapi::jiff::Timestamp;
     /// use lariat::operator::{ConditionUpdate, Conditions};
     ///
     /// let mut conditions = Vec::new();
@@ -203,6 +203,7 @@ impl Conditions {
             conditions.push(next);
             return Ok(true);
         };
+        // As apimachinery's SetStatusCondition: a new reason or message is no transition.
         if known.status == next.status {
             next.last_transition_time = known.last_transition_time.clone();
         }
@@ -250,6 +251,7 @@ fn is_reason(text: &str) -> bool {
 
 /// Checks the type of a condition: a word, perhaps after a domain and a slash.
 pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
+    // Without a domain, a valid one is checked in its place.
     let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
     if kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
         Ok(())

@@ -1,4 +1,4 @@
-//! The rules of conditions.
+//! Tests of the rules of conditions.
 
 use super::*;
 

@@ -16,11 +16,11 @@ pub(super) struct Decisions {
     /// The types of the conditions that the call sets.
     conditions: BTreeSet<String>,
     /// The value for the condition that reports errors, until the call has ended.
-    pub(super) held: Option<Held>,
+    pub(super) pending: Option<PendingCondition>,
 }
 
 /// A condition that is written once the call has succeeded.
-pub(super) enum Held {
+pub(super) enum PendingCondition {
     Update(ConditionUpdate),
     /// Given as a part of a status that was written as a whole.
     Whole(Value),

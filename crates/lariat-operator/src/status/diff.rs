@@ -28,6 +28,7 @@ pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     };
     let mut patch = Map::new();
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        // In a merge patch null removes a member.
         patch.insert(name.clone(), Value::Null);
     }
     for (name, value) in after {
@@ -67,6 +68,7 @@ fn changed_members(
     before: &Map<String, Value>,
     after: &Map<String, Value>,
 ) -> Value {
+    // A member is removed only if the type knew it before and does not give it now.
     let is_kept = |name: &String| after.contains_key(name) || !before.contains_key(name);
     let kept = now.iter().filter(|(name, _)| is_kept(name));
     let mut members: Map<String, Value> = kept

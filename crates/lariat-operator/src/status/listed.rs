@@ -65,6 +65,7 @@ pub(super) fn set(
 /// Generations that the object has not reached do not count: a restored backup may have put the object back.
 pub(super) fn is_newer(was: &Value, update: &ConditionUpdate, generation: Option<i64>) -> bool {
     let (seen, observed) = (was["observedGeneration"].as_i64(), update.observed);
+    // An update without a generation claims nothing about one, and is always written.
     observed.is_some() && seen > observed && seen <= generation
 }
 
@@ -99,7 +100,7 @@ pub(super) struct Reported {
 pub(super) struct Settled {
     pub(super) status: Value,
     /// The value for the condition that reports errors, once the call has succeeded.
-    pub(super) held: Option<Value>,
+    pub(super) pending: Option<Value>,
 }
 
 impl Reported {
@@ -109,8 +110,11 @@ impl Reported {
     /// the call has succeeded. If each attempt removed it and reported it again, each attempt would be a change that
     /// calls the reconciler immediately, without backoff.
     pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
-        let mut held = None;
+        let mut pending = None;
         let mut carries = false;
+        // Three cases for the condition of the writing reconciler: a present failure stays, and the given value is kept
+        // for the end of the call; a condition that only this reporter writes is copied if it is not given; anything
+        // else is written as given.
         let standing = self.own.as_deref().and_then(|kind| find(now, kind));
         if let Some(standing) = standing {
             match find_mut(&mut status, &standing["type"]) {
@@ -118,12 +122,13 @@ impl Reported {
                     let said = std::mem::replace(said, standing.clone());
                     // The new status may have been made from an older state, with a failure in it. That is not a value
                     // of the call's own.
-                    held = Some(said).filter(|said| !is_failure(said));
+                    pending = Some(said).filter(|said| !is_failure(said));
                 }
                 None if is_ours(standing) => carries |= push(&mut status, standing),
                 _ => {}
             }
         }
+        // Only the other reconcilers know their results, so this status must not remove them.
         for kind in &self.others {
             let standing = find(now, kind);
             if let Some(standing) = standing.filter(|_| find(&status, kind).is_none()) {
@@ -133,14 +138,14 @@ impl Reported {
         if carries {
             order_as(now, &mut status);
         }
-        Settled { status, held }
+        Settled { status, pending }
     }
 }
 
 impl From<Value> for Settled {
     fn from(status: Value) -> Self {
-        let held = None;
-        Self { status, held }
+        let pending = None;
+        Self { status, pending }
     }
 }
 
@@ -295,7 +300,7 @@ mod tests {
         let other = json!({"type": "Other", "status": "False", "reason": "TheirOwn"});
         let foreign = json!({"type": "Foreign", "status": "True"});
         let status = |conditions: &[&Value]| json!({"size": 1, "conditions": conditions});
-        for (now, wanted, written, held) in [
+        for (now, wanted, written, pending) in [
             (
                 status(&[&failure("a"), &foreign]),
                 status(&[&said]),
@@ -331,7 +336,7 @@ mod tests {
             let settled = reported.settle(&now, wanted.clone());
             let expected = Settled {
                 status: written,
-                held: held.cloned(),
+                pending: pending.cloned(),
             };
             assert_eq!(settled, expected, "{now} {wanted}");
         }

@@ -105,7 +105,7 @@ impl<K: View> Reconcile<K> {
         update.check()?;
         let is_reported = self.call().reported().map(|kind| &**kind) == Some(update.kind());
         if is_reported {
-            return self.status().hold(update);
+            return self.status().keep_until_end(update);
         }
         let written = self.status().condition(update, |_| true).await?;
         Decisions::of(self).lock().decide(update.kind());

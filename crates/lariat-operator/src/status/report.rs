@@ -68,15 +68,16 @@ impl Report {
         cx: &Reconcile<K>,
         result: HandlerResult,
     ) -> HandlerResult {
-        let held = Decisions::of(cx).lock().held.take();
-        match (result, held) {
+        let pending = Decisions::of(cx).lock().pending.take();
+        match (result, pending) {
             (Err(error), _) if !error.is_ignored() => {
                 self.note(cx, self.report_failure(cx, &error).await);
                 Err(error)
             }
             // After its cleanup the object is about to be deleted, and has no use for a condition.
             (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
-            (result, Some(held)) => match cx.status().settle(&held).await {
+            // After an ignored error too: the call has decided what the condition should be.
+            (result, Some(pending)) => match cx.status().settle(&pending).await {
                 Err(error) if !error.is_not_found() => Err(error.into()),
                 _ => result,
             },
@@ -112,6 +113,7 @@ impl Report {
         cx: &Reconcile<K>,
         error: &HandlerError,
     ) -> Result<bool, StatusError> {
+        // A conflict is normal if the cache is behind, and the retry usually succeeds.
         if error.is_conflict() && cx.attempt() < REPORTED_CONFLICT {
             return Ok(false);
         }

@@ -43,6 +43,7 @@ impl Unwritten {
     /// Counts an error, whatever object it is about.
     fn count(&self, error: &StatusError) -> u64 {
         let mut all = self.0.lock();
+        // Counted by class, not by object: one missing permission fails for every object with another text.
         let mut class = class_of(error);
         if all.len() >= MOST && !all.contains_key(&class) {
             "others".clone_into(&mut class);

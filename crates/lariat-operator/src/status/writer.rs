@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::applied::Applied;
 use super::condition::ConditionUpdate;
-use super::decisions::{Decisions, Held};
+use super::decisions::{Decisions, PendingCondition};
 use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
@@ -188,6 +188,7 @@ impl<K: View> StatusWriter<K> {
     where
         S: Serialize + DeserializeOwned + Default + Send,
     {
+        // Conditions of other reconcilers are part of the status that the function has seen, so it decides about them.
         let reported = Reported {
             others: Vec::new(),
             ..self.reported()
@@ -195,6 +196,7 @@ impl<K: View> StatusWriter<K> {
         let mut conditions = SetConditions::default();
         let written = self
             .merge(|now| {
+                // `S` may have required fields, so an empty object need not decode as it. The default stands in.
                 let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
                 let (mut status, before) = if is_empty {
                     (S::default(), json!({}))
@@ -241,23 +243,24 @@ impl<K: View> StatusWriter<K> {
     /// Keeps the condition that reports errors until the end of the call.
     ///
     /// Returns whether it differs from the present one.
-    pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
+    pub(super) fn keep_until_end(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
         let patch = listed::set(&status, &update, clock::now())
             .map_err(|detail| self.unfit_because(detail))?;
+        // The last value of a call wins, and only the end of the call writes it.
         let of_call = Decisions::of(&self.cx);
         let mut decisions = of_call.lock();
         decisions.decide(update.kind());
-        decisions.held = Some(Held::Update(update));
+        decisions.pending = Some(PendingCondition::Update(update));
         Ok(patch.is_some())
     }
 
     /// Writes the condition that was kept until the end of the call.
-    pub(super) async fn settle(self, held: &Held) -> Result<bool, StatusError> {
-        match held {
-            Held::Update(update) => self.condition(update, |_| true).await,
-            Held::Whole(condition) => {
+    pub(super) async fn settle(self, pending: &PendingCondition) -> Result<bool, StatusError> {
+        match pending {
+            PendingCondition::Update(update) => self.condition(update, |_| true).await,
+            PendingCondition::Whole(condition) => {
                 let place = |status: &Value| {
                     let patch = listed::place(status, condition);
                     patch.map_err(|detail| self.unfit_because(detail))
@@ -268,6 +271,7 @@ impl<K: View> StatusWriter<K> {
     }
 
     fn observed(&self, update: &ConditionUpdate) -> ConditionUpdate {
+        // The generation of the call's object, not of the newest state: the call has acted on the former.
         let observed = update.observed.or(self.cx.raw().generation());
         update.clone().observed(observed)
     }
@@ -286,10 +290,10 @@ impl<K: View> StatusWriter<K> {
         let is_decided = |kind: &Arc<str>| conditions.decided.iter().any(|each| **each == **kind);
         let of_call = Decisions::of(&self.cx);
         let mut decisions = of_call.lock();
-        match conditions.held {
-            Some(held) => decisions.held = Some(Held::Whole(held)),
+        match conditions.pending {
+            Some(pending) => decisions.pending = Some(PendingCondition::Whole(pending)),
             // The condition was written just now, in place of the kept value.
-            None if reported.is_some_and(is_decided) => decisions.held = None,
+            None if reported.is_some_and(is_decided) => decisions.pending = None,
             None => {}
         }
         for kind in conditions.decided {
@@ -321,6 +325,8 @@ impl<K: View> StatusWriter<K> {
         let managers = Managers::new(&operator.name, handler);
         let applied = operator.feature::<Applied>();
         let uid = self.cx.raw().uid();
+        // The first apply of a process also releases fields that an earlier release applied under another field
+        // manager.
         let is_first = !applied.has(uid, handler);
         let written = self
             .change(|state| {
@@ -354,6 +360,7 @@ impl<K: View> StatusWriter<K> {
         let mut wire = cx.wire().await?;
         let mut state = cx.newest();
         if self.unchanged_only {
+            // One attempt only: a second one would be for a newer state.
             wire = wire.once();
             // An annotation that the operator itself has written since is no change. The newest state is used then, for
             // its resource version.
@@ -362,6 +369,7 @@ impl<K: View> StatusWriter<K> {
                 state = seen;
             }
         }
+        // Checked by uid: a status must not be written to another object that has the name now.
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         let is_shown = is_shown(&cx.operator().caches, cx.gvk(), "/status");
         // The cached part of the status may not decode as the type. An error of that part says nothing about the whole,
@@ -418,16 +426,19 @@ impl<K: View> StatusWriter<K> {
 struct SetConditions {
     /// The types of the conditions that were set.
     decided: Vec<String>,
-    held: Option<Value>,
+    pending: Option<Value>,
 }
 
 impl SetConditions {
     /// Records the conditions of the last attempt, and returns the status to write.
     fn note(&mut self, now: &Value, settled: Settled) -> Value {
         self.decided = listed::decided(now, &settled.status);
-        let held = settled.held.as_ref().and_then(|held| held["type"].as_str());
-        self.decided.extend(held.map(str::to_owned));
-        self.held = settled.held;
+        let pending = settled
+            .pending
+            .as_ref()
+            .and_then(|pending| pending["type"].as_str());
+        self.decided.extend(pending.map(str::to_owned));
+        self.pending = settled.pending;
         settled.status
     }
 }

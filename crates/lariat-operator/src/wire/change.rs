@@ -121,7 +121,7 @@ impl Wire {
             let key = state.key();
             let error = match self.attempt(key, subresource, attempt).await {
                 Ok(answer) if answer.uid() == state.uid() => return Ok(Changed::Made(answer)),
-                // The answer is another object. This happens only on servers that ignore the resource version.
+                // Possible only where objects have no resource version, so that the patch is unconditional.
                 Ok(_) => return Ok(Changed::Gone),
                 Err(error) => error,
             };
@@ -129,13 +129,16 @@ impl Wire {
             // 404 may mean that the object, its subresource or its kind does not exist. The read below tells them
             // apart.
             let missing = is_gone(&error);
+            // A conflict about fields does not go away with a newer state, so it is returned at once.
             let is_over = !missing && (!moved_on || tries >= self.tries);
             if is_over {
                 return Err(error.into());
             }
+            // From the API server: the cache may still have the state that was refused.
             match self.get(key).await? {
                 Some(now) if now.uid() != state.uid() => return Ok(Changed::Gone),
                 None => return Ok(Changed::Gone),
+                // The object exists, so it is the subresource that does not.
                 Some(_) if missing && subresource.is_some() => return Ok(Changed::NoSubresource),
                 Some(_) if missing => return Err(error.into()),
                 Some(now) => state = now,

@@ -48,6 +48,7 @@ impl Managers {
 
     /// Parses the API server's `conflict with "name"`, which may have a suffix.
     fn is_named_in(&self, message: &str) -> bool {
+        // Quoted like Go's `%q`, so that a name which begins with ours does not match.
         let names = [&*self.operator, &self.own];
         names
             .iter()

@@ -97,6 +97,7 @@ impl Sender {
         request: http::Request<Vec<u8>>,
         read: &impl Fn(String) -> kube::Result<T>,
     ) -> Result<T, SendError> {
+        // The limit covers the whole answer: a server that sends headers and then stalls would hang otherwise.
         let answer = self.client.request_text(request);
         let text = match self.patience {
             Some(patience) => time::timeout(patience, answer)
@@ -113,6 +114,7 @@ impl SendError {
     fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,
+            // Without a code the connection has failed, or the answer was not that of an API server.
             Self::Kube(error) => code_of(error).is_none_or(|code| code == 429 || code >= 500),
         }
     }

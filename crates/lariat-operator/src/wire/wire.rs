@@ -95,6 +95,7 @@ impl Wire {
 
     /// Returns a page of the objects of the kind, in all namespaces.
     pub(crate) async fn page(&self, params: &ListParams) -> Result<Page, kube::Error> {
+        // Finalizers are metadata, and lists of whole objects may be large.
         let request = Request::new(self.resource.collection_path(None)).list_metadata(params);
         let text = self.sender.text(request).await?;
         let page: ObjectList<Value> =

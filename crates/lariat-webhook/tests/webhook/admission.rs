@@ -1,4 +1,4 @@
-//! Handlers: what they get, and what becomes of what they return.
+//! Tests of admission handlers: their arguments, and the effects of their results.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
@@ -103,7 +103,7 @@ async fn an_object_that_does_not_fit_its_type_is_denied_with_the_field() {
         // The value is not repeated.
         assert!(!message.contains("secret"), "{message}");
     }
-    // An old object may be whatever was stored once, as long as the handler does not ask for it.
+    // An old object need not decode, as long as the handler does not read it.
     let new = widget(&json!({"size": 1}));
     let response = caller
         .review("/validate/sized", &review("UPDATE", &new, &object))
@@ -169,7 +169,7 @@ async fn a_mutation_is_the_difference_of_the_typed_values() {
             },
         );
     let (_server, caller) = serve(webhooks).await;
-    // The size is a default of the type, and the field `new` is unknown to it.
+    // The size is a default of the type, which does not know the field `new`.
     let object = widget(&json!({"new": {"a": 1}}));
     let response = caller
         .review("/mutate/red", &review("CREATE", &object, &Value::Null))
@@ -186,7 +186,7 @@ async fn a_mutation_is_the_difference_of_the_typed_values() {
         json!([{"op": "add", "path": "/spec/size", "value": 1}])
     );
     assert_eq!(response["warnings"], json!(["it has grown"]));
-    // Nothing to change is no patch.
+    // Without a change there is no patch.
     let object = widget(&json!({"color": "blue"}));
     let response = caller
         .review("/mutate/red", &review("CREATE", &object, &Value::Null))

@@ -66,6 +66,7 @@ impl Counting {
 
     pub(super) fn observe(&mut self, pending: Pending) -> Decision {
         let now = pending.at;
+        // Counted first: an event over the limit still counts.
         let mut record = self.count(pending);
         let spam_key = match &self.options.spam_key {
             Some(key) => key(&record.about, &record.event),

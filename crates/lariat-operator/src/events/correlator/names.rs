@@ -27,6 +27,7 @@ impl Names {
     pub(super) fn next(&mut self, object: Option<&str>, time: Timestamp) -> String {
         let nanos = u64::try_from(time.as_nanosecond()).unwrap_or_default();
         let number = nanos.saturating_add(self.distance);
+        // Also unique if the clock stands still or goes back.
         self.last = number.max(self.last.saturating_add(1));
         text::event_name(object.unwrap_or_default(), self.last)
     }

@@ -33,6 +33,7 @@ impl<V> Recent<V> {
             None => None,
         }
         .unwrap_or_else(|| key.into());
+        // Inserted before the eviction, so that the new key is the youngest and never evicts itself.
         self.order.insert(number, Arc::clone(&key));
         if self.order.len() > self.capacity
             && let Some((_, oldest)) = self.order.pop_first()

@@ -20,7 +20,7 @@ use crate::events::record::{Pending, Record};
 const FINISHED: Duration = Duration::from_secs(6 * 60);
 /// The interval at which an active series is written.
 ///
-/// The API server deletes Events an hour after their last write.
+/// By default the API server deletes Events an hour after their last write.
 const REFRESHED: Duration = Duration::from_secs(30 * 60);
 
 /// The active series.
@@ -72,6 +72,7 @@ impl SeriesKeeper {
         let now = pending.at;
         let key = subject::same_but_note(&pending);
         // A further event of a known series writes at most once more, so the limit applies to new series only.
+        // Checked before `entry`, which would create the series.
         if self.series.get_mut(&key).is_none() && !self.admits(&pending) {
             return Decision::Filtered;
         }

@@ -44,6 +44,7 @@ impl SpamFilter {
         if self.refill.is_zero() {
             return true;
         }
+        // A burst of zero admits nothing.
         let Some(most) = self.burst.checked_sub(1) else {
             return false;
         };

@@ -93,6 +93,7 @@ impl Sink {
                     return;
                 }
                 Err(error) if error.is_transient() && tries < TRIES => {
+                    // The request may have been executed although its answer was an error or was lost.
                     attempt.maybe_created = true;
                     tracing::debug!(event = %record.name, tries, "cannot write an Event, trying again: {error}");
                     time::sleep(pause(tries)).await;

@@ -32,6 +32,7 @@ impl Book {
             *times += 1;
             return;
         }
+        // A reconciler that creates objects with generated names could otherwise fill the memory.
         if entries.writes.len() == MOST {
             entries.left_out += 1;
             return;

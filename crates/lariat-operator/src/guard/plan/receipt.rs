@@ -58,6 +58,7 @@ impl Receipt {
         if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
             self.name(&mut answer);
         }
+        // A deletion is answered with the object or a Status. Neither is a new state of the object.
         let is_deletion = matches!(
             self.what.verb,
             WriteVerb::Delete | WriteVerb::DeleteCollection
@@ -119,6 +120,8 @@ impl WriteReceipt for Receipt {
                 let read = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
                 let answer = body.and_then(read).unwrap_or_default();
                 if status.is_success() {
+                    // An apply answers 201 if it would create the object. Creating a subresource answers 201 too, but
+                    // changes an existing object.
                     let is_created = status.as_u16() == 201 && self.what.subresource.is_none();
                     self.answered(answer, before.and_then(read), is_created);
                     if self.is_nothing(is_created) {

@@ -1,4 +1,4 @@
-//! Tables of objects and whether they are ready; the statuses are those that genuine controllers write.
+//! Tests of the readiness of objects, with statuses as Kubernetes' own controllers write them.
 
 mod others;
 mod workloads;

@@ -1,4 +1,4 @@
-//! Kinds without replicas.
+//! Tests of kinds without replicas.
 
 use serde_json::json;
 

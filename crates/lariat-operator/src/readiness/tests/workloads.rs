@@ -1,4 +1,4 @@
-//! Kinds with replicas.
+//! Tests of kinds with replicas.
 
 use serde_json::{Value, json};
 
