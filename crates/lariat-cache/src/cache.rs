@@ -201,6 +201,7 @@ impl<K: View> Cache<K> {
     ///
     /// Each object is decoded when the iterator reaches it. An object that cannot be decoded as `K` yields an error,
     /// and the iteration continues.
+    ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
     /// use lariat::Cache;
@@ -271,6 +272,7 @@ impl<K: View> Cache<K> {
     /// Objects that cannot be decoded are not indexed. Neither are objects of which only metadata is cached: those of
     /// kinds that are stored [`OnDemand`](crate::Storage::OnDemand), and those that a
     /// [`ContentFilter`](crate::ContentFilter) leaves out.
+    ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
     /// use lariat::cache::{DecodeError, IndexError};

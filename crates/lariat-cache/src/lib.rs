@@ -6,7 +6,6 @@
 //!      └── requests ── SharedClientFactory ──own writes┘
 //! ```
 //!
-//!
 //! A [`SharedCacheFactory`] returns one [`Informer`] per kind. Its [`Store`] contains raw objects: compact metadata,
 //! and the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's `DynamicObject`, or as
 //! [`Metadata`] without decoding. All views read the same bytes, and readers share decoded values.
@@ -14,6 +13,7 @@
 //! The reflector lists and watches the kind and applies what it receives to the store. The clients of a
 //! [`SharedClientFactory`] apply the answers to writes too, so a program reads its own writes at once. Every change of
 //! the store is published to [`Subscriber`]s, in the order in which the store applied it.
+//!
 //! ```no_run
 //! use std::time::Duration;
 //! use k8s_openapi::api::core::v1::Pod;
@@ -28,7 +28,6 @@
 //! let pod = pods.get(&ObjectKey::namespaced("default", "web-0"))?;
 //! # let _ = pod; Ok(()) }
 //! ```
-//!
 //!
 //! | feature | adds |
 //! |---|---|

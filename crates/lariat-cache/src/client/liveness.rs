@@ -36,7 +36,7 @@ pub(super) const TEST_PATH: &str = "/version";
 /// A connection is reused only if its answer was read to the end.
 const READ: usize = 64 * 1024;
 
-/// The error of a server that does not answer any more.
+/// The error of a server that no longer answers.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum NotAlive {
     #[error("the API server did not answer a liveness test within {TEST_TIMEOUT:?}: GET {url}")]

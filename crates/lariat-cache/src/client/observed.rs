@@ -107,9 +107,9 @@ impl Sending {
         let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
         let look = judged.and_then(|write| read_of(write, &request));
         let live = live(&self.client, look).await;
-        // Before the request is sent: what the caches know now is older than the answer.
         // From here on only writes whose answer shows an object of the cache.
         let write = write.filter(Write::shows);
+        // Before the request is sent: what the caches know now is older than the answer.
         let sent = write
             .as_ref()
             .map(|write| Sent::now(write, &*self.observer));

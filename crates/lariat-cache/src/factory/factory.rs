@@ -60,7 +60,7 @@ pub(crate) struct FactoryCore {
     pub(super) flight: Option<Recorder>,
     /// The last updates of objects, if they are kept.
     pub(super) updates: Arc<LastUpdates>,
-    /// Notified when a kind is not used any more.
+    /// Notified when a kind is no longer used.
     pub(super) idle: Arc<Notify>,
     /// The requested kinds.
     ///
@@ -390,7 +390,7 @@ impl SharedCacheFactory {
     /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
     /// | `client handles` | kind and identity | handles in use |
     /// | `clients` | identity | 257 |
-    /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
+    /// | `discovered groups` | group and version | 64, or twice those that are served or were requested within a second |
     /// | `budgeted kinds` | kind | kinds in use |
     /// | `updates` | object key and version | the bytes of [`remember_changes`](Self::remember_changes) |
     ///

@@ -82,7 +82,7 @@ impl WriteObserver for OwnWrites {
             let uid = Uid::new(&read.details.uid);
             return core.deleted(&write.key(), &uid, &sent);
         }
-        // The request asked for metadata only.
+        // The request was for metadata only.
         let is_partial = read.kind == "PartialObjectMetadata";
         if is_partial && (deletes || read.metadata.deletion_timestamp.is_some()) {
             // Some kinds have finalizers outside their metadata, so it is not certain whether the object still exists.

@@ -277,7 +277,7 @@ impl Core {
 
     /// Applies the answer to a write of this process, if its meaning is certain.
     ///
-    /// `sent` is what was known when the write was sent. An answer with metadata only is left to the watch if the
+    /// `sent` is the state when the write was sent. An answer with metadata only is left to the watch if the
     /// content of the object is cached.
     pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, deleted: bool, sent: Sent) {
         if !self.takes_answers() {

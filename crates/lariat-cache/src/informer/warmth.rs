@@ -148,7 +148,7 @@ impl Core {
         Some(format!("{} {cluster} {reading}", crate::warm::FORMAT))
     }
 
-    /// Returns what is read, and with which content.
+    /// Returns the selection that is read, and its content.
     ///
     /// The two borrows come one after the other: a second borrow within the first would deadlock with a writer that
     /// waits between them.

@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
 /// What each path serves; `None` if the server behind it did not answer.
 pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
 
-/// Returns what is served, the versions of each group in order of preference.
+/// Returns the served resources, the versions of each group in order of preference.
 ///
 /// `None` for a document of another type.
 pub(super) fn survey(text: &str) -> Option<Paths> {

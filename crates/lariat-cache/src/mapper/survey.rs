@@ -112,7 +112,7 @@ impl Survey {
         groups.any(|(other, _)| other == group)
     }
 
-    /// Adds what is served under paths.
+    /// Adds the resources that are served under paths.
     ///
     /// Of several versions of a resource, the first one is used.
     fn add(&mut self, paths: aggregated::Paths) {

@@ -229,7 +229,7 @@ impl Publisher {
         }
     }
 
-    /// Applies a deletion by this process; `sent` is what was known when it was sent.
+    /// Applies a deletion by this process; `sent` is the state when it was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if let Some(flight) = &self.flight {
             let key = key.as_str();

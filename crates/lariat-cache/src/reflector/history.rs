@@ -22,7 +22,6 @@
 //!
 //! Changes made below the watch's version then stay unseen until the objects change again, or the kind is read again
 //! for another reason.
-//! that version then stay unseen until the objects change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

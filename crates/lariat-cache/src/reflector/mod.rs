@@ -9,7 +9,6 @@
 //! the last version where possible, else list again, with `backoff` after failures. Delays grow per kind, so an outage
 //! of one kind never slows another. `server` shares what one reflector learns about the server with the others,
 //! `rereads` brings requests to list again. The semantics are those of client-go's reflector.
-//! those of client-go's reflector.
 
 mod backoff;
 mod cursor;

@@ -58,8 +58,7 @@ impl<'a> Item<'a> {
                 scan: Some(scan),
             });
         }
-        // Skipped as a value: the reader of the item reports what is wrong with it.
-        // Back to the beginning of the item, to skip it as a value of any form.
+        // Skipped as a value of any form, from its beginning: the reader of the item reports the fault.
         *cursor = start;
         cursor.skip_value().map(Self::from)
     }

@@ -16,7 +16,7 @@ pub struct DecodeError {
     failure: Failure,
 }
 
-/// The source of the error, with the object and what is wrong with it.
+/// The source of the error, with the object and its fault.
 ///
 /// It is a separate type because wrappers that show an error as their own, such as `#[error(transparent)]` and
 /// `anyhow::Error`, pass on its sources, but not the error itself.

@@ -1,4 +1,4 @@
-//! Lists as mark and sweep: a page marks its objects, the end deletes what is not marked.
+//! Lists as mark and sweep: a page marks its objects, the end deletes unmarked objects.
 
 use std::sync::Arc;
 
@@ -135,9 +135,9 @@ impl Listing {
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
-                    // Indexes that read content index it now …
+                    // Indexes that read content index it now.
                     (false, true) => writing.put_new(new),
-                    // … and keep its values from when it had content.
+                    // The indexes keep its values from when it had content.
                     (true, false) => writing.put(new, Indexing::Keep),
                     _ => known.mark_listed(self.mark),
                 }

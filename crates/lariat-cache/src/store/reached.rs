@@ -48,7 +48,7 @@ impl Reached {
         self.0.clear();
     }
 
-    /// Records that no list is in progress any more.
+    /// Records that the lists in progress are abandoned.
     pub(super) fn abandon(&mut self) {
         self.0.iter_mut().for_each(|each| each.listing = None);
     }

@@ -278,7 +278,7 @@ impl Writing<'_> {
         Arc::new(CachedObject::packed(object, partial, &self.writer.codec))
     }
 
-    /// Returns what is kept of an object, and whether that is metadata only.
+    /// Returns the part of an object to store, and whether that is metadata only.
     fn kept(&self, object: RawObject, content: Content) -> (RawObject, bool) {
         let partial = content == Content::MetadataOnly;
         // The form of the kind excludes content now, but the watch still reports it for a moment.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// The header of a file: what must match for the file to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// The version of the format, increased when earlier files cannot be read any more.
+    /// The version of the format, increased when earlier files can no longer be read.
     pub(super) format: u32,
     /// The uid of the namespace `kube-system`, which identifies a cluster.
     pub(crate) cluster: String,

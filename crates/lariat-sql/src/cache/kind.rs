@@ -112,6 +112,7 @@ impl SqlKind {
     /// Objects that are not allowed do not appear in answers, totals, counts or events. Restricting a restricted kind
     /// allows what both accesses allow. The access is a snapshot: ask [`AccessReviews`](crate::AccessReviews) again for
     /// later queries, and end watches when it changes.
+    ///
     /// ```no_run
     /// use lariat::sql::{Access, Query, SqlKind};
     ///
@@ -286,7 +287,7 @@ impl SqlKind {
     /// ```
     ///
     /// Fails if the query contains an unknown field or a value of another type. Fails if the changes since the revision
-    /// are not kept any more: list again. If replicas share the cache, only the writing one has watches.
+    /// are no longer kept: list again. If replicas share the cache, only the writing one has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
         if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {

@@ -92,7 +92,7 @@ impl Replica {
         kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
     }
 
-    /// Updates the progress of the kinds from what is stored.
+    /// Updates the progress of the kinds from the database.
     fn follow(&self, stored: &[Stored]) {
         for kind in &self.kinds {
             let number = kind.inner().tables.layout.number();

@@ -23,7 +23,7 @@
 //!
 //! **Watches** send `{"type": "ADDED", "object": …}` for each change; the other types are `MODIFIED`, `DELETED` and
 //! `ERROR`. Only the conditions of the query apply, and `revision` sets the start. The id of an event is a revision. A
-//! client that sends it as `Last-Event-ID` resumes there, and gets 410 if later changes are not kept any more; it must
+//! client that sends it as `Last-Event-ID` resumes there, and gets 410 if later changes are no longer kept; it must
 //! list again then. A client that gets an `ERROR`, whose object is a `Status`, must list again too. A watch ends after
 //! [a minute](SqlService::longest_watch), unless the service is open to everyone, so that clients reconnect and are
 //! authenticated again.

@@ -101,7 +101,8 @@ impl Refusal {
 
     /// Creates the refusal at a user's limit of concurrent requests or watches.
     pub(super) fn busy_user(what: &str, limit: usize) -> Self {
-        let message = format!("your limit of {limit} concurrent {what} is reached: try again");
+        let message =
+            format!("your limit of {limit} concurrent {what} is reached: try again later");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 

@@ -162,6 +162,7 @@ impl Query {
     ///
     /// The [limit](Self::limit) is the number of objects. The query must be the same otherwise. Objects that are
     /// created or deleted meanwhile neither repeat nor hide others.
+    ///
     /// ```no_run
     /// use lariat::sql::{Query, SqlKind};
     ///

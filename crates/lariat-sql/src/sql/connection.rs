@@ -51,7 +51,7 @@ pub(crate) trait Connection: Send {
     #[cfg(feature = "postgres")]
     fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
 
-    /// Returns whether the connection cannot be used any more.
+    /// Returns whether the connection is unusable from now on.
     ///
     /// The server has ended it, another one writes in its place, or it was interrupted.
     fn is_lost(&self) -> bool;

@@ -49,7 +49,7 @@ impl ObjectState {
 
 /// The last changes of a kind, up to a limit.
 ///
-/// A write never waits for watches: a watch that is too slow finds that its next change is not kept any more.
+/// A write never waits for watches: a watch that is too slow finds that its next change is no longer kept.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Distinguishes it from other histories.
@@ -84,7 +84,7 @@ pub(crate) enum Next {
     NotYet,
     /// The history has ended.
     Over(Over),
-    /// The change is not kept any more.
+    /// The change is no longer kept.
     Gone,
 }
 

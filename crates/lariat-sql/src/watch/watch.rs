@@ -20,7 +20,7 @@ pub enum WatchEvent {
     Added(Watched),
     /// The object changed, and meets the conditions before and after.
     Modified(Watched),
-    /// The object was deleted, or does not meet the conditions any more.
+    /// The object was deleted, or no longer meets the conditions.
     ///
     /// This is its last state that met them.
     Deleted(Watched),
@@ -50,7 +50,7 @@ impl WatchEvent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// The changes since the revision are not kept any more.
+    /// The changes after the revision are no longer kept.
     #[error(
         "the changes of {kind} after revision {since} are not available: the revision is too old, or from another cache; list again"
     )]

@@ -91,7 +91,7 @@ pub(in crate::store) fn values(
     // A function that panics for one object must not stop the reflector.
     let values = catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
         let key = object.key();
-          tracing::error!(index = name, %key, "the function of an index panicked; the object is not indexed");
+        tracing::error!(index = name, %key, "the function of an index panicked; the object is not indexed");
         Vec::new()
     });
     let mut values: Vec<Arc<str>> = values.into_iter().map(Arc::from).collect();

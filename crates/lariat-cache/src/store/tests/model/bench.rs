@@ -1,4 +1,4 @@
-//! A store beside the server of the model, and what is checked after each step.
+//! A store beside the server of the model, and the checks after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU8, Ordering};
