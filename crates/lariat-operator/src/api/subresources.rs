@@ -238,13 +238,12 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     /// The ServiceAccount itself does not change, so neither does the cache.
     ///
     /// ```no_run
-    /// # use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
     /// # use k8s_openapi::api::core::v1::ServiceAccount;
     /// # use kube::api::PostParams;
     /// # use lariat::operator::CachedApi;
+    /// # use serde_json::json;
     /// # async fn example(accounts: CachedApi<ServiceAccount>) -> Result<(), Box<dyn std::error::Error>> {
-    /// let spec = TokenRequestSpec { audiences: Some(vec!["vault".to_owned()]), ..TokenRequestSpec::default() };
-    /// let request = TokenRequest { spec, ..TokenRequest::default() };
+    /// let request = serde_json::from_value(json!({"spec": {"audiences": ["vault"]}}))?;
     /// let answer = accounts.create_token_request(&"shop/web".parse()?, &PostParams::default(), &request).await?;
     /// assert!(answer.status.is_some());
     /// # Ok(()) }

@@ -68,16 +68,16 @@ mod tests {
 
     #[test]
     fn what_is_no_review_is_refused_with_what_it_is() {
-        check("", "no AdmissionReview: EOF while parsing");
-        check("[]", "no AdmissionReview: invalid type");
-        check("{", "no AdmissionReview: EOF while parsing");
+        check("", "not a valid AdmissionReview: EOF while parsing");
+        check("[]", "not a valid AdmissionReview: invalid type");
+        check("{", "not a valid AdmissionReview: EOF while parsing");
         check("{}", r#"a review of "", kind """#);
         let old =
             r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{}}"#;
         check(old, r#"a review of "admission.k8s.io/v1beta1""#);
         check(
             old,
-            "only AdmissionReview of admission.k8s.io/v1 is understood",
+            "only AdmissionReview of admission.k8s.io/v1 is supported",
         );
         let empty = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#;
         check(empty, "the AdmissionReview has no request");

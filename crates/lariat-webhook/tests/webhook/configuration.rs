@@ -274,7 +274,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     );
     check(
         named("quota").validate(Hook::new("quota"), any),
-        "two webhooks at /validate/quota",
+        "two webhooks have the path /validate/quota",
     );
     let nothing = Hook::<Value>::of("quota", []);
     let of_nothing = program.webhooks().reached_by(url());
@@ -284,7 +284,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     );
     check(
         program.webhooks().validate(Hook::new("quota"), any),
-        "no way to the webhooks",
+        "unknown where API servers call the webhooks",
     );
     let policy = Policy::of(Hook::<Value>::of("quota", []));
     check(
@@ -295,7 +295,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     let twice = program.webhooks().policy(small()).policy(small());
     check(
         twice.reached_by(url()),
-        "two policies of the name small.widgets.demo.dev",
+        "two policies have the name small.widgets.demo.dev",
     );
     // The same name in two roles is allowed: the paths differ.
     let both = named("quota").defaults(Hook::new("quota"), |_: &mut Widget| {});

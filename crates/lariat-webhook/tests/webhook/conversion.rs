@@ -198,7 +198,7 @@ async fn other_reviews_are_refused() {
         .await;
     assert_eq!(status, 400);
     assert!(
-        text.contains("only ConversionReview of apiextensions.k8s.io/v1 is understood"),
+        text.contains("only ConversionReview of apiextensions.k8s.io/v1 is supported"),
         "{text}"
     );
 }

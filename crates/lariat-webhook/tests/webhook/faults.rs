@@ -87,7 +87,7 @@ async fn requests_that_are_no_reviews_are_refused_with_what_is_wrong() {
     other["apiVersion"] = "admission.k8s.io/v1beta1".into();
     check(
         other.to_string(),
-        "only AdmissionReview of admission.k8s.io/v1 is understood",
+        "only AdmissionReview of admission.k8s.io/v1 is supported",
     )
     .await;
     let mut other = creation();
