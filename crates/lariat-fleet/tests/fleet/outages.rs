@@ -76,10 +76,7 @@ async fn a_cluster_whose_caches_are_not_filled_in_time_is_started_again() {
     let run = Run::begin(&fleet);
     time::sleep(31 * SECOND).await;
     let status = run.status().join(" ");
-    assert!(
-        status.starts_with("eu: retrying in 1s: "),
-        "{status}"
-    );
+    assert!(status.starts_with("eu: retrying in 1s: "), "{status}");
     assert!(status.contains("ConfigMap"), "{status}");
     time::sleep(HOUR).await;
     eu.faults().remove(outage);
