@@ -335,10 +335,7 @@ async fn a_decision_that_was_made_otherwise_is_found() {
     });
     let (code, text, _) = replay(&[&doctored, "--check"]);
     assert_eq!(code, Some(3), "{text}");
-    assert!(
-        text.contains("today:    after 0ns relist"),
-        "{text}"
-    );
+    assert!(text.contains("today:    after 0ns relist"), "{text}");
     assert!(text.contains("(410)"), "{text}");
 }
 
