@@ -18,7 +18,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let cluster = lariat::cluster::Cluster::builder().start().await?;
+//! # let cluster = lariat_cluster::Cluster::builder().start().await?;
 //! # let client = cluster.client();
 //! let factory = SharedControllerFactory::builder(client).build();
 //! factory.for_object::<Pod>().register_handler("log", |cx: Context<Pod>| async move {
@@ -38,8 +38,7 @@
 //! - A controller: [`SharedController`], [`Registration`], [`Enqueue`], [`Relation`] to other kinds, and its
 //!   [`ControllerOptions`].
 //! - A factory: [`FactoryBuilder`], [`start`](SharedControllerFactory::start), [`run`](SharedControllerFactory::run)
-//!   and
-//!   [`stop`](SharedControllerFactory::stop), [`Transaction`].
+//!   and [`stop`](SharedControllerFactory::stop), [`Transaction`].
 //! - Its state: [`FactoryStatus`], [`RunRecord`], [`QueuedKeys`], [`FailingKey`] and [`HotLoop`].
 //!
 //! | feature | adds |

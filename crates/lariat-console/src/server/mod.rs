@@ -6,8 +6,7 @@
 //!    the running server.
 //! 2. `state` is shared by all requests: it authorises them, limits their number, and builds the overview.
 //! 3. `routes` serves page, metrics (`exposition`, `guards`) and probes; `api_routes` the JSON API, with `events` for
-//!    the
-//!    stream of overviews and `actions` for writes.
+//!    the stream of overviews and `actions` for writes.
 //! 4. `answer` and `refusal` are responses.
 
 mod actions;

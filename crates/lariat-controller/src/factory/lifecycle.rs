@@ -46,8 +46,7 @@ impl SharedControllerFactory {
     /// - [`NoWorkers`](StartError::NoWorkers): the number of workers is zero.
     /// - [`AlreadyStarted`](StartError::AlreadyStarted): the factory runs already.
     /// - [`NotSynced`](StartError::NotSynced): a cache did not sync in time. Everything is stopped again; the error
-    ///   names
-    ///   the kinds and their errors.
+    ///   names the kinds and their errors.
     /// - [`Stopped`](StartError::Stopped): [`stop`](Self::stop) was called before the caches were synced.
     /// - [`Lease`](StartError::Lease): the lease is misconfigured.
     ///
