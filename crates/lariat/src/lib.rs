@@ -99,6 +99,15 @@ pub use signal::termination;
 pub use tokio_util::sync::CancellationToken;
 
 /// Factories, shared controllers, handlers, relations and their status.
+///
+/// ```
+/// use lariat::controller::Sentinel;
+/// use lariat::{ControllerOptions, HandlerOptions};
+///
+/// let handlers = HandlerOptions::default().max_retries(10);
+/// let options = ControllerOptions::default().handlers(handlers).sentinel(Sentinel::default().runs(50));
+/// # let _ = options;
+/// ```
 pub mod controller {
     #[doc(inline)]
     pub use lariat_controller::*;
@@ -143,24 +152,72 @@ pub mod fleet {
 }
 
 /// Object keys, kinds, causes, selectors and raw objects.
+///
+/// ```
+/// use lariat::core::{LabelSelector, ObjectKey};
+///
+/// let key: ObjectKey = "shop/web-0".parse()?;
+/// assert_eq!((key.namespace(), key.name()), (Some("shop"), "web-0"));
+/// let selector: LabelSelector = "app in (web, api), !canary".parse()?;
+/// # let _ = selector;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub mod core {
     #[doc(inline)]
     pub use lariat_core::*;
 }
 
 /// Leader election and sharding between replicas, by Leases.
+///
+/// A factory uses it through [`FactoryBuilder::leader_election`] and [`FactoryBuilder::sharding`]; an [`Elector`](lease::Elector)
+/// is for programs without controllers.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat::Lease;
+///
+/// let lease = Lease::new("shop-operator").namespace("shops").duration(Duration::from_secs(30));
+/// assert!(lease.validate().is_ok());
+/// ```
 pub mod lease {
     #[doc(inline)]
     pub use lariat_lease::*;
 }
 
 /// The cache layer alone: informers, stores, clients, the REST mapper.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat::Gvk;
+/// use lariat::cache::SharedCacheFactory;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedCacheFactory::new(lariat::connect().await?);
+/// let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(60)).await?;
+/// println!("{} pods", pods.len());
+/// # Ok(()) }
+/// ```
 pub mod cache {
     #[doc(inline)]
     pub use lariat_cache::*;
 }
 
 /// The work queue alone, independent of Kubernetes.
+///
+/// ```
+/// use lariat::Priority;
+/// use lariat::queue::{Add, WorkQueue};
+///
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("listed", Add::now().priority(Priority::Low));
+/// queue.add("changed", Add::now());
+/// assert_eq!(*queue.try_get().expect("a key is due").key(), "changed");
+/// ```
 pub mod queue {
     #[doc(inline)]
     pub use lariat_queue::*;
@@ -231,6 +288,18 @@ pub mod webhook {
 pub use lariat_console::logging;
 
 /// An in-memory Kubernetes API server, for tests and demos.
+///
+/// ```
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::testing::pod;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cluster = Cluster::builder().start().await?;
+/// pod("web").create(&cluster.client()).await?;
+/// assert_eq!(cluster.objects("pods").len(), 1);
+/// # Ok(()) }
+/// ```
 #[cfg(feature = "cluster")]
 pub mod cluster {
     #[doc(inline)]

@@ -66,7 +66,7 @@ pub enum SandboxError {
 }
 
 impl Sandbox {
-    /// Creates a namespace, and starts an embedded cluster for it unless `KUBECONFIG` is set.
+    /// Creates a namespace, on a new embedded cluster unless `KUBECONFIG` is set.
     ///
     /// An empty variable counts as unset. Pods can be created in the namespace at once.
     ///
