@@ -89,12 +89,12 @@ async fn main() -> anyhow::Result<()> {
     let login = secret("login", &[]).namespace(sandbox.namespace());
     println!("▸ a Secret is created");
     login.create(&client).await?;
-    sleep(Duration::from_millis(2500)).await;
+    sleep(Duration::from_millis(1500)).await;
     println!("▸ the Secret changes, its labels do not");
     let patch = Patch::Merge(json!({"stringData": {"user": "me"}}));
     let (api, params) = (login.api(&client), PatchParams::default());
     api.patch("login", &params, &patch).await?;
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_millis(1500)).await;
     factory.stop().await?;
     Ok(sandbox.close().await?)
 }

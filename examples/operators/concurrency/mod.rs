@@ -1,4 +1,4 @@
-//! What workers are for: slow calls run concurrently, but never two for one object.
+//! Runs slow calls concurrently on several workers, but never two for one object.
 
 use std::sync::Arc;
 use std::time::Duration;

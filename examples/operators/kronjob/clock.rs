@@ -60,7 +60,9 @@ impl Clock {
 
 /// Returns the time of Lariat's wall clock, which a simulation sets.
 fn present() -> Timestamp {
-    lariat::core::clock::now().try_into().unwrap_or(Timestamp::MAX)
+    lariat::core::clock::now()
+        .try_into()
+        .unwrap_or(Timestamp::MAX)
 }
 
 impl fmt::Debug for Clock {

@@ -6,16 +6,16 @@
 
 mod clock;
 mod jobs;
-mod keeper;
 mod kind;
+mod reconciler;
 mod schedule;
 #[cfg(test)]
 mod tests;
 
 pub use clock::Clock;
 pub use jobs::SCHEDULED_AT;
-pub use keeper::register;
 pub use kind::{
     ConcurrencyPolicy, JobTemplate, KronJob, KronJobSpec, KronJobStatus, RestartPolicy,
 };
+pub use reconciler::register;
 pub use schedule::{MOST_MISSED, Missed, Schedule};

@@ -1,4 +1,4 @@
-//! Website: pages that a web server serves; the kind of operator that most people write.
+//! Website, a whole operator: serves pages by a ConfigMap, a Deployment and a Service.
 //!
 //! A Website owns a ConfigMap with its pages, a Deployment and a Service, which are applied in that order, each once
 //! what comes before is ready, and deleted in the opposite one. The environment of the pods is a Secret of the user's:

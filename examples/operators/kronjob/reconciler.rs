@@ -28,12 +28,12 @@ use crate::{Paint, print_action};
 pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistration> {
     let jobs = operator.factory().for_object::<Job>();
     let kronjobs = operator.factory().for_object::<KronJob>();
-    let keeper = Keeper {
+    let reconciler = KronJobReconciler {
         jobs: CachedApi::new(&jobs),
         clock: clock.clone(),
         reported: Arc::default(),
     };
-    let reported = Arc::clone(&keeper.reported);
+    let reported = Arc::clone(&reconciler.reported);
     let registration = operator
         .reconciler("kronjob", &kronjobs)
         .owns(&jobs)
@@ -50,15 +50,15 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
         .needs(Rule::owner(&kronjobs))
         .needs(Rule::events())
         .register(move |cx: Reconcile<KronJob>| {
-            let keeper = keeper.clone();
-            async move { keeper.reconcile(&cx).await }
+            let reconciler = reconciler.clone();
+            async move { reconciler.reconcile(&cx).await }
         })?;
     Ok(registration)
 }
 
 /// The state of the reconciler.
 #[derive(Clone)]
-struct Keeper {
+struct KronJobReconciler {
     jobs: CachedApi<Job>,
     clock: Clock,
     reported: Arc<Mutex<HashMap<ObjectKey, LastReports>>>,
@@ -67,7 +67,7 @@ struct Keeper {
 /// The last time of the schedule reported per reason, because the same time is checked repeatedly.
 type LastReports = HashMap<String, Timestamp>;
 
-impl Keeper {
+impl KronJobReconciler {
     async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
         let (spec, now) = (&cx.object().spec, self.clock.now());
         // A retry does not help an invalid schedule; the reconciler is called when the KronJob changes.
