@@ -41,7 +41,7 @@ const READ: usize = 64 * 1024;
 pub(super) enum NotAlive {
     #[error("the API server did not answer a liveness test within {TEST_TIMEOUT:?}: GET {url}")]
     NotAnswered { url: Uri },
-    #[error("a liveness test did not reach the API server: GET {url}")]
+    #[error("a liveness test of the API server failed: GET {url}")]
     Failed {
         url: Uri,
         source: Arc<dyn Error + Send + Sync>,

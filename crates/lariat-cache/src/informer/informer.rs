@@ -151,7 +151,9 @@ impl Informer {
         }
     }
 
-    /// Changes the selection or content to read; the cache counts as not synced until it has been read.
+    /// Changes the selection or content to read.
+    ///
+    /// The cache counts as not synced until it has been read.
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
         self.core.wanted.send_if_modified(|wanted| {
             let before = wanted.clone();

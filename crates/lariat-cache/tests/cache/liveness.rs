@@ -324,7 +324,10 @@ async fn a_test_that_fails_ends_the_watches() {
     pass(SILENCE).await;
     for _ in 0..2 {
         let end = readers.end().await;
-        assert!(end.contains("not reached by a liveness test"), "{end}");
+        assert!(
+            end.contains("a liveness test of the API server failed"),
+            "{end}"
+        );
     }
 }
 
