@@ -32,6 +32,8 @@ struct Taken {
     samples: VecDeque<Sample>,
     /// The last totals by handler; the empty name is for removed handlers.
     handlers: HashMap<Arc<str>, VecDeque<Totals>>,
+    /// The calls and failures of all handlers at the last sample, removed handlers included.
+    counted: Option<(u64, u64)>,
 }
 
 /// The calls and failures of a handler up to one moment.
@@ -94,42 +96,46 @@ impl Samples {
 
 impl Taken {
     fn take(&mut self, status: &ControllerStatus, now: Instant) {
-        let is_first = self.samples.is_empty();
-        let mut sample = Sample {
-            ready: status.queue.depth(),
-            processing: status.queue.processing,
-            ..Sample::default()
-        };
         let gone = std::iter::once(&status.gone);
         let handlers: Vec<_> = status.handlers.iter().chain(gone).collect();
+        let runs = handlers.iter().map(|handler| handler.runs).sum();
+        let failures = handlers.iter().map(|handler| handler.failures).sum();
+        let (runs, failures) = self.added(runs, failures);
+        let sample = Sample {
+            ready: status.queue.depth(),
+            processing: status.queue.processing,
+            runs,
+            failures,
+        };
         self.handlers
             .retain(|name, _| handlers.iter().any(|handler| handler.name == *name));
         for handler in handlers {
             let totals = self.handlers.entry(Arc::clone(&handler.name)).or_default();
-            let (runs, failures) = (handler.runs, handler.failures);
-            if let Some(last) = totals.back() {
-                // Zero for a handler that was registered again under the name, and counts from zero.
-                sample.runs += runs.saturating_sub(last.runs);
-                sample.failures += failures.saturating_sub(last.failures);
-            // In the first sample, the totals cover an unknown time, and would show as a peak.
-            } else if !is_first {
-                sample.runs += runs;
-                sample.failures += failures;
-            }
             // The oldest total is the start of the minute.
             if totals.len() == TOTALS {
                 totals.pop_front();
             }
             totals.push_back(Totals {
                 at: now,
-                runs,
-                failures,
+                runs: handler.runs,
+                failures: handler.failures,
             });
         }
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
+    }
+
+    /// Returns the calls and failures since the last sample, given those of all handlers.
+    ///
+    /// The sums are compared, not the counts of each handler: a handler that is deregistered moves its counts to those
+    /// of removed handlers, which is no activity.
+    fn added(&mut self, runs: u64, failures: u64) -> (u64, u64) {
+        // At the first sample, the sums cover an unknown time, and would show as a peak.
+        let last = self.counted.replace((runs, failures));
+        let last = last.unwrap_or((runs, failures));
+        (runs.saturating_sub(last.0), failures.saturating_sub(last.1))
     }
 }
 
@@ -149,6 +155,14 @@ fn rates(totals: &VecDeque<Totals>) -> Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_has_what_was_added_since_the_last_one() {
+        let mut taken = Taken::default();
+        assert_eq!(taken.added(900, 30), (0, 0), "of an unknown time");
+        assert_eq!(taken.added(905, 31), (5, 1));
+        assert_eq!(taken.added(905, 31), (0, 0));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn rates_are_those_between_the_first_and_the_last_total() {
