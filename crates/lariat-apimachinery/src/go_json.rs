@@ -1,4 +1,4 @@
-//! What is wrong with a text that is no JSON, in the words of Go's reader.
+//! Errors of Go's JSON decoder for invalid JSON.
 //!
 //! Source: the states of `scanner` in Go's `encoding/json`.
 
@@ -21,6 +21,13 @@ pub fn syntax_error(text: &[u8]) -> Option<String> {
 }
 
 /// Returns why a value cannot be read where Go wants another type.
+///
+/// ```
+/// use lariat_apimachinery::go_json::type_error;
+///
+/// let error = type_error(&"three".into(), "int32");
+/// assert_eq!(error, "json: cannot unmarshal string into Go value of type int32");
+/// ```
 #[must_use]
 pub fn type_error(value: &Value, wanted: &str) -> String {
     let found = type_name(value);

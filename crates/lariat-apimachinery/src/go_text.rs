@@ -3,6 +3,13 @@
 use serde_json::Value;
 
 /// Prints a value.
+///
+/// ```
+/// use lariat_apimachinery::go_text::value;
+/// use serde_json::json;
+///
+/// assert_eq!(value(&json!({"b": [1, "x", null], "a": true})), "map[a:true b:[1 x <nil>]]");
+/// ```
 #[must_use]
 pub fn value(value: &Value) -> String {
     match value {
@@ -46,6 +53,12 @@ pub fn type_of(value: &Value) -> &'static str {
 }
 
 /// Returns a text as Go's `%q` prints it.
+///
+/// ```
+/// use lariat_apimachinery::go_text::quoted;
+///
+/// assert_eq!(quoted("one\ntwo"), r#""one\ntwo""#);
+/// ```
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);

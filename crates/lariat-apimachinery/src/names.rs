@@ -26,6 +26,16 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
 /// # Errors
 ///
 /// The server's text about what is wrong.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::names::{NameRule, check};
+///
+/// assert!(check("web.shop", NameRule::Subdomain).is_ok());
+/// assert!(check("web.shop", NameRule::Label).is_err());
+/// assert_eq!(check("..", NameRule::PathSegment), Err("may not be '.' or '..'"));
+/// ```
 pub fn check(name: &str, rule: NameRule) -> Result<(), &'static str> {
     match rule {
         NameRule::PathSegment if matches!(name, "." | "..") => Err("may not be '.' or '..'"),
@@ -65,6 +75,15 @@ const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric
 /// # Errors
 ///
 /// The server's texts about what is wrong, separated by commas.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::names::check_dns_1035;
+///
+/// assert!(check_dns_1035("widgets").is_ok());
+/// assert!(check_dns_1035("0widgets").is_err());
+/// ```
 pub fn check_dns_1035(text: &str) -> Result<(), String> {
     let mut rules = Vec::new();
     if text.len() > MOST {

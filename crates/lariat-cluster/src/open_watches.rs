@@ -10,6 +10,21 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A watch that is open.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::Api;
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let pods: Api<Pod> = Api::namespaced(cluster.client(), "default");
+/// let _events = pods.watch(&Default::default(), "0").await?;
+/// let watches = cluster.inspector().watches();
+/// assert_eq!(watches[0].resource, "pods");
+/// assert_eq!(watches[0].namespace.as_deref(), Some("default"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenWatch {

@@ -18,6 +18,18 @@ const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
+///
+/// ```
+/// use lariat_apimachinery::crd::validate;
+/// use serde_json::json;
+///
+/// let crd = json!({
+///     "metadata": {"name": "widgets"},
+///     "spec": {"group": "example.com", "names": {"plural": "widgets"}},
+/// });
+/// let causes = validate(crd.as_object().expect("it is an object"), None);
+/// assert!(causes.iter().any(|cause| cause.text().starts_with("metadata.name: Invalid value")));
+/// ```
 #[must_use]
 pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let empty = Value::Null;

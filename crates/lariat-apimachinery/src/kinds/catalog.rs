@@ -12,6 +12,16 @@ use super::version::version_order;
 pub type GroupVersion = (String, String);
 
 /// The resources served at one moment.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+///
+/// // A server has one table for each resource; here one is enough.
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// assert!(catalog.has_version("apps", "v1"));
+/// assert!(catalog.resources("", "v1").any(|resource| resource.kind == "Pod"));
+/// assert!(catalog.resource("apps", "v1", "widgets").is_none());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// By group and version, the core group first.

@@ -136,6 +136,25 @@ impl Definition {
     /// # Errors
     ///
     /// Something in it has another type, or is missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat_apimachinery::kinds::Definition;
+    /// use serde_json::json;
+    ///
+    /// let crd = json!({"spec": {
+    ///     "group": "example.com", "scope": "Namespaced",
+    ///     "names": {"plural": "widgets", "kind": "Widget"},
+    ///     "versions": [{
+    ///         "name": "v1", "served": true, "storage": true,
+    ///         "schema": {"openAPIV3Schema": {"type": "object"}},
+    ///     }],
+    /// }});
+    /// let definition = Definition::read(crd.as_object().expect("it is an object"))?;
+    /// assert_eq!(definition.spec.names.plural, "widgets");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn read(object: &Object) -> serde_json::Result<Self> {
         serde_json::from_value(object.clone().into())
     }
@@ -149,6 +168,27 @@ impl Definition {
 ///
 /// A path of a CRD cannot be read. It was checked when it was written, but a data file may be older than the
 /// check.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Definition, TableId, resources_of};
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let crd = json!({"spec": {
+///     "group": "example.com", "scope": "Namespaced",
+///     "names": {"plural": "widgets", "kind": "Widget"},
+///     "versions": [{
+///         "name": "v1", "served": true, "storage": true,
+///         "schema": {"openAPIV3Schema": {"type": "object"}},
+///     }],
+/// }});
+/// let definition = Definition::read(crd.as_object().expect("it is an object"))?;
+/// let resources = resources_of(&definition, TableId(0), &Arc::default(), 0)?;
+/// assert_eq!(resources[0].api_version(), "example.com/v1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn resources_of(
     definition: &Definition,
     table: TableId,

@@ -10,7 +10,17 @@ use super::resource::{Resource, TableId, qualified};
 
 /// All served resources.
 ///
-/// A request takes the present catalog and keeps it to its end.
+/// A request takes the current catalog and uses it until its end, so a CRD that changes meanwhile does not affect it.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+///
+/// // A server has one table for each resource; here one is enough.
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let deployments = catalog.resource("apps", "v1", "deployments").expect("it is built in");
+/// assert_eq!(deployments.kind, "Deployment");
+/// assert!(deployments.namespaced);
+/// ```
 #[derive(Debug)]
 pub struct Kinds {
     catalog: RwLock<Arc<Catalog>>,
@@ -21,7 +31,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// Registers the built-in kinds, whose tables are found by their names.
+    /// Registers the built-in kinds; `table_of` returns the table of a resource.
     pub fn new(mut table_of: impl FnMut(&str) -> TableId) -> Self {
         let mut catalog = Catalog::default();
         for row in builtin::rows() {

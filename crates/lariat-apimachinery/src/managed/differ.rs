@@ -1,4 +1,4 @@
-//! Whether a write changes anything.
+//! Detection of writes that change nothing.
 
 use serde_json::Value;
 
@@ -7,6 +7,15 @@ use crate::object::Object;
 /// Returns whether two objects differ.
 ///
 /// Their resource versions and the times of their entries are not compared.
+///
+/// ```
+/// use lariat_apimachinery::{managed::differ, object::Object};
+/// use serde_json::json;
+///
+/// let at = |version: &str| Object::from_iter([("metadata".to_owned(), json!({"resourceVersion": version}))]);
+/// assert!(!differ(&at("7"), &at("8")));
+/// assert!(differ(&at("7"), &Object::from_iter([("data".to_owned(), json!({}))])));
+/// ```
 #[must_use]
 pub fn differ(old: &Object, new: &Object) -> bool {
     let none = Object::new();

@@ -197,6 +197,14 @@ pub(super) fn is_reset(object: &Object) -> bool {
 /// Without a given name it is the client's user agent up to the first slash.
 ///
 /// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+///
+/// ```
+/// use lariat_apimachinery::managed::manager_name;
+///
+/// assert_eq!(manager_name(None, "kubectl/v1.36.0 (linux/amd64)"), "kubectl");
+/// assert_eq!(manager_name(Some("my-controller"), "kubectl/v1.36.0"), "my-controller");
+/// assert_eq!(manager_name(None, ""), "unknown");
+/// ```
 #[must_use]
 pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
     if let Some(given) = given.filter(|given| !given.is_empty()) {

@@ -105,6 +105,18 @@ impl Write<'_> {
     /// Records a creation, an update or a patch in the new object.
     ///
     /// `live` is `None` for a creation.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::Write;
+    /// use lariat_apimachinery::{object::Object, schema};
+    /// use serde_json::json;
+    ///
+    /// let schema = schema::builtin("v1", "ConfigMap").expect("it is built in");
+    /// let mut object = Object::from_iter([("data".to_owned(), json!({"color": "red"}))]);
+    /// Write::new(&schema, "v1", "kubectl", "2026-01-01T00:00:00Z").update(None, &mut object);
+    /// let entry = &object["metadata"]["managedFields"][0];
+    /// assert_eq!((&entry["manager"], &entry["operation"]), (&json!("kubectl"), &json!("Update")));
+    /// ```
     pub fn update(&self, live: Option<&Object>, new: &mut Object) {
         let managed = self.managed_before(live, new);
         metadata_mut(new).remove("managedFields");

@@ -18,6 +18,22 @@ const BLOCKING: [&str; 5] = [
 ];
 
 /// A compiled schema.
+///
+/// ```
+/// use lariat_apimachinery::structural::Structural;
+/// use serde_json::json;
+///
+/// let schema = Structural::compile(&json!({
+///     "type": "object",
+///     "properties": {"size": {"type": "integer", "default": 3, "maximum": 9}},
+/// }));
+/// let mut object = json!({"colour": "red"});
+/// assert_eq!(schema.prune(&mut object), ["colour"]);
+/// schema.default(&mut object);
+/// assert_eq!(object, json!({"size": 3}));
+/// assert!(schema.validate(&object, None).is_empty());
+/// assert_eq!(schema.validate(&json!({"size": 10}), None).len(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Structural {
     raw: Value,

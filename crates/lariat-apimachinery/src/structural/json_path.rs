@@ -23,6 +23,17 @@ const MOST_SEGMENTS: usize = 256;
 const MOST_VALUES: usize = 100_000;
 
 /// A parsed path.
+///
+/// ```
+/// use lariat_apimachinery::structural::json_path::JsonPath;
+/// use serde_json::json;
+///
+/// let path = JsonPath::parse(r#".status.conditions[?(@.type=="Ready")].status"#)?;
+/// let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+/// assert_eq!(path.first(&object), Some(&json!("True")));
+/// assert_eq!(path.first(&json!({})), None);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPath {
     segments: Vec<Segment>,
@@ -91,6 +102,14 @@ impl JsonPath {
     }
 
     /// Returns the members of a path that is nothing but members.
+    ///
+    /// ```
+    /// use lariat_apimachinery::structural::json_path::JsonPath;
+    ///
+    /// assert_eq!(JsonPath::parse(".spec.replicas")?.members(), Some(vec!["spec", "replicas"]));
+    /// assert_eq!(JsonPath::parse(".spec.items[0]")?.members(), None);
+    /// # Ok::<(), String>(())
+    /// ```
     pub fn members(&self) -> Option<Vec<&str>> {
         self.segments.iter().map(Segment::name).collect()
     }

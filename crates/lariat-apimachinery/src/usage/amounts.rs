@@ -9,6 +9,15 @@ use crate::object::Object;
 use crate::quantity::Quantity;
 
 /// Amounts of resources, by their names: a `ResourceList`.
+///
+/// ```
+/// use lariat_apimachinery::usage::Amounts;
+/// use serde_json::json;
+///
+/// let mut used = Amounts::read(&json!({"cpu": "500m", "memory": "1Gi"}));
+/// used.add(&Amounts::read(&json!({"cpu": "1"})));
+/// assert_eq!(used.json(), json!({"cpu": "1500m", "memory": "1Gi"}));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Amounts(BTreeMap<String, Quantity>);
 

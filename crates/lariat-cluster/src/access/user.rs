@@ -10,7 +10,7 @@ pub(crate) const MASTERS: &str = "system:masters";
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// Who sends a request: a name, and the groups it belongs to.
+/// The sender of a request: a name and the groups it belongs to.
 ///
 /// ```
 /// use lariat::cluster::User;
@@ -44,6 +44,13 @@ impl User {
     }
 
     /// Adds a group; members of `system:masters` may do everything.
+    ///
+    /// ```
+    /// use lariat::cluster::User;
+    ///
+    /// let admin = User::new("root").group("system:masters");
+    /// assert_eq!(admin.groups(), ["system:masters"]);
+    /// ```
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         let group = group.into();

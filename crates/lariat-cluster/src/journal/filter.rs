@@ -1,11 +1,11 @@
-//! Which requests something is about.
+//! Filters of requests, for selections and fault rules.
 
 use super::entries::Request;
 
-/// Something that is about certain requests: about all, unless it is narrowed.
+/// A filter of requests, which matches all requests until it is narrowed.
 ///
-/// A [`Selection`](super::Selection) is what the journal has of such requests, a [rule](crate::faults::Rule) what
-/// happens to them. Each method narrows further; of two values for the same property the later counts.
+/// A [`Selection`](super::Selection) reads matching requests from the journal; a [rule](crate::faults::Rule) applies a
+/// fault to them. Every method narrows the filter; of two values for the same property the later one counts.
 ///
 /// ```
 /// use lariat::cluster::faults::{Action, Rule};

@@ -1,4 +1,4 @@
-//! Everything a cluster holds, kept aside and brought back.
+//! Snapshots of the contents of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,10 +14,21 @@ use super::{Ending, Store, Stored};
 
 /// The objects of a whole cluster as they were at one moment.
 ///
-/// It shares the objects with the cluster, so taking one copies nothing but their keys, and a clone is
-/// free. It outlives its cluster, and others can [start from it](crate::ClusterBuilder::from_snapshot) or
+/// It shares the objects with the cluster: taking a snapshot copies only their keys, and a clone is cheap. It may outlive
+/// its cluster. Other clusters can [start from it](crate::ClusterBuilder::from_snapshot) or
 /// be [restored](crate::Cluster::restore) to it. Custom kinds are in it with their
 /// CustomResourceDefinitions.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let snapshot = cluster.snapshot();
+/// assert!(snapshot.objects() > 0, "the objects that every cluster has");
+/// assert_eq!(snapshot.resource_version(), cluster.revision().to_string());
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Snapshot {
     content: Arc<Content>,

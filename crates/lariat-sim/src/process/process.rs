@@ -32,6 +32,18 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 /// One life of a program: from a start to its end, its kill or the end of the run.
 ///
 /// A clone is a handle on the same life.
+///
+/// ```
+/// use lariat::sim::Simulation;
+///
+/// let simulation = Simulation::new(7).program("reader", |process| async move {
+///     let version = process.client().apiserver_version().await?;
+///     process.note(format_args!("{} talks to {}", process.name(), version.git_version));
+///     process.terminated().await;
+///     Ok(())
+/// });
+/// # drop(simulation);
+/// ```
 #[derive(Clone)]
 pub struct Process {
     inner: Arc<Inner>,
@@ -104,7 +116,7 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 300
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 600
     /// seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =

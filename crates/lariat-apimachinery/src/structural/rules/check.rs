@@ -56,6 +56,20 @@ pub struct RuleFault {
 /// Checks the rules of one schema; `root` is true for that of a whole resource.
 ///
 /// A rule that compares with what was before is reported too, with an empty detail.
+///
+/// ```
+/// use lariat_apimachinery::structural::check_rules;
+/// use serde_json::json;
+///
+/// let with_rule = |rule: &str| json!({
+///     "type": "object",
+///     "properties": {"size": {"type": "integer"}},
+///     "x-kubernetes-validations": [{"rule": rule}],
+/// });
+/// assert!(check_rules(&with_rule("self.size <= 9"), false).is_empty());
+/// let faults = check_rules(&with_rule("self.size <="), false);
+/// assert!(faults[0].detail.starts_with("compilation failed"));
+/// ```
 #[must_use]
 pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
     let node = Node::compile(schema);
