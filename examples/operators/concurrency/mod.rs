@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::prelude::*;
 use lariat::cache::KindOptions;
 use lariat::controller::Resync;
+use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection};
 use parking_lot::Mutex;
 use tokio::sync::Notify;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::cluster::testing::{eventually, pod};
 use lariat::cache::KindOptions;
+use lariat::cluster::testing::{eventually, pod};
 use lariat::controller::{Ended, HandlerStatus};
 use lariat::{FactoryBuilder, Selection};
 use lariat_examples::custom_config::{Config, TROUBLE};

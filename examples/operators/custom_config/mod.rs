@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::prelude::*;
 use lariat::cache::KindOptions;
 use lariat::controller::Resync;
+use lariat::prelude::*;
 use lariat::{FactoryBuilder, Registration};
 
 use crate::{Paint, print_action};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use lariat::SharedControllerFactory;
+use lariat::cache::KindOptions;
 use lariat::cluster::Cluster;
 use lariat::cluster::testing::{TestCluster, pod};
-use lariat::cache::KindOptions;
 use lariat::controller::HandlerStatus;
-use lariat::SharedControllerFactory;
 use tokio::time::sleep;
 
 use super::{Config, TROUBLE};

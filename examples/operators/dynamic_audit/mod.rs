@@ -8,10 +8,10 @@ mod tests;
 
 use std::sync::Arc;
 
-use lariat::prelude::*;
+use lariat::Cause;
 use lariat::controller::KindsRegistration;
 use lariat::core::{ResourceKind, Scope};
-use lariat::Cause;
+use lariat::prelude::*;
 
 /// A change of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]

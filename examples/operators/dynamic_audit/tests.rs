@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::controller::KindsRegistration;
 use lariat::cluster::Cluster;
 use lariat::cluster::testing::{TestCluster, config_map, crd, define, namespace, object};
+use lariat::controller::KindsRegistration;
 use lariat::kube::api::Api;
 use lariat::prelude::*;
 use parking_lot::Mutex;

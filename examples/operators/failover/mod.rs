@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::cache::Change;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::cache::Change;
 use lariat::{Lease, Selection};
 use serde_json::json;
 

@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use lariat::cache::KindOptions;
 use lariat::cluster::testing::{Fixture, deployment, object};
 use lariat::kube::api::{DeleteParams, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::cache::KindOptions;
 use lariat::{FactoryBuilder, Selection};
 use lariat_examples::multi_resource::{self, Replicas};
 use lariat_examples::{About, Options, Paint, Stage, perform_with, print_action};

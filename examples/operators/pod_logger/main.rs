@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
+use lariat::cache::KindOptions;
 use lariat::cluster::testing::pod;
 use lariat::prelude::*;
-use lariat::cache::KindOptions;
 use lariat::{FactoryBuilder, Selection};
 use lariat_examples::pod_logger::{self, Event};
 use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, print_action};

@@ -7,9 +7,9 @@
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::prelude::*;
 use lariat::cache::Change;
 use lariat::controller::Resync;
+use lariat::prelude::*;
 
 #[cfg(test)]
 mod tests;

@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use lariat::cache::KindOptions;
 use lariat::cluster::testing::wait_until_gone;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
-use lariat::cache::KindOptions;
 use lariat::{FactoryBuilder, Selection};
 use lariat_examples::pod_terminator::{self, PodTerminator};
 use lariat_examples::{About, Flag, Options, RUN, Stage, perform_with};

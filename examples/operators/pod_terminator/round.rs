@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use k8s_openapi::api::core::v1::Pod;
+use lariat::cache::Query;
+use lariat::core::LabelSelector;
 use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::ApiError;
 use lariat::prelude::*;
-use lariat::cache::Query;
-use lariat::core::LabelSelector;
 use lariat::{CancellationToken, describe};
 use tokio::time::timeout;
 

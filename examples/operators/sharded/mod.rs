@@ -13,8 +13,8 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
-use lariat::prelude::*;
 use lariat::lease::{ShardKey, Share};
+use lariat::prelude::*;
 use lariat::{Lease, Selection};
 use serde_json::json;
 

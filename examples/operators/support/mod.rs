@@ -1,10 +1,10 @@
 //! The stage of the stories: a cluster to run on, a namespace, readable output, and the clean-up.
 
 mod arguments;
+mod cleanup;
 mod cluster;
 mod console;
 mod definitions;
-mod cleanup;
 mod hints;
 mod kubelet;
 mod options;

@@ -38,7 +38,11 @@ impl Pace {
     /// Creates a delay by the system clock.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
-        let clock = Arc::new(|| lariat::core::clock::now().try_into().unwrap_or(Timestamp::MAX));
+        let clock = Arc::new(|| {
+            lariat::core::clock::now()
+                .try_into()
+                .unwrap_or(Timestamp::MAX)
+        });
         Self { delay, clock }
     }
 

@@ -78,7 +78,7 @@ async fn replicas_end_with_an_example_that_is_killed() {
 }
 
 #[tokio::test]
-async fn a_lease_that_cannot_be_held_is_refused() {
-    let reason = "the lease counter cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
+async fn an_invalid_lease_is_refused() {
+    let reason = "invalid configuration of the lease counter: the lease duration 0ns is not between a second and 2^31 seconds";
     assert_refused("failover", &["--lease-s", "0"], reason).await;
 }

@@ -1,10 +1,10 @@
 //! Pods in other namespaces than their Autoscaler: where they are created, and that they are deleted with it.
 
 use kube::api::DeleteParams;
-use lariat::core::Labels;
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{namespace, wait_until_gone};
 use lariat::cluster::{Cluster, Workloads};
+use lariat::core::Labels;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
