@@ -27,7 +27,7 @@ pub enum EventApi {
     Events,
 }
 
-/// The options of a [`Recorder`]: aggregation, counting and limits.
+/// The options of a [`Recorder`](super::Recorder): aggregation, counting and limits.
 ///
 /// The defaults are those of client-go.
 ///
