@@ -106,7 +106,7 @@ impl StatusCause {
         Self::new("FieldValueNotFound", field, message)
     }
 
-    /// Creates the error of an unsupported value; `supported` lists the others.
+    /// Creates the error of an unsupported value; `supported` lists the allowed ones.
     #[must_use]
     pub fn unsupported(field: &str, value: &str, supported: &str) -> Self {
         let value = go_text::quoted(value);

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-/// Returns why a text is no JSON; `None` if it is.
+/// Returns the error of Go's decoder for a text; `None` if it is valid JSON.
 ///
-/// Bytes that are not UTF-8 are no reason: Go replaces them.
+/// Bytes that are not UTF-8 are no error: Go replaces them.
 ///
 /// ```
 /// use lariat_apimachinery::go_json::syntax_error;
@@ -20,7 +20,7 @@ pub fn syntax_error(text: &[u8]) -> Option<String> {
     Scanner { text, at: 0 }.document().err()
 }
 
-/// Returns why a value cannot be read where Go wants another type.
+/// Returns Go's error for a value of the wrong type.
 ///
 /// ```
 /// use lariat_apimachinery::go_json::type_error;

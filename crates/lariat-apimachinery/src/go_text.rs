@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Prints a value.
+/// Formats a value as Go's `%v` does, with the members of objects sorted.
 ///
 /// ```
 /// use lariat_apimachinery::go_text::value;
@@ -39,7 +39,7 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// Returns the type that Go reads a value of JSON as.
+/// Returns the Go type to which a JSON value decodes.
 #[must_use]
 pub fn type_of(value: &Value) -> &'static str {
     match value {
@@ -52,7 +52,7 @@ pub fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Returns a text as Go's `%q` prints it.
+/// Quotes a text as Go's `%q` does.
 ///
 /// ```
 /// use lariat_apimachinery::go_text::quoted;

@@ -21,7 +21,7 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
     or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', \
     regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-/// Checks a name by the rule of its kind.
+/// Checks the syntax of a name.
 ///
 /// # Errors
 ///
@@ -68,7 +68,7 @@ const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric
     '-', start with an alphabetic character, and end with an alphanumeric character (e.g. \
     'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/// Checks a label of RFC 1035, which most names in a CRD are.
+/// Checks a DNS label (RFC 1035), the syntax of most names in a CRD.
 ///
 /// Source: `k8s.io/apimachinery/pkg/util/validation.IsDNS1035Label`.
 ///

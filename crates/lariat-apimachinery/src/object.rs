@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 /// An API object: the members of its JSON.
 pub type Object = Map<String, Value>;
 
-/// Returns the metadata of an object, which is made if it is missing.
+/// Returns the metadata of an object, and creates them if missing.
 ///
 /// # Panics
 ///
-/// Never: metadata that are no object are replaced by an empty one.
+/// Never: metadata of another JSON type are replaced by an empty object.
 ///
 /// # Examples
 ///

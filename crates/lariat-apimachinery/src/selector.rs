@@ -7,7 +7,7 @@ use crate::object::Object;
 
 /// Returns whether a `LabelSelector` selects the labels of an object.
 ///
-/// One that cannot be read selects nothing.
+/// An invalid selector selects nothing; an empty one selects every object.
 ///
 /// ```
 /// use lariat_apimachinery::object::Object;
@@ -37,9 +37,9 @@ pub fn labels(object: &Object) -> Labels {
         .collect()
 }
 
-/// Writes a `LabelSelector`, or a plain map of labels, as the text of a selector.
+/// Formats a `LabelSelector`, or a map of labels, as a selector string.
 ///
-/// `None` if it cannot be read.
+/// Returns `None` if it is invalid: no object, an unknown operator, or an expression without a key.
 ///
 /// ```
 /// use lariat_apimachinery::selector::selector_text;

@@ -128,6 +128,8 @@ impl Line {
     pub(crate) fn limit(&mut self, streams: Option<usize>) {
         let closed = STREAMS - streams.unwrap_or(STREAMS).min(STREAMS);
         if closed > self.closed {
+            // Permits in use cannot be forgotten; `closed` counts those that were, so that lifting the limit returns as
+            // many.
             self.closed += self.streams.forget_permits(closed - self.closed);
         } else {
             self.streams.add_permits(self.closed - closed);
@@ -237,6 +239,7 @@ async fn carry(
     let tasks = TaskTracker::new();
     while let Some(parcel) = arriving.recv().await {
         let delivering = deliver(parcel, service.clone(), Arc::clone(&line), tasks.clone());
+        // One task for each request, so that requests overtake each other by their random delays.
         tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
     tasks.close();
@@ -279,6 +282,8 @@ async fn deliver(
         response.map(|response| (response, place))
     };
     let response = tokio::select! {
+        // `select!` chooses a branch at random, by a seed that only `--cfg tokio_unstable` can set. A biased one is
+        // repeatable.
         biased;
         () = answer.closed() => return,
         response = answered => response,
@@ -303,6 +308,8 @@ async fn deliver(
         };
         let Some(frame) = frame else { return };
         let is_last = frame.is_err();
+        // The reader has not had a turn since the window filled. This counts as progress, so that the driver keeps
+        // turns short while a long body is read.
         if frames.capacity() == 0 {
             line.lock().waits += 1;
         }

@@ -131,11 +131,11 @@ where
 }
 
 impl Definition {
-    /// Reads a CRD.
+    /// Decodes a CRD; members that do not matter here are ignored.
     ///
     /// # Errors
     ///
-    /// Something in it has another type, or is missing.
+    /// A member has the wrong type, or a required one is missing.
     ///
     /// # Examples
     ///
@@ -162,11 +162,12 @@ impl Definition {
 
 /// Returns the resources a CRD serves, one for each served version.
 ///
-/// What was stored up to `changed_at` may have been written under other schemas.
+/// `changed_at` is the revision of the last change of the CRD: objects stored up to it may have been written under other
+/// schemas. `terminating` is shared by all versions, and set while the kind is being removed.
 ///
 /// # Errors
 ///
-/// A path of a CRD cannot be read. It was checked when it was written, but a data file may be older than the
+/// A JSONPath of the CRD is invalid. Paths are checked when a CRD is written, but a data file may be older than the
 /// check.
 ///
 /// # Examples

@@ -1,4 +1,4 @@
-//! All served resources, as CRDs come and go.
+//! The registry of all served resources.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::builtin;
 use super::catalog::Catalog;
 use super::resource::{Resource, TableId, qualified};
 
-/// All served resources.
+/// The registry of all served resources, built-in and from CRDs.
 ///
 /// A request takes the current catalog and uses it until its end, so a CRD that changes meanwhile does not affect it.
 ///
@@ -24,9 +24,9 @@ use super::resource::{Resource, TableId, qualified};
 #[derive(Debug)]
 pub struct Kinds {
     catalog: RwLock<Arc<Catalog>>,
-    /// Where Namespaces are stored.
+    /// The table of Namespaces.
     pub namespaces: TableId,
-    /// Where CustomResourceDefinitions are stored.
+    /// The table of CustomResourceDefinitions.
     pub definitions: TableId,
 }
 
@@ -50,12 +50,14 @@ impl Kinds {
         }
     }
 
-    /// Returns what is served now, which a request keeps to its end.
+    /// Returns the current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.read())
     }
 
-    /// Replaces everything served for one table, in all its versions.
+    /// Replaces the resources of one table, in all versions.
+    ///
+    /// An empty list stops serving the kind. Requests that have the previous catalog are not affected.
     pub fn serve(&self, table: TableId, resources: Vec<Arc<Resource>>) {
         let mut catalog = self.catalog.write();
         let mut next = Catalog::clone(&catalog);

@@ -1,4 +1,4 @@
-//! Whether entries of `managedFields` can be read.
+//! Validation of `managedFields`.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::set::Set;
 ///
 /// # Errors
 ///
-/// One cannot be read; the text is the API server's.
+/// An entry is invalid; the text is the API server's.
 ///
 /// # Examples
 ///

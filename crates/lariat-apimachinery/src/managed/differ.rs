@@ -6,7 +6,7 @@ use crate::object::Object;
 
 /// Returns whether two objects differ.
 ///
-/// Their resource versions and the times of their entries are not compared.
+/// Resource versions and the times of entries in `managedFields` are ignored.
 ///
 /// ```
 /// use lariat_apimachinery::{managed::differ, object::Object};
@@ -37,7 +37,7 @@ fn metadata_of<'a>(object: &'a Object, none: &'a Object) -> &'a Object {
     metadata.unwrap_or(none)
 }
 
-/// Returns whether two objects differ in members that are not among some.
+/// Returns whether two objects differ in members other than `outside`.
 #[must_use]
 pub fn differ_outside(old: &Object, new: &Object, outside: &[&str]) -> bool {
     let counts = |member: &String| !outside.contains(&member.as_str());

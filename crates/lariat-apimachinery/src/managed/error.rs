@@ -1,10 +1,10 @@
-//! Why an apply is refused.
+//! The error of a server-side apply.
 
 use std::fmt;
 
 use super::entries::Manager;
 
-/// Why an apply is refused.
+/// The error of a server-side apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {

@@ -1,4 +1,4 @@
-//! A schema, compiled.
+//! Compiled structural schemas.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ const BLOCKING: [&str; 5] = [
     "FieldValueTypeInvalid",
 ];
 
-/// A compiled schema.
+/// A compiled structural schema of one version of a custom kind.
 ///
 /// ```
 /// use lariat_apimachinery::structural::Structural;
@@ -75,12 +75,12 @@ impl Structural {
         removed
     }
 
-    /// Sets the defaults of missing fields.
+    /// Sets the defaults of missing fields, at all levels.
     pub fn default(&self, object: &mut Value) {
         defaults::fill(object, &self.root);
     }
 
-    /// Finds defaults that do not fit; `path` is where the schema itself stands.
+    /// Finds invalid defaults; `path` is the path of the schema in the CRD.
     #[must_use]
     pub fn check_defaults(&self, path: &str) -> Vec<StatusCause> {
         let mut causes = Vec::new();
@@ -88,7 +88,9 @@ impl Structural {
         causes
     }
 
-    /// Finds what is wrong with an object, which may replace an old one.
+    /// Validates an object, which replaces `old` if there is one.
+    ///
+    /// Rules that compare with the old state run only with `old`. The result is empty for a valid object.
     #[must_use]
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<StatusCause> {
         let path = "";
@@ -102,7 +104,7 @@ impl Structural {
         self.validate_further(causes.collect(), object, old)
     }
 
-    /// Finds what is wrong with an object of which only the status was written.
+    /// Validates an object of which only the status was written.
     #[must_use]
     pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
         let node = self.root.shape.properties.get("status");

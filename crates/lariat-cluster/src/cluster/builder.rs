@@ -244,7 +244,7 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets how long the body of a request over HTTP may take to arrive (default 60 s).
+    /// Sets how long a request body may take to arrive over HTTP (default 60 s).
     ///
     /// As with `--request-timeout` of kube-apiserver, which has the same default, a request whose body is not complete
     /// by then is answered 504. With 0 bodies may take for ever. The remarks on time of
@@ -302,7 +302,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Begins with the objects of a snapshot, at its resource version.
+    /// Starts with the objects of a snapshot, at its resource version.
     ///
     /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. With a data file the
     /// snapshot is used only if the file is new; otherwise the cluster continues with the contents of the file.
@@ -327,7 +327,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Keeps everything in an SQLite file.
+    /// Stores the cluster in an SQLite file, so that it survives its process.
     ///
     /// The next cluster with this file continues where this one ended. The file is made if it is missing, readable by
     /// its owner alone; its directory must exist. A second file with the suffix `-wal` belongs to it. A write is answered

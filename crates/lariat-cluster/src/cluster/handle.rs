@@ -51,7 +51,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins to configure a cluster.
+    /// Returns a builder with the defaults: in memory, in process, without authentication.
     pub fn builder() -> ClusterBuilder {
         ClusterBuilder::new()
     }
@@ -324,7 +324,7 @@ impl Cluster {
         self.server.store.compact();
     }
 
-    /// Takes a snapshot of everything that is stored.
+    /// Takes a snapshot of all objects.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.server.store.snapshot()

@@ -176,6 +176,7 @@ impl Store {
     /// Begins to record commits; what is stored already comes first.
     pub(crate) fn record_commits(&self) {
         let mut state = self.state.lock();
+        // Under one lock with the objects that follow: no commit is missed or recorded twice between the two.
         state.recorder.0 = Some(Vec::new());
         state.record_reset();
     }

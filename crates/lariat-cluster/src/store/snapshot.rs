@@ -123,7 +123,9 @@ impl Store {
     /// No other change comes between them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
+        // A snapshot of another cluster may have custom kinds that this one has not stored yet.
         state.add_tables(snapshot);
+        // Tables that the snapshot does not have are emptied.
         for at in 0..state.tables.len() {
             let wanted = snapshot.table(&state.tables[at].name);
             state.restore_table(TableId(at), &wanted);
@@ -142,6 +144,7 @@ impl Store {
         let changes = state.retention.changes;
         for table in &mut state.tables {
             table.objects = snapshot.table(&table.name);
+            // Its events have revisions that will be used again for other changes, so none of them may be sent.
             table.history = History::new(snapshot.revision(), changes);
             table.signal.send_modify(|signal| {
                 signal.ended += 1;
@@ -149,6 +152,7 @@ impl Store {
             });
         }
         state.count_history();
+        // The control plane built its state from objects that may be gone, and no deletion tells it.
         state.replay_changes();
         state.record_reset();
         state.note_reset(snapshot);

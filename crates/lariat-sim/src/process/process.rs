@@ -202,12 +202,12 @@ impl Process {
         });
     }
 
-    /// Puts a line into the trace.
+    /// Adds a line to the trace.
     pub fn note(&self, text: impl fmt::Display) {
         self.inner.recorder.say(text.to_string());
     }
 
-    /// Reports a read of a cache: it must not be older than what the process itself wrote.
+    /// Reports a read of a cache, which must not be older than own writes.
     pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
         self.inner.recorder.note(Event::Read {
             life: self.inner.life.clone(),
@@ -237,7 +237,7 @@ impl Process {
         });
     }
 
-    /// Restricts a kind to some of its objects, and lets the checkers know.
+    /// Selects objects of a kind as [`Informer::select`], and tells the checkers.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
             life: self.inner.life.clone(),
