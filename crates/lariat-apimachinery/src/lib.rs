@@ -49,8 +49,8 @@
 //! | [`object`], [`selector`], [`cause`] | an object, its labels, and what is wrong with one of its fields |
 //! | [`go_json`], [`go_text`] | errors of Go's JSON reader, and values as Go prints them |
 //!
-//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in the
-//! repository.
+//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in
+//! the repository.
 
 pub mod schema;
 pub mod structural;

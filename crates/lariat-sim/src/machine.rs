@@ -22,8 +22,8 @@ pub(crate) struct Machine {
     runtime: Runtime,
     /// Virtual time up to which it has run.
     at: Duration,
-    /// The runtime's clock at its start, and when that was. Timers round up to milliseconds, so its clock may be ahead of
-    /// `at` for a moment; turns are measured from here, so that this does not add up.
+    /// The runtime's clock at its start, and when that was. Timers round up to milliseconds, so its clock may be ahead
+    /// of `at` for a moment; turns are measured from here, so that this does not add up.
     origin: (Instant, Duration),
     random: fastrand::Rng,
     recorder: Recorder,

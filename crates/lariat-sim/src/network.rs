@@ -185,6 +185,7 @@ impl Link {
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
+        // A parcel has plain bytes: a stream would be polled by the runtime of the cluster, outside of turns of its process.
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -273,6 +274,7 @@ async fn deliver(
     };
     let answered = async {
         let (response, place) = if lingers {
+            // In a task of its own, which the drop of this future does not end.
             tasks.spawn(sent).await.map_err(io::Error::other)?
         } else {
             sent.await

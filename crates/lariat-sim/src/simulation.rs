@@ -69,8 +69,8 @@ impl Simulation {
 
     /// Adds a process that runs a program, each time it is started.
     ///
-    /// Replicas are several processes with the same program. A program must run until [`Process::terminated`] resolves; one
-    /// that returns earlier, or returns an error, fails the run.
+    /// Replicas are several processes with the same program. A program must run until [`Process::terminated`] resolves;
+    /// one that returns earlier, or returns an error, fails the run.
     pub fn program<F, Fut>(mut self, name: &str, program: F) -> Self
     where
         F: Fn(Process) -> Fut + Send + Sync + 'static,

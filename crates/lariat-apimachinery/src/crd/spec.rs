@@ -14,7 +14,7 @@ use crate::object::{Object, metadata_text};
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// Finds what is wrong with a CRD.
+/// Validates a CRD, which replaces `old` if there is one.
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
@@ -235,7 +235,7 @@ fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
     }
 }
 
-/// Finds changes of what identifies the kind.
+/// Finds changes of immutable fields: those that identify the kind.
 #[must_use]
 pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
     let established = old

@@ -162,8 +162,8 @@ impl Definition {
 
 /// Returns the resources a CRD serves, one for each served version.
 ///
-/// `changed_at` is the revision of the last change of the CRD: objects stored up to it may have been written under other
-/// schemas. `terminating` is shared by all versions, and set while the kind is being removed.
+/// `changed_at` is the revision of the last change of the CRD: objects stored up to it may have been written under
+/// other schemas. `terminating` is shared by all versions, and set while the kind is being removed.
 ///
 /// # Errors
 ///

@@ -104,8 +104,8 @@ impl Write<'_> {
 
     /// Records a creation, an update or a patch in the new object.
     ///
-    /// `live` is `None` for a creation. The manager becomes the owner of all fields that differ from `live`; other managers
-    /// lose them. If an object does not match its schema, `managedFields` are removed, as by the API server.
+    /// `live` is `None` for a creation. The manager becomes the owner of all fields that differ from `live`; other
+    /// managers lose them. If an object does not match its schema, `managedFields` are removed, as by the API server.
     ///
     /// ```
     /// use lariat_apimachinery::managed::Write;

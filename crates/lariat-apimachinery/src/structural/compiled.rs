@@ -90,7 +90,8 @@ impl Structural {
 
     /// Validates an object, which replaces `old` if there is one.
     ///
-    /// Rules that compare with the old state run only with `old`. The result is empty for a valid object.
+    /// A rule that uses `oldSelf` runs without `old` only if it has `optionalOldSelf`. The result is empty for a valid
+    /// object.
     #[must_use]
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<StatusCause> {
         let path = "";

@@ -22,7 +22,7 @@ use crate::quantity::Quantity;
 pub struct Amounts(BTreeMap<String, Quantity>);
 
 impl Amounts {
-    /// Reads a list; what is no amount is left out.
+    /// Reads a `ResourceList`; invalid quantities are left out.
     #[must_use]
     pub fn read(list: &Value) -> Self {
         let members = list.as_object().into_iter().flatten();
@@ -37,7 +37,7 @@ impl Amounts {
         Self(amounts.collect())
     }
 
-    /// Writes the list.
+    /// Returns the `ResourceList` as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let members = self.0.iter();

@@ -106,6 +106,7 @@ impl Run<'_> {
         };
         for param in params {
             let key = key(policy, binding, &param);
+            // By policy, binding and params: a policy with two bindings may have to be repeated for one of them only.
             if self.is_again && !self.rounds.again.contains(&key) {
                 continue;
             }

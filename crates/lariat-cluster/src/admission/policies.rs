@@ -30,6 +30,8 @@ pub(super) async fn validate(
     let bindings = registrations.validating_bindings.all(&request.server.store);
     let mut refusals = Vec::new();
     for policy in policies {
+        // All policies are evaluated even after a denial: their warnings and audit annotations belong to the answer, of
+        // which only the first denial is shown.
         let matched = request.match_with(&policy.matching, old, object);
         let invocation = match matched {
             Ok(Some(invocation)) => invocation,

@@ -62,6 +62,7 @@ impl Question<'_> {
         let allowance = form
             .read_answer(&uid, self.mutates, hook, &answer)
             .map_err(|error| not_answered(format!("received invalid webhook response: {error}")))?;
+        // Before the decision: annotations and warnings of a denial reach the audit log and the client too.
         for (key, value) in allowance.annotations {
             request.annotate(key, value);
         }

@@ -171,8 +171,8 @@ impl ClusterBuilder {
 
     /// Accepts a bearer token of a user.
     ///
-    /// Of several users with the same token the last counts. What the user may do depends on [`rbac`](Self::rbac); without
-    /// it every authenticated user may do everything.
+    /// Of several users with the same token the last counts. What the user may do depends on [`rbac`](Self::rbac);
+    /// without it every authenticated user may do everything.
     pub fn token_of(mut self, token: impl Into<String>, user: User) -> Self {
         self.tokens.0.push((token.into(), user));
         self
@@ -180,8 +180,8 @@ impl ClusterBuilder {
 
     /// Requires authentication for all paths but version and health.
     ///
-    /// Without a [token](Self::token) one is generated, for the [kubeconfig](Cluster::kubeconfig). Clients in this process
-    /// need no token: they are administrators.
+    /// Without a [token](Self::token) one is generated, for the [kubeconfig](Cluster::kubeconfig). Clients in this
+    /// process need no token: they are administrators.
     pub fn require_authentication(self) -> Self {
         Self {
             mode: self.mode.max(Mode::Authenticated),
@@ -211,9 +211,9 @@ impl ClusterBuilder {
 
     /// Sets the memory of the changes of all resources (default 256 MiB).
     ///
-    /// Beyond it changes are dropped, oldest first, from the resource whose changes take most memory. The last change of
-    /// each resource always stays; with 0 only that one does. The memory of a change is that of the state before it, for
-    /// a deletion also that of the last state. Present objects do not count.
+    /// Beyond it changes are dropped, oldest first, from the resource whose changes take most memory. The last change
+    /// of each resource always stays; with 0 only that one does. The memory of a change is that of the state before it,
+    /// for a deletion also that of the last state. Present objects do not count.
     pub fn history_bytes(mut self, bytes: usize) -> Self {
         self.history.bytes = bytes;
         self
@@ -234,11 +234,12 @@ impl ClusterBuilder {
     /// That is a client for which something is ready to be sent, such as an event of a watch, and whose connection has
     /// taken no byte for so long; one that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
     /// HTTP/2 it is the stream, if only that is not read. The [journal](Cluster::journal) marks the
-    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut off.
+    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut
+    /// off.
     ///
     /// The time is measured by tokio's clock. A clock that jumps, as a paused one does, cuts off no client that reads
-    /// when it can: the time passes in eight steps, and in each the runtime must have been idle. Clients in this process have
-    /// no connection and are never cut off. A later [`time`](Self::time) overrides it.
+    /// when it can: the time passes in eight steps, and in each the runtime must have been idle. Clients in this
+    /// process have no connection and are never cut off. A later [`time`](Self::time) overrides it.
     pub fn write_timeout(mut self, timeout: Duration) -> Self {
         self.control.time = self.control.time.write_timeout(timeout);
         self
@@ -330,10 +331,10 @@ impl ClusterBuilder {
     /// Stores the cluster in an SQLite file, so that it survives its process.
     ///
     /// The next cluster with this file continues where this one ended. The file is made if it is missing, readable by
-    /// its owner alone; its directory must exist. A second file with the suffix `-wal` belongs to it. A write is answered
-    /// and sent to watchers once it is on disk, so nothing that a client has seen is lost if the process or the machine
-    /// crashes. Concurrent writes share one flush. Reads are served from memory, and answered once everything they show
-    /// is on disk.
+    /// its owner alone; its directory must exist. A second file with the suffix `-wal` belongs to it. A write is
+    /// answered and sent to watchers once it is on disk, so nothing that a client has seen is lost if the process or
+    /// the machine crashes. Concurrent writes share one flush. Reads are served from memory, and answered once
+    /// everything they show is on disk.
     ///
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
     /// as [`history`](Self::history) and [`history_bytes`](Self::history_bytes) say, counted over all resources:
@@ -423,9 +424,9 @@ impl ClusterBuilder {
 
     /// Sets whether Pods run as service accounts (default false).
     ///
-    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a volume
-    /// with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces get
-    /// their [default objects](Self::namespace_defaults).
+    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a
+    /// volume with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces
+    /// get their [default objects](Self::namespace_defaults).
     pub fn service_accounts(mut self, on: bool) -> Self {
         self.control.service_accounts = on;
         self

@@ -155,8 +155,8 @@ impl Cluster {
 
     /// Returns a kube client of the cluster without a socket.
     ///
-    /// Its default namespace is `default`. It is an administrator, needs no token, and works on a paused clock. Clones of
-    /// one client share the cluster; after [`shutdown`](Self::shutdown) requests are answered 503.
+    /// Its default namespace is `default`. It is an administrator, needs no token, and works on a paused clock. Clones
+    /// of one client share the cluster; after [`shutdown`](Self::shutdown) requests are answered 503.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -256,8 +256,8 @@ impl Cluster {
     /// It makes no request. The resource is named by its plural, and its group behind a dot unless that is the core
     /// group: `configmaps`, `deployments.apps`. One that does not exist has no objects.
     ///
-    /// The read bypasses the API: it is not in the journal, no fault applies to it, and it never waits. Tests compare the
-    /// result with what clients see.
+    /// The read bypasses the API: it is not in the journal, no fault applies to it, and it never waits. Tests compare
+    /// the result with what clients see.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -308,7 +308,8 @@ impl Cluster {
 
     /// Drops the history, so that every earlier version has expired.
     ///
-    /// Open watches continue. A new watch or an exact list from an earlier version is answered that it has expired (410).
+    /// Open watches continue. A new watch or an exact list from an earlier version is answered that it has expired
+    /// (410).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -334,9 +335,9 @@ impl Cluster {
     ///
     /// Objects that differ are deleted, created or modified in one atomic step, whatever their finalizers and grace
     /// periods. These are changes like any other: resource versions rise and open watches see them, so the caches of a
-    /// running program end up with the objects of the snapshot. Uids and timestamps are those of the snapshot. An object
-    /// that does not differ keeps its version; every other one gets a new version. When this returns, custom kinds are
-    /// served as they were.
+    /// running program end up with the objects of the snapshot. Uids and timestamps are those of the snapshot. An
+    /// object that does not differ keeps its version; every other one gets a new version. When this returns, custom
+    /// kinds are served as they were.
     ///
     /// The snapshot may be that of another cluster.
     ///

@@ -13,8 +13,8 @@ use crate::store::TableCounts;
 
 /// Shows the contents and activity of a running cluster; clones share it.
 ///
-/// It makes no requests: nothing is recorded in the journal, and no fault applies. It does not keep the cluster running;
-/// after the end of the cluster it shows the last state.
+/// It makes no requests: nothing is recorded in the journal, and no fault applies. It does not keep the cluster
+/// running; after the end of the cluster it shows the last state.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {

@@ -67,6 +67,8 @@ impl Writer<'_> {
         let mut old = current.object();
         resource.set_type(&mut old);
         let mut new = old.clone();
+        // The edit is made to a copy of the state that was looked at; the store refuses it if that state has been
+        // replaced.
         edit(&mut new);
         strategy::complete(resource, &mut new);
         verbs::account_as(

@@ -50,10 +50,10 @@ impl Faults {
 
     /// Cuts a client off: its connections and its open watches break.
     ///
-    /// Requests that another rule delays fail too. `client` is a prefix of the `User-Agent`; an empty text matches every
-    /// client, as if the server were down. [Removing](Self::remove) the rule heals the partition. For a partition that
-    /// ends by itself or concerns some requests only, add a [`Rule`] with [`Action::Disconnect`]; such a rule leaves open
-    /// watches alone.
+    /// Requests that another rule delays fail too. `client` is a prefix of the `User-Agent`; an empty text matches
+    /// every client, as if the server were down. [Removing](Self::remove) the rule heals the partition. For a partition
+    /// that ends by itself or concerns some requests only, add a [`Rule`] with [`Action::Disconnect`]; such a rule
+    /// leaves open watches alone.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

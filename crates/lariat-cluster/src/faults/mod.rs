@@ -1,8 +1,8 @@
 //! Fault injection: failures between clients and their cluster.
 //!
-//! A [`Rule`] selects requests and applies an [`Action`] to them. Rules are added and removed through [`Faults`] while the
-//! cluster runs. They apply to requests that arrive from then on, over sockets and in process alike. Every action is
-//! either [legal](Action::is_legal), so that a client must handle it although its API server is correct, or illegal.
+//! A [`Rule`] selects requests and applies an [`Action`] to them. Rules are added and removed through [`Faults`] while
+//! the cluster runs. They apply to requests that arrive from then on, over sockets and in process alike. Every action
+//! is either [legal](Action::is_legal), so that a client must handle it although its API server is correct, or illegal.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {

@@ -49,8 +49,8 @@ pub enum Commit {
 
 /// One state of one object, as the server stores it.
 ///
-/// It shares the bytes that the cluster sends to readers, so a clone is cheap. It is immutable: later changes of the object
-/// do not affect it.
+/// It shares the bytes that the cluster sends to readers, so a clone is cheap. It is immutable: later changes of the
+/// object do not affect it.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

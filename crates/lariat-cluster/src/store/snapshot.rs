@@ -14,8 +14,8 @@ use super::{Ending, Store, Stored};
 
 /// The objects of a whole cluster as they were at one moment.
 ///
-/// It shares the objects with the cluster: taking a snapshot copies only their keys, and a clone is cheap. It may outlive
-/// its cluster. Other clusters can [start from it](crate::ClusterBuilder::from_snapshot) or
+/// It shares the objects with the cluster: taking a snapshot copies only their keys, and a clone is cheap. It may
+/// outlive its cluster. Other clusters can [start from it](crate::ClusterBuilder::from_snapshot) or
 /// be [restored](crate::Cluster::restore) to it. Custom kinds are in it with their
 /// CustomResourceDefinitions.
 ///

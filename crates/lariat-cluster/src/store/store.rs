@@ -223,8 +223,8 @@ impl Store {
 
     /// Drops changes up to a revision because of their age, and expires older states.
     ///
-    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has for
-    /// each table up to where all open watchers have read.
+    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has
+    /// for each table up to where all open watchers have read.
     pub(crate) fn age_out(&self, revision: u64, unread: &HashMap<TableId, u64>) {
         let mut state = self.state.lock();
         // What is not on disk yet has been shown to no watcher.

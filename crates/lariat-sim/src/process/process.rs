@@ -144,8 +144,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to end:
-    /// while faults last, a call may take longer than any grace period.
+    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to
+    /// end: while faults last, a call may take longer than any grace period.
     pub async fn run(
         &self,
         factory: &SharedControllerFactory,

@@ -40,22 +40,22 @@ const KNOWN: [&str; 22] = [
     "uint",
 ];
 
-/// What is wrong with one rule.
+/// An error of one validation rule of a schema.
 #[derive(Debug)]
 pub struct RuleFault {
-    /// Which rule of the schema.
+    /// The index of the rule in the schema.
     pub at: usize,
-    /// Which member of it.
+    /// The member of the rule that is wrong.
     pub member: &'static str,
-    /// The sentence about it.
+    /// The message.
     pub detail: String,
-    /// Whether the rule compares with what was before.
+    /// Whether the rule uses `oldSelf`.
     pub uses_old_self: bool,
 }
 
 /// Checks the rules of one schema; `root` is true for that of a whole resource.
 ///
-/// A rule that compares with what was before is reported too, with an empty detail.
+/// A rule that uses `oldSelf` is reported too, with an empty detail.
 ///
 /// ```
 /// use lariat_apimachinery::structural::check_rules;
