@@ -14,8 +14,8 @@ use crate::journal::{Filtered, Request};
 
 /// A fault and a filter of the requests it applies to (default: all).
 ///
-/// It fires at every matching request until it is removed, unless [`skip`](Self::skip), [`times`](Self::times),
-/// [`probability`](Self::probability) or a time limit says otherwise. It has no effect until it is
+/// It fires at every matching request until it is removed, unless [`skip`](Filtered::skip), [`times`](Filtered::times),
+/// [`probability`](Filtered::probability) or a time limit says otherwise. It has no effect until it is
 /// [added](crate::Faults::add).
 ///
 /// ```
