@@ -4,9 +4,12 @@ use std::future::Future;
 
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cache::{Changes, Informer, SharedCacheFactory, Snapshot, Store, Subscription};
-use lariat::queue::{QueueCore, Work, WorkQueue};
 use lariat::controller::StopError;
-use lariat::{Cache, Context, HandlerError, Metadata, ObjectKey, Outcome, Registration, SharedController, SharedControllerFactory};
+use lariat::queue::{QueueCore, Work, WorkQueue};
+use lariat::{
+    Cache, Context, HandlerError, Metadata, ObjectKey, Outcome, Registration, SharedController,
+    SharedControllerFactory,
+};
 
 const fn is_send<T: Send>() {}
 const fn is_send_and_sync<T: Send + Sync>() {}

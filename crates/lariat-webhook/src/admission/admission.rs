@@ -61,8 +61,12 @@ impl<K: DeserializeOwned> Admission<K> {
         let kind = &request.kind;
         let gvk = Gvk::new(&kind.group, &kind.version, &kind.kind);
         let name = request.name.as_deref().unwrap_or_default();
+        // For a Namespace, API servers send its own name as the namespace.
+        let is_namespace = request.resource.resource == "namespaces" && kind.group.is_empty();
         let key = match request.namespace.as_deref() {
-            Some(namespace) if !namespace.is_empty() => ObjectKey::namespaced(namespace, name),
+            Some(namespace) if !namespace.is_empty() && !is_namespace => {
+                ObjectKey::namespaced(namespace, name)
+            }
             _ => ObjectKey::cluster(name),
         };
         let object = Object::new("object", request.object.take());

@@ -1,6 +1,6 @@
 //! Tests of admission handlers: their arguments, and the effects of their results.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::DynamicObject;
 use lariat_cluster::testing::{config_map, namespace};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
@@ -62,6 +62,23 @@ async fn a_validating_handler_allows_denies_and_warns() {
         }),
     )
     .await;
+}
+
+#[tokio::test]
+async fn the_key_of_a_namespace_has_no_namespace() {
+    let program = Program::new().await;
+    let named =
+        |request: Admission<Namespace>| async move { Ok(Verdict::deny(request.key().to_string())) };
+    let (_server, caller) = serve(program.webhooks().validate(Hook::new("named"), named)).await;
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+    let mut review = review("CREATE", &object, &Value::Null);
+    let request = &mut review["request"];
+    request["kind"] = json!({"group": "", "version": "v1", "kind": "Namespace"});
+    request["resource"] = json!({"group": "", "version": "v1", "resource": "namespaces"});
+    // As kube-apiserver sends it.
+    (request["name"], request["namespace"]) = (json!("shop"), json!("shop"));
+    let response = caller.review("/validate/named", &review).await;
+    assert_eq!(response["status"]["message"], "shop", "{response}");
 }
 
 #[tokio::test]
