@@ -44,10 +44,10 @@ struct Options {
     /// The file of known differences.
     #[arg(long, value_name = "FILE")]
     known: Option<PathBuf>,
-    /// For how many classes the shortest sequence is looked for, the most frequent first.
+    /// Shrink at most this many classes, the most frequent first
     #[arg(long, value_name = "CLASSES", default_value_t = 20)]
     shrink: usize,
-    /// Record the shortest sequences in this folder, with what the genuine server answers.
+    /// Record the shortest sequences with the genuine server's answers in this folder
     #[arg(long, value_name = "FOLDER")]
     record: Option<PathBuf>,
     /// How many sequences are tried at the same time.

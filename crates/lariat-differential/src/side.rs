@@ -21,7 +21,7 @@ use crate::step::{Cleanup, How, Sequence, Step};
 
 /// How long any answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a watch is silent after the last request until its events count as complete.
+/// How long a watch must be silent before its events count as complete.
 const QUIET: Duration = Duration::from_millis(900);
 
 /// One of the two servers.

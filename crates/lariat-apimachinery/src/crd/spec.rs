@@ -14,10 +14,22 @@ use crate::object::{Object, metadata_text};
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// Finds what is wrong with a CRD.
+/// Validates a CRD, which replaces `old` if there is one.
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
+///
+/// ```
+/// use lariat_apimachinery::crd::validate;
+/// use serde_json::json;
+///
+/// let crd = json!({
+///     "metadata": {"name": "widgets"},
+///     "spec": {"group": "example.com", "names": {"plural": "widgets"}},
+/// });
+/// let causes = validate(crd.as_object().expect("it is an object"), None);
+/// assert!(causes.iter().any(|cause| cause.text().starts_with("metadata.name: Invalid value")));
+/// ```
 #[must_use]
 pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let empty = Value::Null;
@@ -233,7 +245,7 @@ fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
     }
 }
 
-/// Finds changes of what identifies the kind.
+/// Finds changes of immutable fields: those that identify the kind.
 #[must_use]
 pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
     let established = old

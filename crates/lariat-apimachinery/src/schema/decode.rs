@@ -20,7 +20,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Puts an object into the form of its type, and returns the paths of unknown fields.
+/// Converts an object to the form of its type, and returns unknown fields.
 ///
 /// # Errors
 ///

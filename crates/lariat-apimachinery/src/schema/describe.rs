@@ -81,7 +81,7 @@ impl Describer {
         }
     }
 
-    /// Adds the schemas of types by their names in the table, such as `meta.v1.ObjectMeta`.
+    /// Adds the schemas of types, named as in the table (`meta.v1.ObjectMeta`).
     pub fn types(&mut self, names: &[&str]) {
         let types = self.types;
         for id in names.iter().filter_map(|name| types.by_name.get(name)) {

@@ -91,7 +91,9 @@ impl Misfit {
         })))
     }
 
-    /// Adds that it was found below a member of a type; only fields of structures have names in Go.
+    /// Prepends a member of a type to the path of the misfit.
+    ///
+    /// Only fields of structures have names in Go.
     pub(super) fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
         if let (Reason::Type(mismatch), Some(Type::Struct(_))) = (&mut *self.0, typed.get()) {
             mismatch.fields.push(member.to_owned());
@@ -100,7 +102,7 @@ impl Misfit {
         self
     }
 
-    /// Returns how Go words it where it converts a patched object, which it does without JSON.
+    /// Returns Go's text for a patched object, which is converted without JSON.
     #[must_use]
     pub fn as_conversion(&self) -> String {
         let mismatch = match &*self.0 {

@@ -54,7 +54,7 @@ pub(crate) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
-/// Checks an address, as strictly as the API server checks members that have been there for long.
+/// Checks an address with the lenient rules for members of old APIs.
 pub(crate) fn check_ip(at: &Field<'_>, causes: &mut Causes) -> bool {
     let text = at.text();
     let Some(address) = parse(text) else {
@@ -88,7 +88,7 @@ pub(crate) fn check_canonical_ip(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks a network in CIDR notation, as strictly as members that have been there for long.
+/// Checks a CIDR with the lenient rules for members of old APIs.
 pub(crate) fn check_cidr(at: &Field<'_>, causes: &mut Causes) -> bool {
     let text = at.text();
     let Some((address, length)) = parse_network(text) else {

@@ -12,7 +12,7 @@ use crate::kinds::Resource;
 use crate::names::NameRule;
 use crate::object::Object;
 
-/// Finds what is wrong with the metadata of an object, which may replace an old one.
+/// Validates the metadata of an object, and on updates the change to it.
 #[must_use]
 pub fn validate_metadata(
     resource: &Resource,
@@ -46,7 +46,9 @@ pub fn validate_metadata(
     causes.into_list()
 }
 
-/// Groups whose kinds are checked by the rules of all objects alone, not by those of `k8s.io/kubernetes`.
+/// Groups whose metadata is checked by the rules of all objects alone.
+///
+/// Other groups have further rules in `k8s.io/kubernetes`.
 const GENERIC: [&str; 6] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -56,7 +58,9 @@ const GENERIC: [&str; 6] = [
     "policy",
 ];
 
-/// Returns whether an update of a kind is checked like a creation, and not only for what it changes.
+/// Returns whether updates of a kind are checked like creations.
+///
+/// For other kinds only the changes are checked.
 fn revalidates(resource: &Resource) -> bool {
     let kind = resource.kind.as_str();
     match resource.group.as_str() {

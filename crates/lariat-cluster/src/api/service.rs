@@ -237,7 +237,7 @@ fn spans_namespaces(verb: Verb) -> bool {
     matches!(verb, Verb::List | Verb::Watch)
 }
 
-/// Reads the body of a request, for which clients with a connection do not have for ever.
+/// Reads the body of a request; clients with a connection have a deadline.
 async fn read<B>(server: &Server, arrival: &Arrival, body: B) -> Result<Bytes, ApiError>
 where
     B: Body + Send,

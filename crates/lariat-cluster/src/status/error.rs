@@ -230,7 +230,7 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about("", "", "")
     }
 
-    /// A verb that custom resources or their subresources do not have; empty for an unknown method.
+    /// A verb that a custom resource does not have; empty for unknown methods.
     pub(crate) fn verb_not_supported(verb: &str, resource: &Resource) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind {:?}",
@@ -266,7 +266,9 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// The shape of a list for an object, or of an object for a list; `go_type` is that of the answer.
+    /// The shape of a list for an object, or the reverse.
+    ///
+    /// `go_type` is the type of the answer.
     pub(crate) fn wrong_shape(answers_list: bool, go_type: &str) -> Self {
         let (requested, found) = if answers_list {
             ("PartialObjectMetadata", "a list")
@@ -370,7 +372,7 @@ impl ApiError {
         Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
     }
 
-    /// The 500 with a reason, by which parts of the API server report what they could not do.
+    /// The 500 with a reason that parts of the API server use for their failures.
     pub(crate) fn internal_error(message: impl Into<String>) -> Self {
         let message = message.into();
         let cause = StatusCause::new("", "", message.as_str());

@@ -56,7 +56,7 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
     Some(object)
 }
 
-/// Fills in the defaults of what the server put together, and the zeros that built-in kinds are written with.
+/// Fills in defaults and zero values of objects that the server composed.
 pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.default(object)),
@@ -156,7 +156,7 @@ fn wrong_selector(scale: &Scale, object: &Value) -> Option<StatusCause> {
     is_on_the_way.then(|| StatusCause::invalid(&field, &"".into(), &wrong))
 }
 
-/// Returns a whole number by its path; an error in Go's words if something on the way is of another type.
+/// Returns an integer by its path, or Go's error for a value of another type.
 fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, String> {
     let wrong = |upto: usize, found: &Value, wanted: &str| {
         let names: Vec<&str> = path[..upto].iter().map(AsRef::as_ref).collect();

@@ -95,7 +95,7 @@ fn name_requester(creation: &Creation<'_>, object: &mut Object) {
     }
 }
 
-/// Returns whether a new object keeps the status that was sent, which only one kind does.
+/// Returns whether a new object keeps its status; only one kind does.
 ///
 /// A kubelet registers its node with what the node has.
 fn keeps_status(resource: &Resource) -> bool {

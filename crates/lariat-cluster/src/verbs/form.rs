@@ -122,7 +122,9 @@ pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     }
 }
 
-/// Refuses an apply whose outcome is of no known form, with 500 as a genuine server.
+/// Refuses, with 500, an apply whose result has an unknown type.
+///
+/// A genuine server does the same.
 fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
     let Resource {
         group,

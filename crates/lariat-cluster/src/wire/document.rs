@@ -133,7 +133,7 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, work)
 }
 
-/// Work that waits, each step of which has a stack that is large enough for the deepest document.
+/// A future whose every poll has enough stack for the deepest document.
 #[derive(Debug)]
 pub(crate) struct OnStack<F> {
     /// `None` when it is dropped.

@@ -8,7 +8,9 @@ use super::items::element_of;
 use crate::go_text;
 use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
 
-/// Returns the errors of an applied object, each with its path, in the API server's words.
+/// Returns the schema errors of an applied object, each with its path.
+///
+/// The texts are those of the API server.
 ///
 /// Source: `validatingObjectWalker` in `structured-merge-diff`.
 pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<String> {

@@ -92,7 +92,7 @@ fn merge_items(
     Ok(merged)
 }
 
-/// Carries out the directives in a list of the patch; returns what is left of both lists.
+/// Executes the directives in a list of the patch; returns the rest of both lists.
 fn special(
     mut original: Vec<Value>,
     patch: Vec<Value>,

@@ -39,7 +39,9 @@ fn is_part(part: &str) -> bool {
         && part.bytes().all(fits)
 }
 
-/// Returns whether there is a time zone of exactly this name; without a database of them, all names are good.
+/// Returns whether a time zone has exactly this name.
+///
+/// Without a time zone database every name is valid.
 fn is_known(name: &str) -> bool {
     name == "UTC"
         || jiff::tz::db().is_definitively_empty()

@@ -99,7 +99,7 @@ fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks that ports of the host are taken once; `shown` has the path of the container.
+/// Checks that each host port is used once; `shown` has the container's path.
 fn check_host_ports(
     container: &Field<'_>,
     shown: &Field<'_>,

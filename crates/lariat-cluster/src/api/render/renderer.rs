@@ -31,7 +31,7 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
     Ok(())
 }
 
-/// Refuses the shape of a list for a single object, and that of an object for a list.
+/// Refuses the shape of a list for an object, and of an object for a list.
 ///
 /// A genuine server checks this when it writes the answer, so the request has taken effect.
 pub(in crate::api) fn check_shape(

@@ -19,7 +19,7 @@ pub(super) struct Lines {
     /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
     head: String,
     only_metadata: bool,
-    /// What Go writes of an object of the kind that has nothing but metadata, behind a comma.
+    /// The rest that Go writes of an object with metadata only, after a comma.
     zeros: String,
     /// Whether a table was sent; only the first defines the columns.
     columns_sent: bool,

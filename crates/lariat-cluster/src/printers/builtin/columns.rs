@@ -99,7 +99,7 @@ fn column(line: &str) -> Result<Column, String> {
     }
 }
 
-/// Parses the alternatives of a source, the last of which may be what is printed for no value.
+/// Parses the alternatives of a source; the last may be a literal default.
 fn parse_source(text: &str) -> Result<Source, String> {
     let mut parts: Vec<&str> = text.split(" or ").collect();
     let literal = parts.pop_if(|part| !part.starts_with('.') && !part.ends_with(')'));
@@ -117,7 +117,7 @@ fn parse_source(text: &str) -> Result<Source, String> {
     })
 }
 
-/// Parses a path or a function of a path; `of_value` prints the value of a path without a function.
+/// Parses a path or a function of one; `of_value` prints a plain path's value.
 fn alternative(text: &str, of_value: Function) -> Result<(JsonPath, Function), String> {
     if text.starts_with('.') {
         return Ok((JsonPath::parse(text)?, of_value));

@@ -113,7 +113,9 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// A real server has no scheme with scales where it reads them for custom resources.
+/// Words a body that is no Scale as the handler of custom resources does.
+///
+/// Its scheme has no Scale.
 fn unreadable(call: &Call, error: ApiError) -> ApiError {
     if !call.resource.rules.custom {
         return error;
@@ -124,9 +126,9 @@ fn unreadable(call: &Call, error: ApiError) -> ApiError {
     )
 }
 
-/// Refuses to apply the scale of a custom resource, which a real server takes for one.
+/// Refuses to apply the scale of a custom resource, as a genuine server does.
 ///
-/// It notices first that an apply leaves the replicas as they are.
+/// That server takes the Scale for a custom resource and fails to convert it, unless the apply changes nothing.
 fn check_applicable(call: &Call) -> Result<(), ApiError> {
     let (sent, _) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     let live = current(call)?.object();
