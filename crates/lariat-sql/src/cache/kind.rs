@@ -286,8 +286,12 @@ impl SqlKind {
     /// # Ok(()) }
     /// ```
     ///
-    /// Fails if the query contains an unknown field or a value of another type. Fails if the changes since the revision
-    /// are no longer kept: list again. If replicas share the cache, only the writing one has watches.
+    /// If replicas share the cache, only the writing one has watches.
+    ///
+    /// # Errors
+    ///
+    /// The query contains an unknown field or a value of another type, or the changes since the revision are no longer
+    /// kept: list again.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
         if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {
