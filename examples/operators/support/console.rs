@@ -62,7 +62,7 @@ pub fn paint(paint: Paint, text: impl fmt::Display, width: usize) -> String {
 /// Notified when the output is closed.
 static CLOSED: Notify = Notify::const_new();
 
-/// Prints a line. If the output is closed (`| head`), it does not panic: see [`output_closed`].
+/// Prints a line. If the output is closed (`| head`), it does not panic: see `output_closed`.
 pub fn say(line: impl fmt::Display) {
     if writeln!(stdout(), "{line}").is_err() {
         CLOSED.notify_one();
