@@ -1,4 +1,4 @@
-//! The two programs of `docs/reconciler.md`, in requests. With `--no-capture` it prints the table that is there.
+//! The two programs of `docs/migrating-from-kube-rs.md`, in requests. `--no-capture` prints the table in that page.
 
 use std::future::Future;
 use std::time::Duration;

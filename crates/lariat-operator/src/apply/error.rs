@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use lariat_cache::MapperError;
-use lariat_controller::{RetryAfter, Terminal};
+use lariat_controller::{Ignore, RetryAfter, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
@@ -20,7 +20,8 @@ const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 /// Some objects of a set could not be applied or pruned.
 ///
 /// All other objects were applied. If a reconciler returns it with `?`, the call is retried, unless
-/// [`is_terminal`](Self::is_terminal) is true. The delay is the one that the API server asked for, or five minutes if
+/// [`is_terminal`](Self::is_terminal) is true. If the owner no longer exists, the call counts as a success, because the
+/// deletion calls the reconciler again. The delay is the one that the API server asked for, or five minutes if
 /// all failures are immutable fields, or otherwise that of the handler's backoff.
 ///
 /// ```no_run
@@ -325,10 +326,15 @@ impl ApplyError {
 
 /// Returns the retry policy for all failures together, as an error source.
 fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
+    let mut all = failures.iter().map(|failure| &failure.error);
+    // The cache is behind: the deletion of the owner calls the reconciler next, and this call did no harm.
+    if all.all(|error| matches!(error, ObjectError::OwnerGone)) {
+        return Some(Ignore::because("its deletion is about to reach the cache").into());
+    }
     if failures.iter().all(|failure| failure.error.is_terminal()) {
         return Some(Terminal::because("a retry cannot help").into());
-        // The longest delay wins: a retry before it would fail for the object that asked for it.
     }
+    // The longest delay wins: a retry before it would fail for the object that asked for it.
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
