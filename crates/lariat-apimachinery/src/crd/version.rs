@@ -193,8 +193,17 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
 
 fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
+    if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
+        // The API server's words say the contrary of what it means where versions differ.
+        let rule = if path.starts_with("spec.versions[") {
+            "may only be set when `version.schema.openAPIV3Schema` is not included"
+        } else {
+            "may only be set when validations.schema is included"
+        };
+        return vec![StatusCause::invalid(path, &"".into(), rule)];
+    }
     let mut causes = Vec::new();
-    let (mut seen, mut valid) = (HashSet::new(), 0);
+    let mut seen = HashSet::new();
     for (at, each) in fields.iter().enumerate() {
         let field = format!("{path}[{at}].jsonPath");
         let json_path = text(each, "jsonPath");
@@ -215,8 +224,8 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
                 }
                 if !matches!(text(schema, "type"), "boolean" | "integer" | "string") {
                     invalid(
-                        "must point to a field of type boolean, integer, string. Enum string fields \
-                         and strings with formats are allowed",
+                        "must point to a field of type string, boolean or integer. Enum string \
+                         fields and strings with formats are allowed.",
                     );
                 }
             }
@@ -224,10 +233,9 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
         if !seen.insert(json_path) {
             causes.push(duplicate(&field, &json_path.into()));
         }
-        valid += 1;
     }
-    if valid > MOST_SELECTABLE {
-        causes.push(too_many(path, fields.len(), MOST_SELECTABLE as i64));
+    if seen.len() > MOST_SELECTABLE {
+        causes.push(too_many(path, seen.len(), MOST_SELECTABLE as i64));
     }
     causes
 }
