@@ -135,7 +135,7 @@ fn of_type(writer: &mut Writer, typed: TypeRef<'_>, number: u32, value: &Value) 
         (Some(Type::Scalar(of)), value) => {
             scalar(writer, *of, number, value);
         }
-        (Some(Type::Any) | None, value) => {
+        (Some(Type::Any | Type::Raw) | None, value) => {
             writer.message(number, |raw| raw.payload(1, value.to_string().as_bytes()));
         }
         _ => {}

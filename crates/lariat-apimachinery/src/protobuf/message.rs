@@ -152,7 +152,7 @@ impl<'a> FieldReader<'a> {
                 Value::Object(object)
             }
             Some(Type::Scalar(of)) => scalar(*of, payload)?,
-            Some(Type::Any) | None => match self.or {
+            Some(Type::Any | Type::Raw) | None => match self.or {
                 Some(or) => self.schema_or(or, payload.bytes()?)?,
                 None => self.raw(payload.bytes()?)?,
             },

@@ -12,6 +12,9 @@ use super::types::{
 /// Made by `scripts/schema-table.py`, which describes the format.
 const TABLE: &str = include_str!("types.txt");
 
+/// The type of values that belong to someone else, as the table has it.
+const RAW: &str = "any:runtime.RawExtension";
+
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
 
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(super) struct Builtin {
     names: OnceLock<HashMap<TypeId, &'static str>>,
     /// The names of types that are read as any value or as a text.
     pub(super) aliases: HashMap<TypeId, &'static str>,
+    /// The types of fields whose members are on their own, although the named type is one value.
+    pub(super) granular: HashMap<TypeId, TypeId>,
     /// By group with version, and kind; in this order, as above.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
@@ -83,8 +88,10 @@ impl Builtin {
             };
             reader.types.set(id, Type::Struct(read));
         }
+        reader.divide();
         Self {
             types: Arc::new(reader.types),
+            granular: reader.granular,
             by_name: reader.by_name,
             names: OnceLock::new(),
             aliases: reader.aliases,
@@ -97,7 +104,8 @@ impl Builtin {
     /// Returns the name of a type, if it has one.
     pub(super) fn name(&self, id: TypeId) -> Option<&'static str> {
         let names = self.by_name.iter().map(|(name, id)| (*id, *name));
-        self.names.get_or_init(|| names.collect()).get(&id).copied()
+        let names = self.names.get_or_init(|| names.collect());
+        names.get(self.granular.get(&id).unwrap_or(&id)).copied()
     }
 }
 
@@ -117,6 +125,7 @@ struct Reader {
     types: Types,
     by_name: BTreeMap<&'static str, TypeId>,
     aliases: HashMap<TypeId, &'static str>,
+    granular: HashMap<TypeId, TypeId>,
     /// Types without a name, by how they are written, so that each is there once.
     written: HashMap<(&'static str, &'static str), TypeId>,
 }
@@ -151,8 +160,15 @@ impl Reader {
     }
 
     fn type_of(&mut self, written: &'static str, flags: &'static str) -> TypeId {
+        let is_granular = flags.split(' ').any(|flag| flag == "map=granular");
         if let Some(name) = written.strip_prefix('@') {
-            return self.named(name);
+            let named = self.named(name);
+            if !is_granular {
+                return named;
+            }
+            let granular = self.types.add(Type::Any);
+            self.granular.insert(granular, named);
+            return granular;
         }
         if let Some(known) = self.written.get(&(written, flags)) {
             return *known;
@@ -169,7 +185,8 @@ impl Reader {
             })
         } else {
             let scalar = written.split(':').next().and_then(scalar_of);
-            scalar.map_or(Type::Any, Type::Scalar)
+            let any = if written == RAW { Type::Raw } else { Type::Any };
+            scalar.map_or(any, Type::Scalar)
         };
         let id = self.types.add(read);
         if let Some((beginning, name)) = written.split_once(':')
@@ -179,6 +196,21 @@ impl Reader {
         }
         self.written.insert((written, flags), id);
         id
+    }
+}
+
+impl Reader {
+    /// Makes the types of fields that are not one value although their type is.
+    fn divide(&mut self) {
+        for (granular, named) in &self.granular {
+            if let Type::Struct(fields) = self.types.get(*named) {
+                let fields = Struct {
+                    atomic: false,
+                    ..fields.clone()
+                };
+                self.types.set(*granular, Type::Struct(fields));
+            }
+        }
     }
 }
 
@@ -283,7 +315,7 @@ mod tests {
                         pending.push(field.type_id);
                     }
                 }
-                Type::Scalar(_) | Type::Any => {}
+                Type::Scalar(_) | Type::Any | Type::Raw => {}
             }
         }
     }
@@ -303,5 +335,10 @@ mod tests {
         let selector = spec.member("nodeSelector").unwrap();
         assert!(selector.is_atomic());
         assert!(builtin("v1", "Nonsense").is_none());
+        let volume = builtin("v1", "PersistentVolume").unwrap();
+        let claim = volume.root().member("spec").unwrap().member("claimRef");
+        assert!(!claim.unwrap().is_atomic());
+        let event = builtin("v1", "Event").unwrap();
+        assert!(event.root().member("involvedObject").unwrap().is_atomic());
     }
 }

@@ -82,13 +82,14 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
     }
 }
 
-/// Puts an empty text or structure where a map or a list of them has a null.
+/// Puts the empty text or structure, or the quantity of nothing, where a map or a list of them has a null.
 fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
     if !value.is_null() {
         return;
     }
     match typed.get() {
         Some(Type::Scalar(Scalar::String | Scalar::Bytes)) => *value = "".into(),
+        Some(Type::Scalar(Scalar::Quantity)) => *value = "0".into(),
         Some(Type::Struct(_)) => *value = Value::Object(Map::new()),
         _ => {}
     }
@@ -98,7 +99,7 @@ fn is_map(typed: TypeRef<'_>) -> bool {
     matches!(typed.get(), Some(Type::Map(_)))
 }
 
-fn walk(
+pub(super) fn walk(
     typed: TypeRef<'_>,
     value: &mut Value,
     path: &str,
@@ -364,6 +365,11 @@ mod tests {
             ("v1", "Secret"),
             &json!({"data": {"a": "YW\r\nJj\n", "b": "YR=="}}),
             Ok((&json!({"data": {"a": "YWJj", "b": "YQ=="}}), &[])),
+        );
+        check(
+            ("v1", "ResourceQuota"),
+            &json!({"spec": {"hard": {"pods": null}}}),
+            Ok((&json!({"spec": {"hard": {"pods": "0"}}}), &[])),
         );
     }
 

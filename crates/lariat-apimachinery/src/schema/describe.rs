@@ -148,6 +148,9 @@ impl Describer {
             Type::Map(Map { atomic: true, .. }) => {
                 schema["x-kubernetes-map-type"] = "atomic".into()
             }
+            Type::Struct(_) if types.granular.contains_key(&field.type_id) => {
+                schema["x-kubernetes-map-type"] = "granular".into();
+            }
             // What every object has, even if a client leaves it out.
             Type::Struct(_) if of_kind => schema["default"] = json!({}),
             Type::Scalar(scalar) if field.required => note_zero(*scalar, &mut schema),
@@ -177,12 +180,15 @@ impl Describer {
         }
         match types.types.get(id) {
             Type::Scalar(scalar) => self.scalar(*scalar),
-            Type::Any => json!({}),
+            Type::Any | Type::Raw => json!({}),
             Type::List(list) => json!({"type": "array", "items": self.inner(list.item)}),
             Type::Map(map) => {
                 json!({"type": "object", "additionalProperties": self.inner(map.value)})
             }
-            Type::Struct(_) => json!({"allOf": [reference(&self.add(id))]}),
+            Type::Struct(_) => {
+                let named = types.granular.get(&id).copied().unwrap_or(id);
+                json!({"allOf": [reference(&self.add(named))]})
+            }
         }
     }
 

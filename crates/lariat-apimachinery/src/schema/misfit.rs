@@ -74,7 +74,7 @@ impl Misfit {
                 Scalar::Int32 | Scalar::Int64 | Scalar::Number => Wanted::Number(name),
                 _ => Wanted::Own(name),
             },
-            Some(Type::Any) | None => Wanted::Any,
+            Some(Type::Any | Type::Raw) | None => Wanted::Any,
         };
         let value = match value {
             Value::Number(number) => Found::Number(number.to_string()),
@@ -92,7 +92,8 @@ impl Misfit {
     }
 
     /// Adds that it was found below a member of a type; only fields of structures have names in Go.
-    pub(super) fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
+    #[must_use]
+    pub fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
         if let (Reason::Type(mismatch), Some(Type::Struct(_))) = (&mut *self.0, typed.get()) {
             mismatch.fields.push(member.to_owned());
             mismatch.owner.get_or_insert_with(|| go_name(typed));
@@ -197,8 +198,11 @@ impl fmt::Display for Misfit {
 
 /// Returns the Go name of a struct that lacks a member; `None` for other types.
 pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String> {
-    let is_struct = matches!(typed.get(), Some(Type::Struct(_)));
-    (is_struct && typed.field(member).is_none()).then(|| go_name(typed))
+    match typed.get() {
+        Some(Type::Struct(_)) => typed.field(member).is_none().then(|| go_name(typed)),
+        Some(Type::Raw) => Some("RawExtension".to_owned()),
+        _ => None,
+    }
 }
 
 /// Names a structure as Go does, without its package.
@@ -235,6 +239,6 @@ fn go_type(typed: TypeRef<'_>) -> String {
             let version = name.rsplit('.').nth(1).unwrap_or_default();
             format!("{version}.{}", go_name(typed))
         }
-        Some(Type::Any) | None => "interface {}".to_owned(),
+        Some(Type::Any | Type::Raw) | None => "interface {}".to_owned(),
     }
 }

@@ -82,6 +82,7 @@ impl<'a> TypeRef<'a> {
             Some(Type::List(list)) => Resolved::List(list),
             Some(Type::Map(_)) => Resolved::Map,
             Some(Type::Struct(_)) => Resolved::Struct,
+            Some(Type::Raw) => Resolved::Scalar(None),
             Some(Type::Any) | None => match value {
                 Value::Array(_) => Resolved::AnyList,
                 Value::Object(_) => Resolved::AnyMap,
@@ -99,20 +100,22 @@ impl<'a> TypeRef<'a> {
     }
 
     /// Returns the type of a member, or `None` where there can be no such member.
-    pub(crate) fn member(self, name: &str) -> Option<Self> {
+    #[must_use]
+    pub fn member(self, name: &str) -> Option<Self> {
         match self.get() {
             Some(Type::Struct(fields)) => match fields.field(name) {
                 Some(field) => Some(self.at(field.type_id)),
                 None => fields.open.map(|open| self.at(open)),
             },
             Some(Type::Map(map)) => Some(self.at(map.value)),
-            Some(Type::Any) | None => Some(self.any()),
+            Some(Type::Any | Type::Raw) | None => Some(self.any()),
             _ => None,
         }
     }
 
     /// Returns the type of the items of a list.
-    pub(crate) fn item(self) -> Self {
+    #[must_use]
+    pub fn item(self) -> Self {
         match self.get() {
             Some(Type::List(list)) => self.at(list.item),
             _ => self.any(),

@@ -22,6 +22,8 @@ pub(crate) enum Type {
     ///
     /// The value decides how it merges: maps by member, lists as a whole.
     Any,
+    /// Any value, which is taken as a whole.
+    Raw,
     List(List),
     Map(Map),
     Struct(Struct),

@@ -111,7 +111,7 @@ fn zero(typed: TypeRef<'_>) -> Value {
             Scalar::Quantity => "0".into(),
             Scalar::Bytes | Scalar::Time | Scalar::MicroTime => Value::Null,
         },
-        Some(Type::List(_) | Type::Map(_) | Type::Any) | None => Value::Null,
+        Some(Type::List(_) | Type::Map(_) | Type::Any | Type::Raw) | None => Value::Null,
     }
 }
 

@@ -3,6 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema::TypeRef;
 use serde_json::Value;
 
 use super::form::{self, Origin};
@@ -21,6 +22,8 @@ pub(super) struct Expected<'a> {
     pub(super) kind: &'a str,
     pub(super) api_version: &'a str,
     pub(super) custom: bool,
+    /// The type of the object, if it is one of a kind that is stored.
+    pub(super) typed: Option<TypeRef<'a>>,
 }
 
 impl Call {
@@ -31,6 +34,7 @@ impl Call {
             kind: &self.resource.kind,
             api_version: &api_version,
             custom: self.resource.rules.custom,
+            typed: (!self.resource.rules.custom).then(|| self.resource.types().root()),
         })?;
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
@@ -66,8 +70,7 @@ impl Call {
     pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         let unreadable = |error: String| self.unrecognized(wanted, &error);
         match self.media_type() {
-            "" | JSON => Document::json(&self.body)
-                .map_err(|error| unreadable(format!("json parse error: {error}"))),
+            "" | JSON => self.json(wanted),
             YAML => Document::yaml(&self.body)
                 .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
             PROTOBUF if !wanted.custom => {
@@ -78,6 +81,18 @@ impl Call {
                 Err(ApiError::unsupported_media_type(&accepted))
             }
             _ => Err(ApiError::unsupported_media_type(protobuf::ACCEPTED)),
+        }
+    }
+
+    fn json(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
+        let unreadable =
+            |error: String| self.unrecognized(wanted, &format!("json parse error: {error}"));
+        let Some(typed) = wanted.typed else {
+            return Document::json(&self.body).map_err(unreadable);
+        };
+        match Document::json_of(&self.body, typed).map_err(unreadable)? {
+            (document, None) => Ok(document),
+            (_, Some(misfit)) => Err(form::refuse_body(&self.resource, &misfit.to_string())),
         }
     }
 

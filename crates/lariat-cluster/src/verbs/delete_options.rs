@@ -63,6 +63,7 @@ impl DeleteOptions {
             kind: "DeleteOptions",
             api_version: "meta.k8s.io/v1",
             custom: false,
+            typed: None,
         })?;
         Self::read(document.value)
     }

@@ -78,7 +78,8 @@ fn ignored(resource: &Resource, part: Part) -> Set {
         (Part::Main, "certificatesigningrequests") => &["spec", "status"],
         (Part::Main, _) if resource.rules.status => &["status"],
         (Part::Main, _) => &[],
-        (Part::Ephemeral | Part::Resize, _) => &["metadata", "status"],
+        // A real server meant to have some of these, and asks for them nowhere.
+        (Part::Ephemeral | Part::Resize, _) => &[],
         (Part::Finalize, _) => &["status"],
         (Part::Approval, _) => &["spec", "status.certificate"],
         (Part::Status, "certificatesigningrequests") => &["spec", "status.conditions"],
@@ -169,8 +170,10 @@ pub(super) fn refusal_of(
                 Some(namespace) => format!("{namespace}/{name}"),
                 None => name.to_owned(),
             };
+            // Go writes the empty group with its slash.
+            let slash = if api_version.contains('/') { "" } else { "/" };
             ApiError::internal(format!(
-                "failed to create typed patch object ({path}; {api_version}, Kind={kind}): {untyped}"
+                "failed to create typed patch object ({path}; {slash}{api_version}, Kind={kind}): {untyped}"
             ))
         }
     }

@@ -4,63 +4,87 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::maps::{DELETE_FROM, DIRECTIVE, Outcome, SET_ORDER, malformed, merge_map, taken};
-use crate::go_text::value as go;
+use super::errors::{self, Kind, unmergeable};
+use super::maps::{DIRECTIVE, Outcome, SET_ORDER, merge_map, taken};
 use crate::object::Object;
-use crate::patch::PatchError;
 use crate::schema::{self, TypeRef};
 
-/// Merges a list of a patch into the present list.
+/// Merges a list of a patch into the present list, or takes scalars out of it.
 pub(super) fn merge(
     typed: TypeRef<'_>,
     name: &str,
+    (original, patch): (Vec<Value>, Vec<Value>),
+    deletes: bool,
+) -> Outcome<Vec<Value>> {
+    check_field(typed, name)?;
+    let strategy = typed.patch(name);
+    if !strategy.merge && !deletes {
+        return Ok(patch);
+    }
+    let Some(kind) = errors::kind_of(&original, &patch)? else {
+        return Ok(original);
+    };
+    let item = typed.member(name).unwrap_or(typed.any()).item();
+    if kind == Kind::Map {
+        let Some(key) = strategy.key else {
+            return unmergeable(format!(
+                "cannot merge lists without merge key for {}",
+                errors::type_kind(item)
+            ));
+        };
+        return merge_maps(item, &key, original, patch);
+    }
+    if deletes {
+        let gone: HashSet<String> = patch.iter().map(Value::to_string).collect();
+        let kept = original.into_iter();
+        return Ok(kept
+            .filter(|each| !gone.contains(&each.to_string()))
+            .collect());
+    }
+    if let Some(wrong) = original
+        .iter()
+        .chain(&patch)
+        .next()
+        .filter(|_| strategy.key.is_some())
+    {
+        return errors::wrong_type(Kind::Map, wrong);
+    }
+    let mut merged = original.clone();
+    let mut known: HashSet<String> = merged.iter().map(Value::to_string).collect();
+    let new = patch.iter().filter(|value| known.insert(value.to_string()));
+    merged.extend(new.cloned());
+    Ok(ordered(merged, &patch, &original, None))
+}
+
+/// Merges items that are maps, by the value of a key.
+fn merge_maps(
+    item: TypeRef<'_>,
+    key: &str,
     original: Vec<Value>,
     patch: Vec<Value>,
 ) -> Outcome<Vec<Value>> {
-    let strategy = typed.patch(name);
-    if !strategy.merge {
-        return Ok(patch);
-    }
-    let item = typed.member(name).unwrap_or(typed.any()).item();
-    let are_maps = original.iter().chain(&patch).any(Value::is_object);
-    if !are_maps {
-        let mut merged = original.clone();
-        let mut known: HashSet<String> = merged.iter().map(Value::to_string).collect();
-        let new = patch.iter().filter(|value| known.insert(value.to_string()));
-        merged.extend(new.cloned());
-        return Ok(ordered(merged, &patch, &original, None));
-    }
-    let Some(key) = strategy.key else {
-        return Err(PatchError::Unmergeable(format!(
-            "cannot merge lists without merge key for {name}"
-        )));
-    };
-    let (original, patch) = special(original, patch, &key)?;
+    let (original, patch) = special(original, patch, key)?;
     let mut merged = original.clone();
-    let mut places = Places::of(&merged, Some(&key)).places;
+    let mut places = Places::of(&merged, Some(key)).places;
     for value in &patch {
-        let Value::Object(new) = value else {
-            return malformed(format!("{name} has items that are maps and others"));
-        };
-        let Some(id) = new.get(&*key) else {
-            return Err(PatchError::Unmergeable(format!(
-                "map: {} does not contain declared merge key: {key}",
-                go(value)
-            )));
+        let Some((id, new)) = value.get(key).zip(value.as_object()) else {
+            return errors::no_key(value, key);
         };
         match places.get(&id.to_string()).map(|at| &mut merged[*at]) {
             Some(Value::Object(old)) => {
                 *old = merge_map(item, std::mem::take(old), new.clone())?;
             }
+            // Directives in it stay, and are unknown fields later.
             _ => {
-                if let Some(taken) = taken(value.clone()) {
-                    places.entry(id.to_string()).or_insert(merged.len());
-                    merged.push(taken);
-                }
+                places.entry(id.to_string()).or_insert(merged.len());
+                merged.push(value.clone());
             }
         }
     }
-    Ok(ordered(merged, &patch, &original, Some(&key)))
+    if let Some(nameless) = merged.iter().find(|each| each.get(key).is_none()) {
+        return errors::no_key(nameless, key);
+    }
+    Ok(ordered(merged, &patch, &original, Some(key)))
 }
 
 /// Carries out the directives in a list of the patch; returns what is left of both lists.
@@ -72,49 +96,43 @@ fn special(
     let mut plain = Vec::with_capacity(patch.len());
     let mut replaces = false;
     let mut deleted = HashSet::new();
-    for mut item in patch {
-        let directive = item.as_object_mut().and_then(|item| item.remove(DIRECTIVE));
-        match directive.as_ref().map(Value::as_str) {
-            None => plain.push(item),
-            Some(Some("delete")) => {
-                let Some(id) = item.get(key) else {
-                    return malformed(format!("an item to delete has no merge key {key}"));
-                };
-                deleted.insert(id.to_string());
-            }
-            Some(Some("replace")) => {
-                replaces = true;
-                if item.as_object().is_some_and(|item| !item.is_empty()) {
-                    plain.push(item);
+    for item in patch {
+        let Some(directive) = item.get(DIRECTIVE) else {
+            plain.push(item);
+            continue;
+        };
+        match directive.as_str() {
+            Some("delete") => match item.get(key) {
+                Some(id) => {
+                    deleted.insert(id.to_string());
                 }
+                None => return errors::no_key(&item, key),
+            },
+            Some("replace") => replaces = true,
+            Some("merge") => {
+                return unmergeable("merging lists cannot yet be specified in the patch");
             }
-            Some(Some("merge")) => return malformed("merging lists cannot yet be done explicitly"),
-            Some(_) => return malformed(format!("unknown {DIRECTIVE} in an item")),
+            _ => return errors::unknown_directive(directive, &item),
         }
     }
-    if !deleted.is_empty() {
-        original.retain(|each| {
-            each.get(key)
-                .is_none_or(|id| !deleted.contains(&id.to_string()))
-        });
+    if replaces {
+        return Ok((plain, Vec::new()));
     }
-    Ok(if replaces {
-        (plain, Vec::new())
-    } else {
-        (original, plain)
-    })
+    original.retain(|each| {
+        each.get(key)
+            .is_none_or(|id| !deleted.contains(&id.to_string()))
+    });
+    Ok((original, plain))
 }
 
-/// Takes scalars out of a list.
-pub(super) fn delete_from(original: &mut Object, name: &str, gone: &Value) -> Outcome<()> {
-    let Value::Array(gone) = gone else {
-        return malformed(format!("{DELETE_FROM}{name} must be a list"));
-    };
-    if let Some(Value::Array(items)) = original.get_mut(name) {
-        let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
-        items.retain(|item| !gone.contains(&item.to_string()));
+/// Checks that a structure has a field whose values are merged.
+pub(super) fn check_field(typed: TypeRef<'_>, name: &str) -> Outcome<()> {
+    match schema::struct_without(typed, name) {
+        Some(structure) => unmergeable(format!(
+            "unable to find api field in struct {structure} for the json field {name:?}"
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Merges the lists whose order a patch sets.
@@ -131,66 +149,90 @@ pub(super) fn set_orders(
         .cloned()
         .collect();
     for directive in orders {
-        let name = directive[SET_ORDER.len()..].to_owned();
-        let Some(Value::Array(order)) = patch.remove(&directive) else {
-            return malformed(format!("{directive} must be a list"));
-        };
-        if let Some(structure) = schema::struct_without(typed, &name) {
-            return Err(PatchError::Unmergeable(format!(
-                "unable to find api field in struct {structure} for the json field {name:?}"
-            )));
-        }
-        let key = typed.patch(&name).key;
-        check_order(&order, patch.get(&name), key.as_deref(), &name)?;
-        let old = match original.remove(&name) {
-            Some(Value::Array(items)) => Some(items),
-            _ => None,
-        };
-        let new = match patch.get(&name) {
-            Some(Value::Array(_)) => patch.remove(&name).and_then(|items| match items {
-                Value::Array(items) => Some(items),
-                _ => None,
-            }),
-            _ => None,
-        };
-        if let Some(deleted) = patch.remove(&format!("{DELETE_FROM}{name}")) {
-            let mut holder = Object::new();
-            holder.insert(name.clone(), old.clone().unwrap_or_default().into());
-            delete_from(&mut holder, &name, &deleted)?;
-            original.insert(name.clone(), holder.remove(&name).unwrap_or_default());
-        }
-        let before = match original.remove(&name) {
-            Some(Value::Array(items)) => Some(items),
-            _ => old,
-        };
-        let merged = match (before.clone(), new) {
+        let name = &directive[SET_ORDER.len()..];
+        let order = patch.remove(&directive).unwrap_or_default();
+        let order = errors::list(Some(order))?.unwrap_or_default();
+        let before = errors::list(original.get(name).cloned())?;
+        let new = errors::list(patch.get(name).cloned())?;
+        check_field(typed, name)?;
+        let key = typed.patch(name).key;
+        check_order(&order, new.as_deref().unwrap_or_default(), key.as_deref())?;
+        let merged = match (before.clone(), new.clone()) {
             (None, None) => continue,
             (Some(before), None) => before,
             (None, Some(new)) => new.into_iter().filter_map(taken).collect(),
-            (Some(before), Some(new)) => merge(typed, &name, before, new)?,
+            (Some(before), Some(new)) => merge(typed, name, (before, new), false)?,
         };
+        if let Some(key) = key.as_deref() {
+            check_keys(&merged, &order, key)?;
+        }
         let before = before.unwrap_or_default();
+        if errors::kind_of(&before, &new.unwrap_or_default())?.is_none() {
+            return unmergeable("no elements in any of the given slices");
+        }
         let merged = ordered(merged, &order, &before, key.as_deref());
-        original.insert(name, Value::Array(merged));
+        original.insert(name.to_owned(), Value::Array(merged));
+        patch.remove(name);
+    }
+    Ok(())
+}
+
+/// Checks that a list and its order have the keys by which items are found.
+fn check_keys(merged: &[Value], order: &[Value], key: &str) -> Outcome<()> {
+    for item in merged {
+        if !item.is_object() {
+            return errors::wrong_type(Kind::Map, item);
+        }
+        let Some(id) = item.get(key) else {
+            return errors::no_key(item, key);
+        };
+        for (at, place) in order.iter().enumerate() {
+            if !place.is_object() {
+                return unmergeable(format!("value for key {at} is not a map"));
+            }
+            if place.get(key) == Some(id) {
+                break;
+            }
+        }
     }
     Ok(())
 }
 
 /// Checks that what a patch adds to a list is in the order it sets.
-fn check_order(
-    order: &[Value],
-    patch: Option<&Value>,
-    key: Option<&str>,
-    name: &str,
-) -> Outcome<()> {
-    let items = patch.and_then(Value::as_array).into_iter().flatten();
-    let is_special = |item: &&Value| item.get(DIRECTIVE).is_some();
-    let places = Places::of(order, key);
-    let missing = |item: &&Value| places.get(item).is_none();
-    match items.filter(|item| !is_special(item)).find(missing) {
-        Some(_) => malformed(format!("an item of {name} is not in {SET_ORDER}{name}")),
-        None => Ok(()),
+fn check_order(order: &[Value], patch: &[Value], key: Option<&str>) -> Outcome<()> {
+    if order.is_empty() || patch.is_empty() {
+        return Ok(());
     }
+    let mut places = order.iter();
+    for item in patch.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
+        loop {
+            let Some(place) = places.next() else {
+                return errors::wrong_order(patch, order);
+            };
+            if is_same(item, place, key)? {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns whether two items are the same, by the value of a key if there is one.
+fn is_same(left: &Value, right: &Value, key: Option<&str>) -> Outcome<bool> {
+    let Some(key) = key else {
+        return Ok(left == right);
+    };
+    for item in [left, right] {
+        if !item.is_object() {
+            return errors::wrong_type(Kind::Map, item);
+        }
+    }
+    for item in [left, right] {
+        if item.get(key).is_none() {
+            return errors::no_key(item, key);
+        }
+    }
+    Ok(left.get(key) == right.get(key))
 }
 
 /// What identifies an item: the value of its key, or itself.

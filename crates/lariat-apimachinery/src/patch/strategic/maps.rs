@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::errors::{self, Kind};
 use super::lists;
-use crate::go_text;
 use crate::object::Object;
 use crate::patch::PatchError;
 use crate::schema::{PatchStrategy, TypeRef};
@@ -45,43 +45,43 @@ pub(super) fn merge_map(
             Some("delete") => Ok(Object::new()),
             _ => {
                 patch.insert(DIRECTIVE.to_owned(), directive.clone());
-                Err(PatchError::Unmergeable(format!(
-                    "unknown patch type: {} in map: {}",
-                    go_text::value(&directive),
-                    go_text::value(&Value::Object(patch))
-                )))
+                errors::unknown_directive(&directive, &Value::Object(patch))
             }
         };
     }
     retain_keys(&mut original, &mut patch)?;
     lists::set_orders(typed, &mut original, &mut patch)?;
     for (name, value) in patch {
-        if let Some(name) = name.strip_prefix(DELETE_FROM) {
-            lists::delete_from(&mut original, name, &value)?;
-            continue;
-        }
+        let list = name.strip_prefix(DELETE_FROM).map(str::to_owned);
+        let deletes = list.is_some();
+        let name = list.unwrap_or(name);
         if value.is_null() {
             original.remove(&name);
             continue;
         }
-        let merged = match (original.remove(&name), value) {
+        let old = original.remove(&name);
+        // There is nothing of that kind to delete from.
+        if deletes && old.as_ref().map(Kind::of) != Some(Kind::of(&value)) {
+            original.extend(old.map(|old| (name, old)));
+            continue;
+        }
+        let merged = match (old, value) {
             (Some(Value::Object(old)), Value::Object(new)) => {
+                lists::check_field(typed, &name)?;
                 let below = typed.member(&name).unwrap_or(typed.any());
-                Value::Object(if replaces(&typed.patch(&name)) {
+                Some(Value::Object(if replaces(&typed.patch(&name)) {
                     without_nulls(new)
                 } else {
                     merge_map(below, old, new)?
-                })
+                }))
             }
             (Some(Value::Array(old)), Value::Array(new)) => {
-                Value::Array(lists::merge(typed, &name, old, new)?)
+                let merged = lists::merge(typed, &name, (old, new), deletes)?;
+                Some(Value::Array(merged))
             }
-            (_, value) => match taken(value) {
-                Some(value) => value,
-                None => continue,
-            },
+            (_, value) => taken(value),
         };
-        original.insert(name, merged);
+        original.extend(merged.map(|merged| (name, merged)));
     }
     Ok(original)
 }
@@ -100,7 +100,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     };
     let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
     let is_kept = |name: &String| keys.contains(name.as_str());
-    let is_directive = |name: &String| name.starts_with('$');
+    let is_directive = |name: &String| name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER);
     let strays = |(name, value): (&String, &Value)| {
         !value.is_null() && !is_kept(name) && !is_directive(name)
     };
@@ -111,21 +111,14 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns a patch as a new value: without nulls and directives.
+/// Returns a patch as a new value: without nulls, and without maps that are about something else.
+///
+/// Other directives stay, and are unknown fields later.
 pub(super) fn taken(value: Value) -> Option<Value> {
     Some(match value {
-        // Whatever a directive says, there is nothing that it is about.
         Value::Object(object) if object.contains_key(DIRECTIVE) => return None,
         Value::Object(object) => {
-            let is_kept = |name: &str, value: &Value| {
-                let is_directive = name == RETAIN_KEYS
-                    || name.starts_with(DELETE_FROM)
-                    || name.starts_with(SET_ORDER);
-                !value.is_null() && !is_directive
-            };
-            let members = object
-                .into_iter()
-                .filter(|(name, value)| is_kept(name, value));
+            let members = object.into_iter().filter(|(_, value)| !value.is_null());
             let kept = members.filter_map(|(name, value)| Some((name, taken(value)?)));
             Value::Object(kept.collect())
         }

@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/strategicpatch`.
 
+mod errors;
 mod lists;
 mod maps;
 

@@ -20,7 +20,9 @@ use crate::wire::verb::Verb;
 pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
     let dry_run = call.query.dry_run("PatchOptions")?;
-    let applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
+    let mut applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
+    let is_named = !metadata_text(&applied, "name").is_empty();
+    metadata_mut(&mut applied).insert("name".into(), call.name().into());
     let writer = Writer::of(call);
     let key = call.resource.key(call.namespace(), call.name());
     loop {
@@ -44,6 +46,9 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
         let (Some(current), Some(live)) = (current, live) else {
+            if !is_named {
+                return Err(unnamed(call));
+            }
             match create_applied(call, merged, dry_run).await {
                 // Another client was faster, so there is something to merge into.
                 Err(error) if error.is_already_exists() => continue,
@@ -122,8 +127,15 @@ pub(in crate::verbs) fn read(
     {
         return Err(ApiError::namespace_mismatch());
     }
-    metadata_mut(&mut applied).insert("name".into(), call.name().into());
     Ok(applied)
+}
+
+/// Refuses to create what is named in the path alone.
+fn unnamed(call: &Call) -> ApiError {
+    ApiError::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        call.name()
+    ))
 }
 
 fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), ApiError> {

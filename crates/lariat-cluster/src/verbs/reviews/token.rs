@@ -105,6 +105,7 @@ fn read_request(call: &Call) -> Result<Object, ApiError> {
         kind: "TokenRequest",
         api_version: "authentication.k8s.io/v1",
         custom: false,
+        typed: None,
     })?;
     Ok(object)
 }

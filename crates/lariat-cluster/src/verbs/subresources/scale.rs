@@ -30,6 +30,7 @@ const KIND: Expected<'static> = Expected {
     kind: "Scale",
     api_version: "autoscaling/v1",
     custom: false,
+    typed: None,
 };
 
 /// The replicas that a patch of a custom resource finds where none are set.
