@@ -8,6 +8,9 @@ step() { printf '\n== %s\n' "$*"; }
 step formatting
 cargo fmt --all --check
 
+step spelling
+scripts/typos.sh
+
 step lints
 cargo clippy --workspace --all-targets --all-features -- --deny warnings
 
@@ -49,6 +52,9 @@ unset RUSTFLAGS
 
 step documentation
 RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features
+
+step packages
+scripts/package.sh
 
 step tests
 scripts/test.sh

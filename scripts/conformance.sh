@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
 # Plays recorded conversations with a genuine API server against the embedded cluster.
 #
-# Usage: scripts/conformance.sh FOLDER [arguments for replay.py]
+# Usage: scripts/conformance.sh [arguments for replay.py]
 #
-# FOLDER holds replay.py and its scenarios. The script fails if a scenario of tier `must` does, or more than
-# one in twenty of tier `should`. Every difference is in target/conformance/replay.txt, the report beside it.
+# The scenarios are in integration/conformance; `--dir FOLDER` plays others. The script fails if a scenario of tier `must`
+# fails, or more than one in twenty of tier `should`. All differences are written to target/conformance/replay.txt, with
+# the report beside it.
 set -euo pipefail
-
-[ $# -ge 1 ] && [ -f "$1/replay.py" ] || {
-    echo "usage: $0 FOLDER [arguments for replay.py]; FOLDER has a replay.py in it" >&2
-    exit 2
-}
-folder=$(cd "$1" && pwd)
-shift
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
 output=$target/conformance
@@ -41,7 +35,7 @@ done
 }
 
 # Failures are judged below, by tier; without a report there is nothing to judge.
-python3 "$folder/replay.py" --base-url "$url" --token "$token" --jobs 4 --json "$output/report.json" -v "$@" \
+python3 integration/conformance/replay.py --base-url "$url" --token "$token" --jobs 4 --json "$output/report.json" -v "$@" \
     >"$output/replay.txt" 2>&1 || true
 [ -s "$output/report.json" ] || {
     tail -n 20 "$output/replay.txt" >&2

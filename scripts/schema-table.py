@@ -11,8 +11,7 @@ protobuf_fields.py and openapi_enums.py.
 Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
 `int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
 `[]T` and `{}T` for lists and maps; `any:name` and `string:name` are such values of a type that has a name. Flags: `!`
-required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise); `map=atomic`, `map=granular` (not
-atomic although the type is); `patch=strategy[:key]`;
+required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise); `map=atomic`; `patch=strategy[:key]`;
 `default=value`; `enum=value,…` for all values of a field or of the items of a list (`_` is a space); `+` if Go writes
 the field whatever it holds, and `+null` if an absent one is then null and not the zero of its type; `*` if an optional
 scalar is not left out when it is zero. For protobuf: `#n` the number of the field, or `#n.m` for field m of a message in
@@ -146,8 +145,8 @@ def flags_of(schema, required, default, enum):
             yield "list=set"
         case "map":
             yield f"list=map({','.join(schema['x-kubernetes-list-map-keys'])})"
-    if kind := schema.get("x-kubernetes-map-type"):
-        yield f"map={kind}"
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        yield "map=atomic"
     if strategy := schema.get("x-kubernetes-patch-strategy"):
         key = schema.get("x-kubernetes-patch-merge-key")
         yield f"patch={strategy}:{key}" if key else f"patch={strategy}"

@@ -1,4 +1,4 @@
-//! Foos and their Deployments, on kube-rs 5. Beside `lariat.rs`, see `docs/reconciler.md`.
+//! Foos and their Deployments, on kube-rs 5. Beside `lariat.rs`, see `docs/migrating-from-kube-rs.md`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

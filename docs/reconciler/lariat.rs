@@ -1,4 +1,4 @@
-//! Foos and their Deployments, on Lariat. Beside `kube_rs.rs`, see `docs/reconciler.md`.
+//! Foos and their Deployments, on Lariat. Beside `kube_rs.rs`, see `docs/migrating-from-kube-rs.md`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What is wrong with one field.
+//! Errors about single fields.
 
 use std::borrow::Cow;
 
@@ -7,9 +7,17 @@ use serde_json::Value;
 
 use crate::go_text;
 
-/// One field that is wrong: a cause in the details of a `Status`.
+/// An error about one field: a cause in the details of a `Status`.
 ///
-/// It is called `field.Error` in the API server, and has its texts. Serialized it is a `StatusCause`.
+/// It corresponds to `field.Error` of the API server and has the same texts. It serializes as a `StatusCause`.
+///
+/// ```
+/// use lariat_apimachinery::cause::StatusCause;
+///
+/// let cause = StatusCause::required("spec.selector", "");
+/// assert_eq!(cause.reason(), "FieldValueRequired");
+/// assert_eq!(cause.text(), "spec.selector: Required value");
+/// ```
 #[derive(Debug, Clone, Serialize)]
 pub struct StatusCause {
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -20,7 +28,7 @@ pub struct StatusCause {
 }
 
 impl StatusCause {
-    /// Makes a cause of a machine-readable reason, such as `FieldValueInvalid`.
+    /// Creates a cause with a machine-readable reason, such as `FieldValueInvalid`.
     pub fn new(
         reason: impl Into<Cow<'static, str>>,
         field: &str,
@@ -45,7 +53,7 @@ impl StatusCause {
         format!("{}: {}", self.field, self.message)
     }
 
-    /// A field that must be there; the message may be empty.
+    /// Creates the error of a missing field; the message may be empty.
     #[must_use]
     pub fn required(field: &str, message: &str) -> Self {
         let message = match message {
@@ -55,7 +63,15 @@ impl StatusCause {
         Self::new("FieldValueRequired", field, message)
     }
 
-    /// A field whose value is not allowed; the message may be empty.
+    /// Creates the error of an invalid value; the message may be empty.
+    ///
+    /// ```
+    /// use lariat_apimachinery::cause::StatusCause;
+    /// use serde_json::json;
+    ///
+    /// let cause = StatusCause::invalid("spec.replicas", &json!(-1), "must be greater than or equal to 0");
+    /// assert_eq!(cause.text(), "spec.replicas: Invalid value: -1: must be greater than or equal to 0");
+    /// ```
     #[must_use]
     pub fn invalid(field: &str, value: &Value, message: &str) -> Self {
         let colon = if message.is_empty() { "" } else { ": " };
@@ -63,7 +79,7 @@ impl StatusCause {
         Self::new("FieldValueInvalid", field, text)
     }
 
-    /// A field that must not be there, or must not change.
+    /// Creates the error of a field that must be absent, or must not change.
     #[must_use]
     pub fn forbidden(field: &str, message: &str) -> Self {
         Self::new(
@@ -73,7 +89,7 @@ impl StatusCause {
         )
     }
 
-    /// A value that is there twice.
+    /// Creates the error of a duplicate value.
     #[must_use]
     pub fn duplicate(field: &str, value: &str) -> Self {
         Self::new(
@@ -83,14 +99,14 @@ impl StatusCause {
         )
     }
 
-    /// A name of something that does not exist.
+    /// Creates the error of a reference to something that does not exist.
     #[must_use]
     pub fn not_found(field: &str, value: &str) -> Self {
         let message = format!("Not found: {}", go_text::quoted(value));
         Self::new("FieldValueNotFound", field, message)
     }
 
-    /// A value that is none of the supported ones, which are given as one text.
+    /// Creates the error of an unsupported value; `supported` lists the allowed ones.
     #[must_use]
     pub fn unsupported(field: &str, value: &str, supported: &str) -> Self {
         let value = go_text::quoted(value);

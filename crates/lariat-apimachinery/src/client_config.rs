@@ -1,10 +1,10 @@
-//! Where a webhook is.
+//! The `clientConfig` of a webhook.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// Where a webhook is.
+/// The `clientConfig` of a webhook: its URL or its Service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientConfig {
     /// Its URL, if it is not a Service.
@@ -21,6 +21,15 @@ pub struct ClientConfig {
 
 impl ClientConfig {
     /// Reads a `clientConfig`; parts of a wrong type count as absent.
+    ///
+    /// ```
+    /// use lariat_apimachinery::client_config::ClientConfig;
+    /// use serde_json::json;
+    ///
+    /// let config = ClientConfig::read(&json!({"service": {"namespace": "shop", "name": "hook", "path": "/check"}}));
+    /// assert_eq!(config.service, Some(("shop".to_owned(), "hook".to_owned())));
+    /// assert_eq!((config.port, &*config.path), (443, "/check"));
+    /// ```
     #[must_use]
     pub fn read(config: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -1,12 +1,12 @@
-//! What is wrong with a text that is no JSON, in the words of Go's reader.
+//! Errors of Go's JSON decoder for invalid JSON.
 //!
 //! Source: the states of `scanner` in Go's `encoding/json`.
 
 use serde_json::Value;
 
-/// Returns why a text is no JSON; `None` if it is.
+/// Returns the error of Go's decoder for a text; `None` if it is valid JSON.
 ///
-/// Bytes that are not UTF-8 are no reason: Go replaces them.
+/// Bytes that are not UTF-8 are no error: Go replaces them.
 ///
 /// ```
 /// use lariat_apimachinery::go_json::syntax_error;
@@ -20,7 +20,14 @@ pub fn syntax_error(text: &[u8]) -> Option<String> {
     Scanner { text, at: 0 }.document().err()
 }
 
-/// Returns why a value cannot be read where Go wants another type.
+/// Returns Go's error for a value of the wrong type.
+///
+/// ```
+/// use lariat_apimachinery::go_json::type_error;
+///
+/// let error = type_error(&"three".into(), "int32");
+/// assert_eq!(error, "json: cannot unmarshal string into Go value of type int32");
+/// ```
 #[must_use]
 pub fn type_error(value: &Value, wanted: &str) -> String {
     let found = type_name(value);

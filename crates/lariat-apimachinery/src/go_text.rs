@@ -2,7 +2,14 @@
 
 use serde_json::Value;
 
-/// Prints a value.
+/// Formats a value as Go's `%v` does, with the members of objects sorted.
+///
+/// ```
+/// use lariat_apimachinery::go_text::value;
+/// use serde_json::json;
+///
+/// assert_eq!(value(&json!({"b": [1, "x", null], "a": true})), "map[a:true b:[1 x <nil>]]");
+/// ```
 #[must_use]
 pub fn value(value: &Value) -> String {
     match value {
@@ -32,20 +39,27 @@ pub fn value(value: &Value) -> String {
     }
 }
 
-/// Returns the type that Go reads a value of JSON as.
+/// Returns the Go type to which a JSON value decodes.
 #[must_use]
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
         Value::Bool(_) => "bool",
-        Value::Number(_) => "float64",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
     }
 }
 
-/// Returns a text as Go's `%q` prints it.
+/// Quotes a text as Go's `%q` does.
+///
+/// ```
+/// use lariat_apimachinery::go_text::quoted;
+///
+/// assert_eq!(quoted("one\ntwo"), r#""one\ntwo""#);
+/// ```
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);

@@ -19,13 +19,13 @@
 //! let live = apply("bob", Some(&live), json!({"size": "3"}))?;
 //! assert_eq!(live["data"], json!({"color": "red", "size": "3"}));
 //!
-//! // What ann owns, bob does not change by accident.
+//! // A field that ann owns cannot be changed by bob without force.
 //! let conflict = apply("bob", Some(&live), json!({"color": "blue"})).unwrap_err();
 //! assert_eq!(
 //!     conflict.to_string(),
 //!     r#"Apply failed with 1 conflict: conflict with "ann": .data.color"#
 //! );
-//! // What ann does not apply any more goes.
+//! // A field that ann no longer applies is removed.
 //! let live = apply("ann", Some(&live), json!({}))?;
 //! assert_eq!(live["data"], json!({"size": "3"}));
 //! # Ok::<(), ApplyError>(())
@@ -38,19 +38,19 @@
 //! | [`managed`] | who owns which field, and server-side apply |
 //! | [`patch`] | JSON patch, JSON merge patch and strategic merge patch |
 //! | [`kinds`] | the registry of kinds: built-in ones, and those of CRDs |
-//! | [`defaults`] | what the API server fills in where a client says nothing |
-//! | [`crd`] | what is wrong with a CRD |
+//! | [`defaults`] | the defaults that the API server sets for absent fields |
+//! | [`crd`] | validation of CRDs |
 //! | [`admission`] | webhooks and policies: what they apply to, reviews, expressions |
 //! | [`usage`] | what objects use: quotas and limit ranges |
-//! | [`validation`] | what the API server refuses, kind by kind |
+//! | [`validation`] | validation of objects, kind by kind |
 //! | `protobuf` | bodies in protobuf, read by the same table of types; with the feature `protobuf` |
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
-//! | [`client_config`] | where a webhook is |
+//! | [`client_config`] | the `clientConfig` of a webhook |
 //! | [`object`], [`selector`], [`cause`] | an object, its labels, and what is wrong with one of its fields |
 //! | [`go_json`], [`go_text`] | errors of Go's JSON reader, and values as Go prints them |
 //!
-//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in the
-//! repository.
+//! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in
+//! the repository.
 
 pub mod schema;
 pub mod structural;

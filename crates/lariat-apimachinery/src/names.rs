@@ -21,11 +21,21 @@ const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alpha
     or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', \
     regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
 
-/// Checks a name by the rule of its kind.
+/// Checks the syntax of a name.
 ///
 /// # Errors
 ///
 /// The server's text about what is wrong.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::names::{NameRule, check};
+///
+/// assert!(check("web.shop", NameRule::Subdomain).is_ok());
+/// assert!(check("web.shop", NameRule::Label).is_err());
+/// assert_eq!(check("..", NameRule::PathSegment), Err("may not be '.' or '..'"));
+/// ```
 pub fn check(name: &str, rule: NameRule) -> Result<(), &'static str> {
     match rule {
         NameRule::PathSegment if matches!(name, "." | "..") => Err("may not be '.' or '..'"),
@@ -58,13 +68,22 @@ const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric
     '-', start with an alphabetic character, and end with an alphanumeric character (e.g. \
     'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
-/// Checks a label of RFC 1035, which most names in a CRD are.
+/// Checks a DNS label (RFC 1035), the syntax of most names in a CRD.
 ///
 /// Source: `k8s.io/apimachinery/pkg/util/validation.IsDNS1035Label`.
 ///
 /// # Errors
 ///
 /// The server's texts about what is wrong, separated by commas.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::names::check_dns_1035;
+///
+/// assert!(check_dns_1035("widgets").is_ok());
+/// assert!(check_dns_1035("0widgets").is_err());
+/// ```
 pub fn check_dns_1035(text: &str) -> Result<(), String> {
     let mut rules = Vec::new();
     if text.len() > MOST {

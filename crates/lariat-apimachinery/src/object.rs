@@ -5,11 +5,21 @@ use serde_json::{Map, Value, json};
 /// An API object: the members of its JSON.
 pub type Object = Map<String, Value>;
 
-/// Returns the metadata of an object, which is made if it is missing.
+/// Returns the metadata of an object, and creates them if missing.
 ///
 /// # Panics
 ///
-/// Never: metadata that are no object are replaced by an empty one.
+/// Never: metadata of another JSON type are replaced by an empty object.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::object::{Object, metadata_mut};
+///
+/// let mut object = Object::new();
+/// metadata_mut(&mut object).insert("name".to_owned(), "web".into());
+/// assert_eq!(object["metadata"]["name"], "web");
+/// ```
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
     if !metadata.is_object() {
@@ -21,6 +31,16 @@ pub fn metadata_mut(object: &mut Object) -> &mut Object {
 }
 
 /// Returns a text in an object's metadata, empty if there is none.
+///
+/// ```
+/// use lariat_apimachinery::object::{Object, metadata_text};
+/// use serde_json::json;
+///
+/// let object = json!({"metadata": {"name": "web", "finalizers": ["example.com/hold"]}});
+/// let object: Object = object.as_object().cloned().unwrap_or_default();
+/// assert_eq!(metadata_text(&object, "name"), "web");
+/// assert_eq!(metadata_text(&object, "namespace"), "");
+/// ```
 #[must_use]
 pub fn metadata_text<'a>(object: &'a Object, member: &str) -> &'a str {
     let text = object
@@ -30,6 +50,15 @@ pub fn metadata_text<'a>(object: &'a Object, member: &str) -> &'a str {
 }
 
 /// Returns the finalizers of an object.
+///
+/// ```
+/// use lariat_apimachinery::object::{Object, finalizers};
+/// use serde_json::json;
+///
+/// let object = json!({"metadata": {"name": "web", "finalizers": ["example.com/hold"]}});
+/// let object: Object = object.as_object().cloned().unwrap_or_default();
+/// assert_eq!(finalizers(&object), ["example.com/hold"]);
+/// ```
 pub fn finalizers(object: &Object) -> Vec<&str> {
     let finalizers = object
         .get("metadata")

@@ -102,7 +102,7 @@ impl Quantity {
         Self { nanos, form }
     }
 
-    /// Reads an amount such as `1.5Gi`; `None` if it is none.
+    /// Parses a quantity such as `1.5Gi`; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -7,7 +7,17 @@ use crate::object::Object;
 
 /// Returns whether a `LabelSelector` selects the labels of an object.
 ///
-/// One that cannot be read selects nothing.
+/// An invalid selector selects nothing; an empty one selects every object.
+///
+/// ```
+/// use lariat_apimachinery::object::Object;
+/// use lariat_apimachinery::selector::selects;
+/// use serde_json::json;
+///
+/// let pod = Object::from_iter([("metadata".to_owned(), json!({"labels": {"app": "web"}}))]);
+/// assert!(selects(&json!({"matchLabels": {"app": "web"}}), &pod));
+/// assert!(!selects(&json!({"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}), &pod));
+/// ```
 #[must_use]
 pub fn selects(selector: &Value, object: &Object) -> bool {
     let text = selector_text(selector);
@@ -27,9 +37,20 @@ pub fn labels(object: &Object) -> Labels {
         .collect()
 }
 
-/// Writes a `LabelSelector`, or a plain map of labels, as the text of a selector.
+/// Formats a `LabelSelector`, or a map of labels, as a selector string.
 ///
-/// `None` if it cannot be read.
+/// Returns `None` if it is invalid: no object, an unknown operator, or an expression without a key.
+///
+/// ```
+/// use lariat_apimachinery::selector::selector_text;
+/// use serde_json::json;
+///
+/// let selector = json!({
+///     "matchLabels": {"app": "web"},
+///     "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
+/// });
+/// assert_eq!(selector_text(&selector).as_deref(), Some("app=web,tier in (a,b)"));
+/// ```
 #[must_use]
 pub fn selector_text(selector: &Value) -> Option<String> {
     let selector = selector.as_object()?;

@@ -57,12 +57,12 @@ fn clock(id: ClockId) -> Duration {
     )
 }
 
-/// Returns the memory the process holds now, in MB; 0 where the system does not say.
+/// Returns the resident memory of the process in MB; 0 if unknown.
 pub(crate) fn resident_mb() -> f64 {
     status_mb("VmRSS:")
 }
 
-/// Returns the most memory the process has held, in MB; 0 where the system does not say.
+/// Returns the peak resident memory of the process in MB; 0 if unknown.
 pub(crate) fn peak_mb() -> f64 {
     status_mb("VmHWM:")
 }
@@ -72,7 +72,7 @@ pub(crate) fn forget_peak() -> std::io::Result<()> {
     fs::write("/proc/self/clear_refs", "5")
 }
 
-/// Returns how often this thread has waited for something, so that another could use its processor.
+/// Returns the voluntary context switches of this thread.
 pub(crate) fn waits() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let name = "voluntary_ctxt_switches:";

@@ -101,7 +101,7 @@ impl Process {
         rest(&self.hear()?, word)
     }
 
-    /// Says something, and waits for an answer that begins with a word; returns the rest of it.
+    /// Sends a line, and waits for an answer with a first word; returns its rest.
     pub(crate) fn ask_after(&mut self, line: &str, word: &str) -> Result<String> {
         rest(&self.ask(line)?, word)
     }
@@ -129,7 +129,7 @@ pub(crate) fn say(line: &str) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Waits for a line that begins with a word from the parent process; returns the rest of it.
+/// Waits for a line with a first word from the parent; returns its rest.
 pub(crate) fn hear(word: &str) -> Result<String> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;

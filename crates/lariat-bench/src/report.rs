@@ -36,7 +36,7 @@ pub(crate) struct Row {
     pub(crate) bytes_per_object: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) handler_runs: Option<u64>,
-    /// Changes for which handlers had no run of their own, since a later one came first.
+    /// Changes without a run of their own, because a later change came first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) merged: Option<u64>,
     /// The longest time one get took, whatever the reason.

@@ -10,7 +10,7 @@ use crate::report::Row;
 use crate::sql;
 use crate::target::Target;
 
-/// Plays runs one after the other; a server goes on for as long as runs need one like it.
+/// Runs measurements in order; a server is kept while runs need one like it.
 #[derive(Debug)]
 pub(crate) struct Stage {
     /// The server that is used, if it is not the embedded one.
@@ -152,7 +152,9 @@ impl Server {
         })
     }
 
-    /// Starts a process that creates pods on a genuine server, or only looks if there are to be none.
+    /// Starts a process that creates pods on a genuine server.
+    ///
+    /// For zero pods it only checks the server.
     fn attend(target: &Target, pods: usize) -> Result<Self> {
         let (text, count) = (serde_json::to_string(target)?, pods.to_string());
         let mut process = Process::spawn_apart(&["attend", &text, &count])?;

@@ -48,7 +48,7 @@ impl Target {
         Ok(config)
     }
 
-    /// Returns whether names of pods have their numbers, as those do that were made here.
+    /// Returns whether the names of pods have numbers, as this tool names them.
     pub(crate) fn has_own_pods(&self) -> bool {
         !self.is_genuine || self.namespace.is_some()
     }

@@ -14,14 +14,15 @@ use crate::view::View;
 
 /// A read handle to the cache of one kind, whose objects it returns as `K`.
 ///
-/// A clone is the same cache. The cache follows the watch: it is never older than what a handler of the kind was called
-/// for or what was written through the factory's clients, and it may be older than the API server's state. Objects are
-/// shared, not copied; lists are in key order and show one moment.
+/// A clone is the same cache. Reads are synchronous and need no request. Objects are shared, not copied; lists are in
+/// key order and show the state of one moment.
+///
+/// The cache follows the watch, so it may be older than the API server's state. It is never older than the state for
+/// which a handler of the kind was called, nor than an answer to a write by the factory's clients.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_cache::Cache;
-/// use lariat_core::ObjectKey;
+/// use lariat::{Cache, ObjectKey};
 ///
 /// fn is_running(pods: &Cache<Pod>, key: &ObjectKey) -> bool {
 ///     let pod = pods.get(key).ok().flatten();
@@ -36,9 +37,20 @@ pub struct Cache<K> {
 }
 
 impl Informer {
-    /// Returns the cache, with objects as `K`.
+    /// Returns the cache of the kind, which reads objects as `K`.
     ///
-    /// If `K` needs content, the content is watched from now on.
+    /// If `K` needs content and only metadata is watched so far, the content is watched from now on.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::Cache;
+    /// use lariat::cache::Informer;
+    ///
+    /// fn pods(informer: &Informer) -> Cache<Pod> {
+    ///     informer.cache()
+    /// }
+    /// # let _ = pods;
+    /// ```
     #[must_use]
     pub fn cache<K: View>(&self) -> Cache<K> {
         self.need::<K>();
@@ -54,7 +66,7 @@ impl<K: View> Cache<K> {
         }
     }
 
-    /// Returns the kind.
+    /// Returns the kind of the objects.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
         self.informer.gvk()
@@ -66,7 +78,7 @@ impl<K: View> Cache<K> {
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_cache::{Cache, Metadata};
+    /// use lariat::{Cache, Metadata};
     ///
     /// fn names_only(pods: &Cache<Pod>) -> Cache<Metadata> {
     ///     pods.view()
@@ -78,7 +90,7 @@ impl<K: View> Cache<K> {
         self.informer.cache()
     }
 
-    /// Returns the status and totals of the kind, which all its caches share.
+    /// Returns the status and totals of the kind; all its caches share them.
     #[must_use]
     pub fn status(&self) -> KindStatus {
         self.informer.status()
@@ -86,53 +98,65 @@ impl<K: View> Cache<K> {
 
     /// Waits until the cache has synced.
     ///
-    /// Returns `false` if the kind is not served and the cache does not wait for it.
+    /// Returns `false` if the API server does not serve the kind and the cache does not wait for it.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::Cache;
+    ///
+    /// # async fn example(pods: Cache<Pod>) {
+    /// let synced = tokio::time::timeout(Duration::from_secs(30), pods.synced()).await;
+    /// assert_eq!(synced, Ok(true));
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub async fn synced(&self) -> bool {
         self.informer.synced().await
     }
 
     /// Waits until the cache can be read.
     ///
-    /// Unlike [`synced`](Self::synced), this does not wait for a cache that has synced and was stopped: handlers that
-    /// finish their work during a stop read it as it was then. Returns `false` if the kind is not served and the cache
-    /// does not wait for it.
+    /// Unlike [`synced`](Self::synced), this also returns for a cache that has synced and was stopped since: handlers
+    /// that finish their work during a stop read its last state. Returns `false` if the API server does not serve the
+    /// kind and the cache does not wait for it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub async fn readable(&self) -> bool {
         self.informer.readable().await
     }
 
-    /// Waits like [`readable`](Self::readable), for a limited time.
+    /// Waits like [`readable`](Self::readable), up to a timeout.
     ///
-    /// Returns `None` if the cache cannot be read in time. The time limit counts from when a reader of the kind first
-    /// found the cache not synced: later readers wait for the rest of it, and readers after its end do not wait. It
-    /// starts again with the next start of the kind, and once the cache has synced. Zero means not to wait.
+    /// Returns `None` if the cache cannot be read in time. All readers of a kind share the timeout: it begins when the
+    /// first reader finds the cache not synced, so later readers wait for the rest of it, and readers after its end do
+    /// not wait. It begins again with the next start of the kind, and after the cache has synced. Zero means not to
+    /// wait.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
-    pub async fn readable_within(&self, patience: Duration) -> Option<bool> {
-        self.informer.readable_within(patience).await
+    /// Cancel safe: dropping the future loses nothing.
+    pub async fn readable_within(&self, timeout: Duration) -> Option<bool> {
+        self.informer.readable_within(timeout).await
     }
 
-    /// Returns the store of raw objects.
+    /// Returns the store of raw objects that the cache reads.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         self.informer.store()
     }
 
-    /// Returns an object, or `None` if it does not exist.
+    /// Returns an object, or `None` if the cache has no object of the key.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use lariat_cache::{Cache, DecodeError};
-    /// use lariat_core::ObjectKey;
+    /// use lariat::cache::DecodeError;
+    /// use lariat::{Cache, ObjectKey};
     ///
     /// fn color(maps: &Cache<ConfigMap>) -> Result<Option<String>, DecodeError> {
     ///     let map = maps.get(&ObjectKey::namespaced("shop", "settings"))?;
@@ -143,7 +167,7 @@ impl<K: View> Cache<K> {
     ///
     /// # Errors
     ///
-    /// The object cannot be decoded as `K`; other objects remain readable.
+    /// Fails if the object cannot be decoded as `K`. Other objects, and other views of this one, remain readable.
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, DecodeError> {
         let object = self.store().get(key);
         object
@@ -151,17 +175,18 @@ impl<K: View> Cache<K> {
             .transpose()
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached.
+    /// Returns an object with its content, fetching the content if it is not cached.
     ///
     /// See [`Informer::load`].
     ///
     /// # Errors
     ///
-    /// The API server does not answer, or not with an object of the kind.
+    /// Fails if the API server does not answer, or answers with an error or with something else than an object of the
+    /// kind.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         self.informer.load(key).await
     }
@@ -174,11 +199,12 @@ impl<K: View> Cache<K> {
 
     /// Iterates over a snapshot of all objects, in key order.
     ///
-    /// Each object is decoded when it is reached; one that cannot be decoded as `K` is an error among the others.
+    /// Each object is decoded when the iterator reaches it. An object that cannot be decoded as `K` yields an error,
+    /// and the iteration continues.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_cache::Cache;
+    /// use lariat::Cache;
     ///
     /// fn print(pods: &Cache<Pod>) {
     ///     for pod in pods.list() {
@@ -197,9 +223,11 @@ impl<K: View> Cache<K> {
 
     /// Iterates over a snapshot of the objects that match a query, in key order.
     ///
+    /// Objects are decoded and errors yielded as by [`list`](Self::list).
+    ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_cache::{Cache, Query};
+    /// use lariat::{Cache, Query};
     ///
     /// fn names(pods: &Cache<Pod>) -> Vec<String> {
     ///     let shop = pods.select(&Query::in_namespace("shop"));
@@ -217,9 +245,9 @@ impl<K: View> Cache<K> {
     /// Returns how many objects match a query, without decoding any.
     ///
     /// ```
-    /// use lariat_cache::{Cache, Metadata, Query};
+    /// use lariat::{Cache, Metadata, Query};
     ///
-    /// fn running(pods: &Cache<Metadata>, app: &str) -> Result<usize, lariat_core::SelectorError> {
+    /// fn running(pods: &Cache<Metadata>, app: &str) -> Result<usize, lariat::core::SelectorError> {
     ///     Ok(pods.count(&Query::all().labels(format!("app={app}").parse()?)))
     /// }
     /// # let _ = running;
@@ -238,14 +266,17 @@ impl<K: View> Cache<K> {
     /// Adds an index: `function` returns the values under which an object is found.
     ///
     /// An index can be added at any time; objects that are already cached are indexed too. The function is called once
-    /// for each state of an object, by the task that changes the cache: it must be quick, and must not read this cache.
-    /// Objects that cannot be decoded are not indexed, nor are objects of which only metadata is cached, as in kinds
-    /// that are kept [`OnDemand`](crate::Storage::OnDemand), and those that a [`ContentFilter`](crate::ContentFilter)
-    /// leaves out.
+    /// for each state of an object, by the task that changes the cache and under its lock: it must be quick, and must
+    /// not read this cache. If it panics, the error is logged and the object is not indexed.
+    ///
+    /// Objects that cannot be decoded are not indexed. Neither are objects of which only metadata is cached: those of
+    /// kinds that are stored [`OnDemand`](crate::Storage::OnDemand), and those that a
+    /// [`ContentFilter`](crate::ContentFilter) leaves out.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_cache::{Cache, DecodeError, IndexError};
+    /// use lariat::cache::{DecodeError, IndexError};
+    /// use lariat::Cache;
     ///
     /// fn pods_on(pods: &Cache<Pod>, node: &str) -> Result<usize, IndexError> {
     ///     pods.by_index("node", node).map(Iterator::count)
@@ -262,21 +293,21 @@ impl<K: View> Cache<K> {
     ///
     /// # Errors
     ///
-    /// The kind already has an index of that name.
+    /// Fails if the kind already has an index of that name.
     pub fn add_index(
         &self,
         name: &str,
         function: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Result<(), IndexError> {
         let gvk = self.gvk().clone();
-        // The decoder, not the store: the store keeps the function, and would keep itself.
+        // The closure owns the decoder only: the store owns the closure, so a reference to the store would be a cycle.
         let decoding = self.store().decoding().clone();
         let read = move |object: &Arc<CachedObject>| decoding.of(|| K::view(object, &gvk));
         let raw = move |object: &Arc<CachedObject>| match read(object) {
             Ok(object) => function(&object),
             Err(error) => {
                 if !error.is_no_content() {
-                    tracing::warn!(%error, "not indexed");
+                    tracing::warn!(%error, "an object cannot be decoded and is not indexed");
                 }
                 Vec::new()
             }
@@ -288,7 +319,7 @@ impl<K: View> Cache<K> {
     ///
     /// # Errors
     ///
-    /// The kind has no index of that name.
+    /// Fails if the kind has no index of that name.
     pub fn by_index(
         &self,
         name: &str,
@@ -301,7 +332,7 @@ impl<K: View> Cache<K> {
     ///
     /// # Errors
     ///
-    /// The kind has no index of that name.
+    /// Fails if the kind has no index of that name.
     pub fn count_by_index(&self, name: &str, value: &str) -> Result<usize, IndexError> {
         self.store().count_by_index(self.gvk(), name, value)
     }

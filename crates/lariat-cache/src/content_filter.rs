@@ -1,4 +1,4 @@
-//! The choice of objects that are cached with their content.
+//! Filters that decide which objects are cached with their content.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,38 +7,38 @@ use std::sync::Arc;
 use lariat_core::{Gvk, ObjectMetadata};
 use tokio::sync::watch;
 
-/// Chooses the objects whose content is cached; of all others only metadata is.
+/// Decides which objects are cached with their content.
 ///
-/// It is for replicas that share the objects between them: each caches the metadata of all objects, and the content of
-/// its share. The filter is [set on a factory](crate::CacheFactoryBuilder::content_filter) and applies to all its
-/// kinds; the predicate gets the kind, and returns `true` for objects that are cached whole. A clone is the same
-/// filter.
+/// Of all others only metadata is cached. It is for replicas that share the objects between them: each caches the
+/// metadata of all objects, and the content of its share. The filter is [set on a
+/// factory](crate::CacheFactoryBuilder::content_filter) and applies to all its kinds. The predicate gets the kind and
+/// the metadata, and returns `true` for objects that are cached with content. A clone is the same filter.
 ///
-/// An object that is left out is like one of a kind that is kept [`OnDemand`](crate::Storage::OnDemand):
+/// An object that the filter leaves out is like one of a kind that is stored [`OnDemand`](crate::Storage::OnDemand):
 /// [`has_content`](crate::CachedObject::has_content) is false, reads of it fail with
 /// [`DecodeError::is_no_content`](crate::DecodeError::is_no_content), and [`Informer::load`](crate::Informer::load)
-/// fetches it with one request. Handlers get its content all the same. Reads of metadata, label selectors and owner
-/// queries still find it, and its changes are published, without content. Functions of
-/// [indexes](crate::Cache::add_index) and relations cannot read it, so the predicate must select all objects of kinds
-/// whose content they need.
+/// fetches it with one request. Handlers still get its content. Reads of metadata, label selectors and owner queries
+/// still find it, and its changes are published, without content. The functions of [indexes](crate::Cache::add_index)
+/// and relations cannot read it, so the predicate must select all objects of kinds whose content they need.
 ///
 /// # Changes of the predicate
 ///
 /// The predicate is called whenever a state of an object is read: from a list, a watch or the answer to a write. It may
-/// depend on labels and owners, whose changes it sees. If its result depends on anything else, send to the `changed`
-/// channel *after* each change of the result. Then every kind whose content is in use is read again, which costs one
-/// list per kind (one per namespace, if the kind is restricted to namespaces), followed by a new watch. Changes during
-/// that list cause one further list, without a delay, so the sender limits how often the filter changes.
+/// depend on labels and owners, because their changes are such states. If its result depends on anything else, send to
+/// the `changed` channel *after* each change of the result. Then every kind whose content is in use is listed again:
+/// one list per kind (one per namespace, if the kind is restricted to namespaces), followed by a new watch. Changes
+/// during that list cause one further list, without a delay, so the sender must limit how often the filter changes.
 ///
 /// Meanwhile the cache stays readable and [`Synced`](crate::Phase::Synced), with its previous objects. A list that
-/// fails is retried with backoff. After the list, objects that are kept now have content and those that are left out
-/// have lost it. Subscribers see no change for that, so enqueue gained objects if they must be handled. Custom indexes
-/// find gained objects from then on; they find lost ones under their last values until these change.
+/// fails is retried with backoff. After the list, selected objects have content and the others have lost it.
+/// Subscribers receive no change for that: enqueue the objects that gained content if handlers must run for them.
+/// Custom indexes find these objects from then on; they find an object that lost its content under its last values
+/// until it changes.
 ///
-/// Kinds whose content is not in use are not read again.
+/// Kinds whose content is not in use are not listed again.
 ///
 /// ```
-/// use lariat_cache::{CacheFactoryBuilder, ContentFilter};
+/// use lariat::cache::{CacheFactoryBuilder, ContentFilter};
 /// use tokio::sync::watch;
 ///
 /// fn sharded(builder: CacheFactoryBuilder, share: watch::Receiver<u64>) -> CacheFactoryBuilder {
@@ -62,9 +62,7 @@ struct Rule {
 type Keeps = dyn Fn(&Gvk, &ObjectMetadata) -> bool + Send + Sync;
 
 impl ContentFilter {
-    /// Creates a filter that keeps the content of the objects `keeps` selects.
-    ///
-    /// Those are the objects for which it returns `true`.
+    /// Creates a filter that keeps content where `keeps` returns `true`.
     ///
     /// Every value sent to `changed`, also an equal one, means that `keeps` may return something else from now on; it
     /// must do so before the value is sent. Values sent before the filter is created do not count. If all senders are
@@ -129,14 +127,14 @@ impl KindFilter {
 pub(crate) struct FilterChanges(Option<watch::Receiver<u64>>);
 
 impl FilterChanges {
-    /// Marks the current state of the filter as seen.
+    /// Marks the current state of the filter as applied.
     pub(crate) fn see(&mut self) {
         if let Some(changed) = &mut self.0 {
             changed.mark_unchanged();
         }
     }
 
-    /// Waits for a change that was not seen yet.
+    /// Waits for a change that was not applied yet; for ever if none can come.
     pub(crate) async fn next(&mut self) {
         if let Some(changed) = &mut self.0
             && changed.changed().await.is_ok()

@@ -7,7 +7,7 @@ use lariat_core::{Gvk, debug_as_description};
 
 use crate::publish::Phase;
 
-/// Kinds whose cache has not synced, and why.
+/// Kinds whose caches have not synced, and why.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct SyncError {

@@ -1,4 +1,4 @@
-//! Recording the events of a kind.
+//! Flight recording: the events of a kind for the recorder.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use lariat_flight::{ChangeType, LineType, Record, Recorder, Reflected, Stored, V
 
 use crate::store::Change;
 
-/// Records the events of a kind.
+/// Records the events of one kind.
 #[derive(Debug, Clone)]
 pub(crate) struct KindFlight {
     recorder: Recorder,
     kind: Arc<str>,
 }
 
-/// Records the steps of a reflector.
+/// Records the steps of one reflector of a kind.
 #[derive(Debug, Clone)]
 pub(crate) struct ReflectorFlight {
     of: KindFlight,
@@ -80,8 +80,9 @@ impl ReflectorFlight {
     }
 }
 
-/// Returns a number that is the same for a uid in every process.
+/// Hashes a uid to a number that is the same in every process.
 fn short(uid: &Uid) -> u32 {
+    // Unlike `RandomState`, `new` has fixed keys.
     let mut hasher = DefaultHasher::new();
     uid.hash(&mut hasher);
     hasher.finish() as u32

@@ -1,4 +1,4 @@
-//! Using existing kube-rs code with a shared informer.
+//! Adapters for existing kube-rs code: a shared informer as a watcher or a feed of a store.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;
@@ -16,25 +16,28 @@ use crate::view::View;
 
 /// The stage of an event stream.
 enum Stage {
+    /// Waits until the cache is filled.
     Begin(Informer),
-    /// The objects that existed at the time of subscribing.
+    /// Sends the objects that existed at the time of subscribing.
     Initial(Informer, Changes, VecDeque<Change>),
+    /// Sends changes as they come.
     Live(Informer, Changes),
 }
 
 impl Informer {
     /// Returns the events of kube-rs' [`watcher`](watcher()), from the shared watch.
     ///
-    /// Once the cache has synced, the stream begins with `Init`, `InitApply` for every object and `InitDone`; then
-    /// `Apply` and `Delete` follow. There is no second `Init`: after an interruption, differences follow object by
-    /// object, deletions too. An object that cannot be decoded is an error, and the stream continues.
+    /// Once the cache has synced, the stream begins with `Init`, an `InitApply` for every object, and `InitDone`. Then
+    /// it yields `Apply` and `Delete`. There is no second `Init`: after an interruption the stream yields the
+    /// differences object by object, deletions included. An object that cannot be decoded yields an error, and the
+    /// stream continues.
     ///
     /// ```no_run
     /// use futures::StreamExt;
     /// use k8s_openapi::api::core::v1::Pod;
     /// use kube::runtime::WatchStreamExt;
     ///
-    /// # async fn example(informer: lariat_cache::Informer) {
+    /// # async fn example(informer: lariat::cache::Informer) {
     /// let pods = informer.watcher_events::<Pod>().applied_objects();
     /// pods.for_each(async |pod| drop(pod)).await;
     /// # }
@@ -48,11 +51,13 @@ impl Informer {
 
     /// Feeds a store of kube-rs from the shared watch, until the future is dropped.
     ///
+    /// An object that cannot be decoded is logged and missing in the store.
+    ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
     /// use kube::runtime::reflector;
     ///
-    /// # async fn example(informer: lariat_cache::Informer) {
+    /// # async fn example(informer: lariat::cache::Informer) {
     /// let (pods, writer) = reflector::store::<Pod>();
     /// let feeding = informer.feed(writer);
     /// # let _ = (pods, feeding); }
@@ -70,7 +75,9 @@ impl Informer {
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => writer.apply_watcher_event(&event),
-                Err(error) => tracing::warn!(kind = %self.gvk(), %error, "not in the store"),
+                Err(error) => {
+                    tracing::warn!(kind = %self.gvk(), %error, "an object cannot be decoded and is missing in kube's store")
+                }
             }
         }
     }
@@ -95,6 +102,7 @@ async fn next<K: View + Clone>(
     match stage {
         Stage::Begin(informer) => {
             informer.filled().await;
+            // The changes that are unread right after subscribing are the existing objects.
             let mut changes = informer.changes();
             let initial = (0..changes.unread())
                 .filter_map(|_| changes.try_next())
@@ -110,7 +118,7 @@ async fn next<K: View + Clone>(
             };
             let event = match &change {
                 Change::Added { object, .. } => informer.event(object, watcher::Event::InitApply),
-                // Merged with changes since then.
+                // The initial state of this object was merged with a later change before it was read.
                 other => live(&informer, other),
             };
             Some((event, Stage::Initial(informer, changes, initial)))

@@ -2,17 +2,23 @@
 //!
 //! ```text
 //! API server ──list, watch──▶ Reflector ──deltas──▶ Store ──changes──▶ Subscribers
+//!      ▲                                              ▲
+//!      └── requests ── SharedClientFactory ──own writes┘
 //! ```
 //!
-//! A [`SharedCacheFactory`] returns one [`Informer`] per kind. Its store contains raw objects: compact metadata, and
-//! the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's `DynamicObject`, or as [`Metadata`]
-//! without decoding; all views read the same bytes, and a decoded value is shared by its readers.
+//! A [`SharedCacheFactory`] returns one [`Informer`] per kind. Its [`Store`] contains raw objects: compact metadata,
+//! and the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's `DynamicObject`, or as
+//! [`Metadata`] without decoding. All views read the same bytes, and readers share decoded values.
+//!
+//! The reflector lists and watches the kind and applies what it receives to the store. The clients of a
+//! [`SharedClientFactory`] apply the answers to writes too, so a program reads its own writes at once. Every change of
+//! the store is published to [`Subscriber`]s, in the order in which the store applied it.
 //!
 //! ```no_run
 //! use std::time::Duration;
 //! use k8s_openapi::api::core::v1::Pod;
-//! use lariat_cache::SharedCacheFactory;
-//! use lariat_core::{Gvk, ObjectKey};
+//! use lariat::cache::SharedCacheFactory;
+//! use lariat::{Gvk, ObjectKey};
 //!
 //! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let factory = SharedCacheFactory::new(client);

@@ -8,12 +8,21 @@ use crate::selection::Selection;
 use crate::store::Storage;
 use crate::transform::Transform;
 
-/// What a start does if the API server does not serve a kind.
+/// What happens at a start if the API server does not serve a kind.
 ///
-/// In both cases the kind is looked up every few seconds, and its cache fills once it is served.
+/// In both cases the kind is looked up again every few seconds, and its cache fills once the kind is served.
+///
+/// ```
+/// use lariat::KindOptions;
+/// use lariat::cache::MissingKind;
+///
+/// // The program installs the CustomResourceDefinition itself.
+/// let options = KindOptions::default().missing_kind(MissingKind::Wait);
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MissingKind {
-    /// The start fails immediately, with an error that contains the kind.
+    /// The start fails immediately; the error names the kind.
     #[default]
     Refuse,
     /// The start waits for the kind.
@@ -23,6 +32,14 @@ pub enum MissingKind {
 }
 
 /// How the initial objects of a cache are read.
+///
+/// ```
+/// use lariat::KindOptions;
+/// use lariat::cache::InitialList;
+///
+/// let options = KindOptions::default().initial_list(InitialList::Lists);
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InitialList {
@@ -31,7 +48,7 @@ pub enum InitialList {
     /// A watch list (streaming list): a watch that begins with all existing objects.
     ///
     /// It saves memory on the server. If the server refuses it, or does not mark the end of the initial objects, the
-    /// kind is listed in pages.
+    /// kind is listed in pages instead.
     #[default]
     Stream,
 }
@@ -42,7 +59,8 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cache::{KindOptions, Storage, Transform};
+/// use lariat::cache::Transform;
+/// use lariat::{KindOptions, Storage};
 ///
 /// let options = KindOptions::default()
 ///     .storage(Storage::Compressed)
@@ -78,18 +96,20 @@ impl KindOptions {
         Self { storage, ..self }
     }
 
-    /// Sets what is removed from objects before they are cached (default: nothing).
+    /// Sets the values that are removed from objects before they are cached (default: none).
+    ///
+    /// See [`Transform`].
     pub fn transform(self, transform: Transform) -> Self {
         let transform = Some(transform);
         Self { transform, ..self }
     }
 
-    /// Keeps `metadata.managedFields`, which is cut out by default.
+    /// Keeps `metadata.managedFields`, which are removed by default.
     ///
-    /// It is often half of an object.
+    /// They are often half of an object.
     ///
     /// ```
-    /// use lariat_cache::KindOptions;
+    /// use lariat::KindOptions;
     ///
     /// // For a program that works with field ownership.
     /// let options = KindOptions::default().keep_managed_fields();
@@ -103,32 +123,33 @@ impl KindOptions {
         }
     }
 
-    /// Sets the resync period: how often all objects are replayed, without a request.
+    /// Sets the resync period: how often all cached objects are published again.
     ///
-    /// The default is never, and zero means never. Each period is up to a tenth longer or shorter, so that kinds do not
+    /// A resync sends no request: it publishes every object as [`Change::Resynced`](crate::Change::Resynced). The
+    /// default is never, and zero means never. Each period is up to a tenth longer or shorter, so that kinds do not
     /// resync in step.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_cache::KindOptions;
+    /// use lariat::KindOptions;
     ///
     /// let options = KindOptions::default().resync(Duration::from_secs(600));
     /// # let _ = options;
     /// ```
     pub fn resync(self, period: Duration) -> Self {
-        // A year is as good as never, and no clock overflows by it.
+        // A year is as good as never, and cannot overflow a clock.
         let resync = Some(period.min(YEAR)).filter(|period| !period.is_zero());
         Self { resync, ..self }
     }
 
     /// Sets a memory budget for the kind in bytes (default: no limit).
     ///
-    /// If the kind needs more, it is stored in smaller forms, step by step: from decoded to plain to compressed
-    /// storage, then to metadata, with content fetched on demand. Each step is logged, and shown in the kind's status.
-    /// Metadata is always kept, so very small budgets are exceeded; zero keeps metadata only.
+    /// A kind that exceeds it is stored in smaller forms, step by step: from decoded to plain to compressed storage,
+    /// then as metadata only, with content fetched on demand. Each step is logged, and shown in the kind's status.
+    /// Metadata is always kept, so a very small budget is exceeded; zero keeps metadata only.
     ///
     /// ```
-    /// use lariat_cache::KindOptions;
+    /// use lariat::KindOptions;
     ///
     /// let options = KindOptions::default().memory_budget(64 << 20);
     /// # let _ = options;
@@ -146,7 +167,7 @@ impl KindOptions {
         }
     }
 
-    /// Sets what a start does if the kind is not served.
+    /// Sets what happens at a start if the kind is not served.
     ///
     /// The default is [`CacheFactoryBuilder::missing_kind`](crate::CacheFactoryBuilder::missing_kind).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
@@ -156,7 +177,8 @@ impl KindOptions {
 
     /// Sets how long a start waits until the kind's cache has synced.
     ///
-    /// The default is the timeout for all kinds; zero fails unless the cache has synced already.
+    /// The default is the timeout for all kinds. Zero does not wait: the start fails unless the cache has synced
+    /// already.
     pub fn sync_timeout(self, timeout: Duration) -> Self {
         let sync_timeout = Some(timeout);
         Self {
@@ -166,6 +188,8 @@ impl KindOptions {
     }
 
     /// Requests lists without compression, which is faster on a fast network.
+    ///
+    /// By default the server may compress lists with gzip.
     pub fn uncompressed(self) -> Self {
         Self {
             uncompressed: true,

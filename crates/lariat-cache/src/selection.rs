@@ -9,17 +9,17 @@ use lariat_core::{FieldSelector, LabelSelector, ObjectMetadata};
 /// All users of the kind share the selection, because there is one watch and one store.
 ///
 /// ```
-/// use lariat_cache::Selection;
+/// use lariat::Selection;
 ///
 /// let selection = Selection::all()
 ///     .in_namespaces(["shop", "shop-test"])
 ///     .with_labels("app.kubernetes.io/managed-by=demo".parse()?);
-/// # let _ = selection; Ok::<(), lariat_core::SelectorError>(())
+/// # let _ = selection; Ok::<(), lariat::core::SelectorError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "a selection does nothing until it is given to an informer"]
 pub struct Selection {
-    /// Sorted, without duplicates; empty for all namespaces.
+    /// Namespaces, sorted and without duplicates; empty means all.
     namespaces: Vec<Arc<str>>,
     labels: LabelSelector,
     fields: FieldSelector,
@@ -29,7 +29,7 @@ impl Selection {
     /// Selects all objects.
     ///
     /// ```
-    /// use lariat_cache::Selection;
+    /// use lariat::Selection;
     ///
     /// assert_eq!(Selection::all(), Selection::default());
     /// assert!(Selection::all().namespaces().is_empty());
@@ -40,10 +40,10 @@ impl Selection {
 
     /// Selects the objects of some namespaces; an empty list means all.
     ///
-    /// Each namespace has a list and a watch of its own. Cluster-scoped kinds are not restricted.
+    /// Each namespace has its own list and watch. Cluster-scoped kinds are not restricted.
     ///
     /// ```
-    /// use lariat_cache::Selection;
+    /// use lariat::Selection;
     ///
     /// let selection = Selection::all().in_namespaces(["shop", "shop-test", "shop"]);
     /// assert_eq!(selection.namespaces().len(), 2);
@@ -61,11 +61,11 @@ impl Selection {
     /// Selects by labels.
     ///
     /// ```
-    /// use lariat_cache::Selection;
+    /// use lariat::Selection;
     ///
     /// let shop = Selection::all().with_labels("app=shop".parse()?);
     /// assert_eq!(shop.labels().to_string(), "app=shop");
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     pub fn with_labels(self, labels: LabelSelector) -> Self {
         Self { labels, ..self }
@@ -73,14 +73,14 @@ impl Selection {
 
     /// Selects by fields.
     ///
-    /// The kind decides which exist, and the API server refuses others.
+    /// Each kind supports certain fields; the API server refuses a selector with others.
     ///
     /// ```
-    /// use lariat_cache::Selection;
+    /// use lariat::Selection;
     ///
     /// let running = Selection::all().with_fields("status.phase=Running".parse()?);
     /// assert_eq!(running.fields().to_string(), "status.phase=Running");
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     pub fn with_fields(self, fields: FieldSelector) -> Self {
         Self { fields, ..self }
@@ -106,7 +106,7 @@ impl Selection {
 
     /// Returns whether an object may be selected, by namespace and labels.
     ///
-    /// Only the API server can evaluate the field selector.
+    /// The field selector is ignored: only the API server can evaluate it.
     #[must_use]
     pub fn may_hold(&self, object: &ObjectMetadata) -> bool {
         let in_namespace = match object.key().namespace() {
@@ -118,8 +118,8 @@ impl Selection {
         in_namespace && self.labels.matches(object.labels())
     }
 
-    /// Returns whether namespaces alone decide which objects are selected.
-    pub(crate) fn selects_by_place_only(&self) -> bool {
+    /// Returns whether the selection depends on nothing but the namespace.
+    pub(crate) fn selects_by_namespace_only(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
@@ -130,7 +130,9 @@ impl Selection {
     }
 
     /// Returns whether an object is certainly selected.
-    pub(crate) fn surely_holds(&self, object: &ObjectMetadata) -> bool {
+    ///
+    /// That is never certain with a field selector.
+    pub(crate) fn certainly_holds(&self, object: &ObjectMetadata) -> bool {
         self.fields.is_empty() && self.may_hold(object)
     }
 }

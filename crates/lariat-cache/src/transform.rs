@@ -1,4 +1,4 @@
-//! Changing objects before they are cached.
+//! Transforms: removing parts of objects, or changing them, before they are cached.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,16 +10,18 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// What is removed from objects, or changed, before they are cached.
+/// A transform of objects before they are cached: removes or changes parts of them.
 ///
 /// Paths are JSON pointers, in which `*` stands for every element of a list and every member of a map: `/status`,
-/// `/spec/containers/*/env`, `/metadata/annotations/example.com~1notes` (`~1` is a slash). The metadata that the cache
-/// itself needs (names, version, labels, owners and finalizers) is read before, so it is not affected; views show the
-/// rest. If a kind has a transform, an object whose content is not JSON is not cached, because it may contain what is
-/// to be removed: its last readable state stays, and the kind is listed again.
+/// `/spec/containers/*/env`, `/metadata/annotations/example.com~1notes` (`~1` is a slash). The cache reads the metadata
+/// that it needs itself (names, version, labels, owners and finalizers) before the transform, so a transform does not
+/// affect it; views show the rest.
+///
+/// An object of a kind with a transform is not cached if its content is not JSON, because it may contain what should be
+/// removed: the cache keeps its last readable state.
 ///
 /// ```
-/// use lariat_cache::Transform;
+/// use lariat::cache::Transform;
 ///
 /// let smaller = Transform::drop(["/spec/containers/*/env", "/status/conditions"]);
 /// # let _ = smaller;
@@ -38,11 +40,19 @@ enum Kind {
 type Function = dyn Fn(&mut Value) + Send + Sync;
 type Path = Vec<String>;
 
-/// Paths that are always kept.
+/// The paths that `keep` always keeps.
 const ALWAYS: [&str; 3] = ["/apiVersion", "/kind", "/metadata"];
 
 impl Transform {
     /// Removes the values at some paths.
+    ///
+    /// ```
+    /// use lariat::KindOptions;
+    /// use lariat::cache::Transform;
+    ///
+    /// let secrets = KindOptions::default().transform(Transform::drop(["/data", "/stringData"]));
+    /// # let _ = secrets;
+    /// ```
     pub fn drop<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         Self(Kind::Drop(
             paths.into_iter().map(|path| parse(path.as_ref())).collect(),
@@ -52,7 +62,7 @@ impl Transform {
     /// Keeps only `apiVersion`, `kind`, `metadata` and the values at some paths.
     ///
     /// ```
-    /// use lariat_cache::Transform;
+    /// use lariat::cache::Transform;
     ///
     /// let labels_and_images = Transform::keep(["/spec/containers/*/image"]);
     /// # let _ = labels_and_images;
@@ -60,16 +70,18 @@ impl Transform {
     pub fn keep<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
         let given = paths.into_iter().map(|path| parse(path.as_ref()));
         Self(Kind::Keep(
+            // Without these paths the result would not be a Kubernetes object.
             ALWAYS.into_iter().map(parse).chain(given).collect(),
         ))
     }
 
-    /// Changes objects by a function, at the cost of a full decode and encode for each.
+    /// Changes objects by a function.
     ///
-    /// It is called once for each state of an object. If it panics, the object is cached unchanged.
+    /// This costs a full decode and encode of each state. The function is called once for each state of an object. If
+    /// it panics, an error is logged and the object is cached unchanged.
     ///
     /// ```
-    /// use lariat_cache::Transform;
+    /// use lariat::cache::Transform;
     ///
     /// let masked = Transform::function(|object| {
     ///     if let Some(env) = object.pointer_mut("/spec/env") {
@@ -82,23 +94,23 @@ impl Transform {
         Self(Kind::Function(Arc::new(function)))
     }
 
-    /// Returns whether its effect is known without calling it.
+    /// Returns whether the effect is known without a call of the function.
     pub(crate) fn is_transparent(&self) -> bool {
         !matches!(self.0, Kind::Function(_))
     }
 
     /// Returns whether the value at a JSON pointer is certainly unchanged.
     ///
-    /// This includes all below it; of the empty pointer, the whole object.
-    pub(crate) fn spares(&self, pointer: &str) -> bool {
+    /// This includes everything below the value. The empty pointer stands for the whole object.
+    pub(crate) fn leaves_unchanged(&self, pointer: &str) -> bool {
         let wanted = if pointer.is_empty() {
             Path::new()
         } else {
             parse(pointer)
         };
-        let leads_to = |path: &Path| path.len() <= wanted.len() && is_on_one_way(path, &wanted);
+        let leads_to = |path: &Path| path.len() <= wanted.len() && may_overlap(path, &wanted);
         match &self.0 {
-            Kind::Drop(paths) => !paths.iter().any(|path| is_on_one_way(path, &wanted)),
+            Kind::Drop(paths) => !paths.iter().any(|path| may_overlap(path, &wanted)),
             Kind::Keep(paths) => paths.iter().any(leads_to),
             Kind::Function(_) => false,
         }
@@ -106,7 +118,7 @@ impl Transform {
 
     /// Returns the transformed object.
     ///
-    /// `None` if its JSON is invalid, or a function panicked.
+    /// `None` if its JSON is invalid, or the function panicked.
     pub(crate) fn change(&self, json: &[u8]) -> Option<Vec<u8>> {
         match &self.0 {
             Kind::Drop(paths) => prune(json, paths, false),
@@ -121,11 +133,13 @@ impl Transform {
 /// `None` if the JSON is invalid.
 pub(crate) fn metadata_of(json: &[u8]) -> Option<Vec<u8>> {
     let usual = RawObject::metadata_of(json).map(Vec::from);
+    // The scanner handles the form that API servers send; the parser handles any other valid JSON.
     usual.or_else(|| prune(json, &ALWAYS.map(parse), true))
 }
 
 fn call(function: &Function, json: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(json).ok()?;
+    // Unwind-safe: after a panic the half-changed value is dropped, and the caller keeps the original JSON.
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| function(&mut value)));
     if outcome.is_err() {
         tracing::error!("the function of a transform panicked; the object is cached unchanged");
@@ -134,22 +148,24 @@ fn call(function: &Function, json: &[u8]) -> Option<Vec<u8>> {
     serde_json::to_vec(&value).ok()
 }
 
-/// Splits a JSON pointer.
+/// Splits a JSON pointer into its parts, unescaped.
 fn parse(pointer: &str) -> Path {
     let parts = pointer.trim_start_matches('/').split('/');
     parts
+        // `~1` first: `~01` stands for the text `~1`, and must not become a slash.
         .map(|part| part.replace("~1", "/").replace("~0", "~"))
         .collect()
 }
 
 /// Returns whether one of two paths may be a prefix of the other.
-fn is_on_one_way(path: &[String], other: &[String]) -> bool {
+fn may_overlap(path: &[String], other: &[String]) -> bool {
     let mut steps = path.iter().zip(other);
     steps.all(|(step, other)| step == "*" || step == other)
 }
 
-/// Removes the values at some paths from a JSON text, or all others.
+/// Removes the values at some paths from a JSON text; `keep` removes all others.
 fn prune(json: &[u8], paths: &[Path], keep: bool) -> Option<Vec<u8>> {
+    // Values are copied as text: decoding them would cost more, and lose the order of members and the form of numbers.
     let json: &RawValue = serde_json::from_slice(json).ok()?;
     let paths: Vec<&[String]> = paths.iter().map(|path| &**path).collect();
     let mut pruned = Vec::with_capacity(json.get().len());
@@ -157,7 +173,7 @@ fn prune(json: &[u8], paths: &[Path], keep: bool) -> Option<Vec<u8>> {
     Some(pruned)
 }
 
-/// Copies a value without the values at the paths below it, or only those.
+/// Copies a value without the values at some paths below it, or with only those.
 fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<u8>) -> Option<()> {
     let children = match json.get().as_bytes().first()? {
         b'{' => serde_json::from_str::<Members<'_>>(json.get()).ok()?.0,
@@ -168,7 +184,7 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
                 .map(|element| (None, element))
                 .collect()
         }
-        // No path leads further from here, so there is nothing to remove.
+        // A scalar has nothing below it that could be removed, even if a path leads further.
         _ => {
             out.extend_from_slice(json.get().as_bytes());
             return Some(());
@@ -179,19 +195,23 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
     let start = out.len();
     for (name, value) in children {
         let below = below(paths, name.as_deref());
+        // A path without further steps is about this child itself.
         let ends_here = below.iter().any(|path| path.is_empty());
-        let (whole, gone) = if keep {
+        // To keep: whole if a path ends at the child, partly if one leads further, else omitted. To drop: the
+        // reverse.
+        let (whole, omitted) = if keep {
             (ends_here, below.is_empty())
         } else {
             (below.is_empty(), ends_here)
         };
-        if gone {
+        if omitted {
             continue;
         }
         if out.len() > start {
             out.push(b',');
         }
         if let Some(name) = name {
+            // Encoded again, because the name was unescaped to compare it with paths.
             serde_json::to_writer(&mut *out, &name).ok()?;
             out.push(b':');
         }
@@ -205,16 +225,17 @@ fn write_pruned(json: &RawValue, paths: &[&[String]], keep: bool, out: &mut Vec<
     Some(())
 }
 
-/// Returns the rest of the paths that lead to a child.
+/// Returns what remains of the paths that lead to a child, below that child.
 fn below<'a>(paths: &[&'a [String]], name: Option<&str>) -> Vec<&'a [String]> {
     let leads = |path: &&'a [String]| {
         let (first, rest) = path.split_first()?;
+        // `*` also matches the elements of a list, which have no name.
         (first == "*" || name == Some(&**first)).then_some(rest)
     };
     paths.iter().filter_map(leads).collect()
 }
 
-/// The members of a map, in their order.
+/// The members of a map, in the order of the text.
 struct Members<'a>(Vec<(Option<Cow<'a, str>>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
@@ -319,7 +340,7 @@ mod tests {
             ("/metadata/annotations", false),
             ("/metadata/labels", true),
         ] {
-            assert_eq!(dropped.spares(pointer), is_spared, "{pointer}");
+            assert_eq!(dropped.leaves_unchanged(pointer), is_spared, "{pointer}");
         }
         let kept = Transform::keep(["/status/phase"]);
         for (pointer, is_spared) in [
@@ -328,9 +349,9 @@ mod tests {
             ("/metadata/annotations", true),
             ("/spec", false),
         ] {
-            assert_eq!(kept.spares(pointer), is_spared, "{pointer}");
+            assert_eq!(kept.leaves_unchanged(pointer), is_spared, "{pointer}");
         }
-        assert!(!Transform::function(|_| {}).spares("/spec"));
+        assert!(!Transform::function(|_| {}).leaves_unchanged("/spec"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Views: the types as which the objects of one store can be read.
+//! Views: the types that the objects of a store can be read as.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,13 +9,14 @@ use serde::de::DeserializeOwned;
 
 use crate::store::{CachedObject, DecodeError, Store};
 
-/// A type as which cached objects can be read.
+/// A type that cached objects can be read as.
 ///
-/// It is implemented for every type that can be deserialized: typed objects, kube's `DynamicObject`, a struct of the
-/// two fields that a handler needs. [`Metadata`] is the view that decodes nothing.
+/// It is implemented for every type that can be deserialized: typed objects, kube's `DynamicObject`, or a struct of the
+/// few fields that a handler needs. [`Metadata`] is the view that decodes nothing.
 ///
 /// ```
-/// use lariat_cache::{Cache, Informer};
+/// use lariat::cache::Informer;
+/// use lariat::Cache;
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Replicas { spec: Spec }
@@ -32,14 +33,14 @@ use crate::store::{CachedObject, DecodeError, Store};
     note = "derive `serde::Deserialize` for `{Self}`, or use `DynamicObject` or `Metadata`"
 )]
 pub trait View: Send + Sync + Sized + 'static {
-    /// Whether reading needs the content of an object, rather than its metadata only.
+    /// Whether reading needs the content of an object, rather than only its metadata.
     const NEEDS_CONTENT: bool;
 
     /// Reads an object of a kind.
     ///
     /// # Errors
     ///
-    /// The object cannot be read as this type.
+    /// Fails if the object cannot be read as this type.
     fn view(object: &Arc<CachedObject>, gvk: &Gvk) -> Result<Arc<Self>, DecodeError>;
 }
 
@@ -52,11 +53,11 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View for K {
 }
 
 impl Store {
-    /// Reads an object of this store as a type, and counts the decode if there was one.
+    /// Reads an object of this store as a type, and counts a decode or a cache hit.
     ///
     /// # Errors
     ///
-    /// The object cannot be read as this type.
+    /// Fails if the object cannot be read as this type.
     pub fn read<K: View>(
         &self,
         object: &Arc<CachedObject>,
@@ -68,7 +69,17 @@ impl Store {
 
 /// The metadata of an object, read without decoding anything.
 ///
-/// Dereferences to the cached object, with its key, labels, owners and so on.
+/// Dereferences to the [`CachedObject`], with its key, labels, owners and finalizers.
+///
+/// ```
+/// use lariat::{Cache, Metadata, ObjectKey};
+///
+/// fn is_being_deleted(pods: &Cache<Metadata>, key: &ObjectKey) -> bool {
+///     let pod = pods.get(key).ok().flatten();
+///     pod.is_some_and(|pod| pod.is_deleting())
+/// }
+/// # let _ = is_being_deleted;
+/// ```
 #[derive(Clone)]
 pub struct Metadata(Arc<CachedObject>);
 

@@ -79,7 +79,9 @@ pub(crate) enum Command {
     Completions(completions::Options),
 }
 
-/// Reads the arguments; `environment` returns the variables [`cluster::TOKEN`] and [`console::TOKEN`].
+/// Parses the arguments.
+///
+/// `environment` returns the variables [`cluster::TOKEN`] and [`console::TOKEN`].
 ///
 /// Requested help is an error too.
 pub(crate) fn parse(
@@ -139,6 +141,18 @@ mod tests {
     #[test]
     fn the_commands_are_consistent() {
         Lariat::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_every_command_is_readable() {
+        let mut lariat = Lariat::command().term_width(100);
+        lariat.build();
+        insta::assert_snapshot!("lariat", lariat.render_long_help());
+        for command in lariat.get_subcommands_mut() {
+            let name = command.get_name().to_owned();
+            let help = command.render_long_help();
+            insta::assert_snapshot!(name, help);
+        }
     }
 
     #[test]

@@ -47,7 +47,9 @@ pub(crate) async fn present(
     Ok(object)
 }
 
-/// Returns a state in the version of a resource, as a client sees it that reads or writes it alone.
+/// Returns a stored state converted to the version of a resource.
+///
+/// This is what a client sees that reads or writes a single object.
 ///
 /// # Errors
 ///
@@ -85,6 +87,8 @@ pub(crate) async fn all_shown(
     let is_missing = |stored: &&Arc<Stored>| {
         needed(resource, stored).is_some() && converted.get(resource, stored).is_none()
     };
+    // One review for all that is missing: a webhook call for each object of a list would take longer than any client
+    // waits.
     let missing: Vec<Arc<Stored>> = states.iter().filter(is_missing).cloned().collect();
     if !missing.is_empty() {
         let objects = missing.iter().map(|stored| whole(stored)).collect();
@@ -99,6 +103,7 @@ pub(crate) async fn all_shown(
             converted.put(resource, &stamped(resource, object, stored.revision()));
         }
     }
+    // Read from the cache a second time; an object that needs no conversion is not in it and is shown as stored.
     let shown = |stored: Arc<Stored>| converted.get(resource, &stored).unwrap_or(stored);
     Ok(states.into_iter().map(shown).collect())
 }

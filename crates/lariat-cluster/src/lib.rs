@@ -2,12 +2,12 @@
 //!
 //! It needs no download and no privileges, keeps real resource versions and watch history, and is
 //! served two ways: over loopback HTTP, for any Kubernetes client, and as a [`tower`] service, for a
-//! client in the same process. Tests of controllers get a cluster each, and [`faults`] for what goes
-//! wrong in production.
+//! client in the same process. Each test of a controller can start its own, and
+//! inject [`faults`] as they occur in production.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-//! use lariat_cluster::Cluster;
+//! use lariat::cluster::Cluster;
 //!
 //! let cluster = Cluster::builder().listen().start().await?;
 //! assert_eq!(cluster.journal().count("watch", "pods"), 0);

@@ -10,6 +10,21 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A watch that is open.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::Api;
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let pods: Api<Pod> = Api::namespaced(cluster.client(), "default");
+/// let _events = pods.watch(&Default::default(), "0").await?;
+/// let watches = cluster.inspector().watches();
+/// assert_eq!(watches[0].resource, "pods");
+/// assert_eq!(watches[0].namespace.as_deref(), Some("default"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenWatch {
@@ -29,7 +44,7 @@ pub struct OpenWatch {
     pub user: String,
     /// How long it has been open, on tokio's clock.
     pub age: Duration,
-    /// How many objects it was sent, those of its initial state included; bookmarks are not counted.
+    /// Objects sent, including the initial state; bookmarks are not counted.
     pub sent: u64,
 }
 
@@ -105,7 +120,7 @@ impl OpenWatches {
         known.watches.values().map(now).collect()
     }
 
-    /// Returns for each table that is watched up to which revision all watches have read.
+    /// Returns, by watched table, the revision that all its watches have read.
     pub(crate) fn read_up_to(&self) -> HashMap<TableId, u64> {
         let mut tables = HashMap::new();
         for entry in self.known.lock().watches.values() {

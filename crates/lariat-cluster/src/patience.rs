@@ -76,6 +76,8 @@ impl Patience {
         }
         self.over += 1;
         if self.over < PAUSES {
+            // The next pause begins when this one was noticed, not when it was due: after a jump of the clock all
+            // pauses would be over.
             self.set(pause);
             return Poll::Ready(Passed::Pause);
         }

@@ -22,7 +22,7 @@ pub(crate) struct Registrations {
     pub(crate) converted: Converted,
 }
 
-/// Custom resources in other versions than they are stored in, as webhooks converted them.
+/// Custom resources that webhooks converted from their stored version.
 #[derive(Debug, Default)]
 pub(crate) struct Converted(Mutex<HashMap<ConvertedKey, Arc<Stored>>>);
 
@@ -36,12 +36,14 @@ impl Converted {
     /// Returns a state in another version, if that is known.
     pub(crate) fn get(&self, resource: &Resource, stored: &Stored) -> Option<Arc<Stored>> {
         let known = self.0.lock().get(&key(resource, stored)).cloned();
+        // The key has no revision, so that a new state replaces the old one and the map does not grow with changes.
         known.filter(|known| known.revision() == stored.revision())
     }
 
     /// Keeps a state in another version.
     pub(crate) fn put(&self, resource: &Resource, converted: &Arc<Stored>) {
         let mut known = self.0.lock();
+        // All at once: what is still in use is converted again soon, and no order of use has to be kept.
         if known.len() >= MOST_CONVERTED {
             known.clear();
         }
@@ -124,6 +126,7 @@ impl<T> Registered<T> {
             .map(|each| (each.shared_uid(), each.revision()))
             .collect();
         let mut known = self.known.lock();
+        // Every write of any object comes here; only when a registration has changed are expressions compiled again.
         if known.states != states {
             let each = objects.iter().flat_map(|each| (self.read)(&each.object()));
             known.all = each.map(Arc::new).collect();

@@ -128,6 +128,7 @@ impl Server {
 
     /// Waits until the control plane has seen everything that is stored now.
     pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
+        // Taken first: changes from now on are not waited for.
         let wanted = self.store.sequence();
         // The control plane sees no change that the disk does not take.
         self.store.settled().await?;

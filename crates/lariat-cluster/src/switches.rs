@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) namespace_defaults: bool,
     pub(crate) service_accounts: bool,
     pub(crate) quotas: bool,
+    pub(crate) volume_protection: bool,
+    pub(crate) role_aggregation: bool,
     pub(crate) workloads: Option<Workloads>,
     /// The addresses of Services that webhooks are behind, by namespace and name.
     pub(crate) services: BTreeMap<(String, String), SocketAddr>,
@@ -32,6 +34,8 @@ impl Default for Settings {
             namespace_defaults: false,
             service_accounts: false,
             quotas: true,
+            volume_protection: true,
+            role_aggregation: true,
             workloads: None,
             services: BTreeMap::new(),
         }
@@ -46,6 +50,8 @@ pub(crate) struct Switches {
     makes_defaults: bool,
     admits_accounts: bool,
     enforces_quotas: bool,
+    protects_volumes: bool,
+    aggregates_roles: bool,
     turned: Notify,
 }
 
@@ -57,6 +63,8 @@ impl Switches {
             makes_defaults: settings.namespace_defaults || settings.service_accounts,
             admits_accounts: settings.service_accounts,
             enforces_quotas: settings.quotas,
+            protects_volumes: settings.volume_protection,
+            aggregates_roles: settings.role_aggregation,
             turned: Notify::new(),
         }
     }
@@ -87,6 +95,16 @@ impl Switches {
     /// Returns whether quotas are enforced, and what is used is counted.
     pub(crate) fn enforces_quotas(&self) -> bool {
         self.enforces_quotas
+    }
+
+    /// Returns whether deleted volumes and claims go once nothing uses them.
+    pub(crate) fn protects_volumes(&self) -> bool {
+        self.protects_volumes
+    }
+
+    /// Returns whether ClusterRoles get the rules of those they select.
+    pub(crate) fn aggregates_roles(&self) -> bool {
+        self.aggregates_roles
     }
 
     /// Wakes the controllers.

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-/// How long the server and its controllers take for what they do on their own.
+/// The delays and periods of the API server and its controllers.
 ///
-/// [`Time::fast`] is the default: nothing waits that need not wait, so that a test sees the outcome at
-/// once. [`Time::real`] has the delays of a real cluster. Every delay is measured by tokio's clock, so
+/// [`Time::fast`] is the default: it has no delays that can be avoided, so that a test sees results at once.
+/// [`Time::real`] has the delays of a real cluster. Every delay is measured by tokio's clock, so
 /// under paused time neither costs anything. Delays of simulated workloads are in
 /// [`Workloads`](crate::Workloads).
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cluster::{Cluster, Time};
+/// use lariat::cluster::{Cluster, Time};
 ///
 /// let builder = Cluster::builder().time(Time::real().event_ttl(Duration::from_secs(60)));
 /// # let _ = builder;
@@ -42,7 +42,7 @@ impl Default for Time {
 }
 
 impl Time {
-    /// The delays of a real cluster.
+    /// Returns the delays of a real cluster.
     pub fn real() -> Self {
         Self {
             garbage_collection: Duration::ZERO,
@@ -59,7 +59,7 @@ impl Time {
         }
     }
 
-    /// As [`real`](Self::real), but without delays of namespaces and CRDs.
+    /// Returns [`real`](Self::real) delays without those of namespaces and CRDs.
     pub fn fast() -> Self {
         Self {
             namespace_deletion: Duration::ZERO,
@@ -80,7 +80,9 @@ impl Time {
         self
     }
 
-    /// Sets how long after its names a kind is served (real 50 ms, fast 0).
+    /// Sets the delay before a CRD is established (real 50 ms, fast 0).
+    ///
+    /// It begins when the names of the CRD are accepted. The kind is served once the CRD is established.
     pub fn establishing(mut self, delay: Duration) -> Self {
         self.establishing = delay.min(LONGEST);
         self
@@ -110,15 +112,15 @@ impl Time {
         self
     }
 
-    /// Sets how long a change is kept for watches and reads of old states (default 5 min).
+    /// Sets how long changes are kept for watches and old reads (default 5 min).
     ///
-    /// It is forgotten up to a quarter later than that. With 0 age forgets nothing.
+    /// They are dropped up to a quarter of the age later. With 0 changes are not dropped by age.
     pub fn history_age(mut self, age: Duration) -> Self {
         self.history_age = age.min(LONGEST);
         self
     }
 
-    /// Sets after which time a client is cut off that takes nothing of what is sent to it (default 30 s).
+    /// Sets when a client that reads nothing is cut off (default 30 s).
     ///
     /// With 0 it is never cut off. See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
     pub fn write_timeout(mut self, timeout: Duration) -> Self {

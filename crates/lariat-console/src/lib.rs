@@ -1,8 +1,10 @@
-//! Metrics, probes and a console for controllers: what runs, what waits, and why.
+//! Metrics, health probes and a web console for controllers, and logging.
+//!
+//! The console shows which calls run, which keys wait, which fail, and why each key was processed.
 //!
 //! ```no_run
-//! use lariat_console::{Console, Serve};
-//! use lariat_controller::SharedControllerFactory;
+//! use lariat::console::{Console, Serve};
+//! use lariat::SharedControllerFactory;
 //!
 //! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let factory = SharedControllerFactory::builder(client).build();
@@ -11,21 +13,23 @@
 //! # Ok(()) }
 //! ```
 //!
-//! | route | answers |
+//! | route | response |
 //! |---|---|
-//! | `/` | the console, a page without external assets |
+//! | `/` | the console: a page without external assets |
 //! | `/metrics` | metrics for Prometheus: those of [`lariat_controller::metrics`], and the program's [own](Console::metrics) |
-//! | `/livez`, `/healthz`, `/readyz` | probes in the form of Kubernetes' own; `?verbose`, `?exclude=caches`, `/readyz/caches` |
-//! | `/api/v1/…` | what the page shows, as JSON: see [`api`]; `/openapi.json` describes it |
+//! | `/livez`, `/healthz`, `/readyz` | probes like those of the API server: `?verbose`, `?exclude=caches`, `/readyz/caches` |
+//! | `/api/v1/…` | the data of the page as JSON: see [`api`]; `/openapi.json` describes it |
 //!
-//! [`Console`] says who may use them. No answer has contents of objects.
+//! [`Console`] sets who may use these routes. No response contains the content of objects.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `server` (default) | [`Console`] and all of the above; without it there are the types of the JSON API |
+//! | `server` (default) | [`Console`] and all of the above; without it, only the types of the JSON API |
 //! | `operator` (default) | [`Serve`] for operators, with their guards and plans |
-//! | `logging` | `logging`: logs for people or as JSON, which need no console |
-//! | `otlp` | `logging::Otlp`: spans for an OpenTelemetry collector |
+//! | `logging` | `logging`: log lines for people or as JSON; it needs no console |
+//! | `otlp` | `logging::Otlp`: the export of spans to an OpenTelemetry collector |
+
+// In layers, the lowest first: a module uses only modules above it in this list.
 
 pub mod api;
 #[cfg(feature = "logging")]
@@ -60,7 +64,7 @@ pub use lariat_http::TokenReviews;
 #[cfg(feature = "server")]
 pub use server::{Console, ConsoleServer, LogFilter, Observed, Serve, ServeError};
 
-/// The style sheet of the page, which other pages may share.
+/// The style sheet of the console's page, for other pages that should look alike.
 ///
-/// It styles elements and classes as the page of the console uses them.
+/// It styles the elements and classes that the page uses.
 pub const STYLE: &str = include_str!("page/style.css");

@@ -1,4 +1,4 @@
-//! The factories and operators that are looked at.
+//! The factories and operators that a console observes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use lariat_operator::WeakOperator;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-/// The factories and operators that are looked at; none is kept alive.
+/// The factories and operators that a console observes. None of them is kept alive.
 #[derive(Clone, Default)]
 pub(crate) struct Members {
     collector: Collector,
@@ -20,6 +20,7 @@ pub(crate) struct Members {
     more: Arc<Notify>,
 }
 
+/// The operators, and the phases of all factories.
 #[derive(Default)]
 struct Listed {
     #[cfg(feature = "operator")]
@@ -35,7 +36,7 @@ pub(crate) struct Member {
 }
 
 impl Members {
-    /// Returns the same members, to which others can be added.
+    /// Returns a copy of the members, to which others can be added separately.
     pub(crate) fn separate(&self) -> Self {
         let members = Self::default();
         for member in self.factories() {
@@ -48,10 +49,11 @@ impl Members {
         members
     }
 
-    /// Adds a factory; one that was added under the same context id before is removed.
+    /// Adds a factory. It replaces one that was added under the same context id.
     pub(crate) fn add(&self, context: &str, factory: &SharedControllerFactory) {
         self.collector.add(context, factory);
         let mut listed = self.listed.lock();
+        // Factories may come and go, such as one per cluster, so those that have ended are removed here.
         listed.phases.retain(|phase| !has_ended(phase));
         listed.phases.push(factory.phases());
         drop(listed);
@@ -87,11 +89,12 @@ impl Members {
         existing.cloned().collect()
     }
 
-    /// Waits until all factories have stopped, or were dropped.
+    /// Waits until all factories have stopped or were dropped.
     ///
-    /// Never resolves while there is none.
+    /// It never resolves while there is no factory.
     pub(crate) async fn ended(&self) {
         loop {
+            // Created before the list is read, so that a factory that is added in between is not missed.
             let more = self.more.notified();
             let phases = self.listed.lock().phases.clone();
             if phases.is_empty() {
@@ -104,7 +107,7 @@ impl Members {
                     .wait_for(|phase| *phase == FactoryPhase::Stopped)
                     .await;
             }
-            // Others may have been added meanwhile.
+            // Other factories may have been added while these were awaited.
             if self.listed.lock().phases.iter().all(has_ended) {
                 return;
             }
@@ -112,6 +115,7 @@ impl Members {
     }
 }
 
+/// Returns whether a factory has stopped or was dropped.
 fn has_ended(phase: &watch::Receiver<FactoryPhase>) -> bool {
     *phase.borrow() == FactoryPhase::Stopped || phase.has_changed().is_err()
 }
@@ -123,13 +127,13 @@ impl Member {
 
     /// Returns the controller of a kind; none if it is not in use.
     ///
-    /// Other handles of the factory would make room for every kind that is asked for.
+    /// `for_kind` would create a slot for every kind that a request names.
     pub(crate) fn controller(&self, gvk: &Gvk) -> Option<SharedController<Metadata>> {
         let mut controllers = self.factory.controllers().into_iter();
         controllers.find(|controller| controller.gvk() == gvk)
     }
 
-    /// Returns a name of the member's kinds before a text, if there are several members.
+    /// Returns a text with the context id before it, if there is one.
     pub(crate) fn named(&self, text: &str) -> String {
         if self.context.is_empty() {
             text.to_owned()

@@ -1,4 +1,4 @@
-//! A value that is made once for all who ask within a moment.
+//! A value that is computed at most once within some time.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// The last value, for as long as it is fresh.
+/// The last value, as long as it is fresh.
 ///
-/// A flood of requests makes few values, and one at a time.
+/// However many requests come, values are computed rarely, and one at a time.
 pub(crate) struct Recent<T> {
     fresh: Duration,
-    /// Locked while a value is made.
+    /// Locked while a value is computed, so that others wait for that value.
     last: Mutex<Option<(Instant, T)>>,
 }
 
@@ -23,20 +23,22 @@ impl<T: Clone> Recent<T> {
         }
     }
 
-    /// Returns the last value, or makes one.
+    /// Returns the last value if it is fresh, or computes one.
     pub(crate) async fn get(&self, make: impl Future<Output = T>) -> T {
+        // Whoever waits here gets the value that the holder of the lock computes.
         let mut last = self.last.lock().await;
         if let Some((at, value)) = &*last
             && at.elapsed() < self.fresh
         {
             return value.clone();
         }
+        // If the request is dropped meanwhile, the lock is released and the next one computes the value.
         let value = make.await;
         *last = Some((Instant::now(), value.clone()));
         value
     }
 
-    /// Forgets the last value, after something was changed.
+    /// Forgets the last value.
     pub(crate) async fn forget(&self) {
         *self.last.lock().await = None;
     }

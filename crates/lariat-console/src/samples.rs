@@ -14,9 +14,9 @@ use crate::members::Members;
 
 /// How often a sample is taken.
 pub(crate) const PERIOD: Duration = Duration::from_secs(2);
-/// The number of samples of a controller: five minutes.
+/// The number of samples kept of a controller: five minutes.
 const SAMPLES: usize = 150;
-/// The number of totals of a handler, for the rates of a minute.
+/// The number of totals kept of a handler, for the rates over a minute.
 const TOTALS: usize = 31;
 
 /// The samples of all controllers.
@@ -30,10 +30,13 @@ type Controller = (Arc<str>, Gvk);
 #[derive(Default)]
 struct Taken {
     samples: VecDeque<Sample>,
-    /// Calls and failures at the last sample, by handler; the empty name is for those that were removed.
+    /// The last totals by handler; the empty name is for removed handlers.
     handlers: HashMap<Arc<str>, VecDeque<Totals>>,
+    /// The calls and failures of all handlers at the last sample, removed handlers included.
+    counted: Option<(u64, u64)>,
 }
 
+/// The calls and failures of a handler up to one moment.
 #[derive(Debug, Clone, Copy)]
 struct Totals {
     at: Instant,
@@ -49,13 +52,14 @@ pub(crate) struct Rates {
 }
 
 impl Samples {
-    /// Takes a sample of every controller; those that have ended are forgotten.
+    /// Takes a sample of every controller, and forgets controllers that have ended.
     pub(crate) fn take(&self, members: &Members) {
         let now = Instant::now();
         let mut seen = HashSet::new();
         for member in members.factories() {
             for status in member.factory.status() {
                 let controller = (Arc::clone(&member.context), status.cache.gvk.clone());
+                // Locked for each controller separately: reading a status takes locks of the controller.
                 let mut all = self.0.lock();
                 all.entry(controller.clone())
                     .or_default()
@@ -69,13 +73,14 @@ impl Samples {
             .retain(|controller, _| seen.contains(controller));
     }
 
-    /// Returns the samples of a controller, without those from before anything happened.
+    /// Returns the samples of a controller, without leading empty ones.
     pub(crate) fn of(&self, context: &Arc<str>, gvk: &Gvk) -> Vec<Sample> {
         let all = self.0.lock();
         let taken = all.get(&(Arc::clone(context), gvk.clone()));
         let samples = taken.map(|taken| &taken.samples).into_iter().flatten();
         let samples = samples.copied();
         samples
+            // A sparkline begins with the first activity, not with a flat line.
             .skip_while(|sample| *sample == Sample::default())
             .collect()
     }
@@ -91,40 +96,46 @@ impl Samples {
 
 impl Taken {
     fn take(&mut self, status: &ControllerStatus, now: Instant) {
-        let is_first = self.samples.is_empty();
-        let mut sample = Sample {
-            ready: status.queue.depth(),
-            processing: status.queue.processing,
-            ..Sample::default()
-        };
         let gone = std::iter::once(&status.gone);
         let handlers: Vec<_> = status.handlers.iter().chain(gone).collect();
+        let runs = handlers.iter().map(|handler| handler.runs).sum();
+        let failures = handlers.iter().map(|handler| handler.failures).sum();
+        let (runs, failures) = self.added(runs, failures);
+        let sample = Sample {
+            ready: status.queue.depth(),
+            processing: status.queue.processing,
+            runs,
+            failures,
+        };
         self.handlers
             .retain(|name, _| handlers.iter().any(|handler| handler.name == *name));
         for handler in handlers {
             let totals = self.handlers.entry(Arc::clone(&handler.name)).or_default();
-            let (runs, failures) = (handler.runs, handler.failures);
-            if let Some(last) = totals.back() {
-                // Zero for a handler that was registered again under the name.
-                sample.runs += runs.saturating_sub(last.runs);
-                sample.failures += failures.saturating_sub(last.failures);
-            } else if !is_first {
-                sample.runs += runs;
-                sample.failures += failures;
-            }
+            // The oldest total is the start of the minute.
             if totals.len() == TOTALS {
                 totals.pop_front();
             }
             totals.push_back(Totals {
                 at: now,
-                runs,
-                failures,
+                runs: handler.runs,
+                failures: handler.failures,
             });
         }
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
+    }
+
+    /// Returns the calls and failures since the last sample, given those of all handlers.
+    ///
+    /// The sums are compared, not the counts of each handler: a handler that is deregistered moves its counts to those
+    /// of removed handlers, which is no activity.
+    fn added(&mut self, runs: u64, failures: u64) -> (u64, u64) {
+        // At the first sample, the sums cover an unknown time, and would show as a peak.
+        let last = self.counted.replace((runs, failures));
+        let last = last.unwrap_or((runs, failures));
+        (runs.saturating_sub(last.0), failures.saturating_sub(last.1))
     }
 }
 
@@ -144,6 +155,14 @@ fn rates(totals: &VecDeque<Totals>) -> Rates {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_has_what_was_added_since_the_last_one() {
+        let mut taken = Taken::default();
+        assert_eq!(taken.added(900, 30), (0, 0), "of an unknown time");
+        assert_eq!(taken.added(905, 31), (5, 1));
+        assert_eq!(taken.added(905, 31), (0, 0));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn rates_are_those_between_the_first_and_the_last_total() {

@@ -1,4 +1,4 @@
-//! Texts and times as answers have them.
+//! Formats texts and times for responses.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,10 +11,10 @@ use crate::api::Quantiles;
 /// The maximum length of a text from outside, in characters.
 const LONGEST: usize = 500;
 
-/// Returns an error's text as it is shown: without credentials, and not longer than 500 characters.
+/// Returns a text without credentials, and cut to 500 characters.
 pub(crate) fn shown(text: &str) -> String {
-    // Cut first where it is far too long, for the time that it takes; credentials at the cut are found all the same,
-    // because what is shown of the rest is less.
+    // A text that is far too long is cut first, to bound the time of the search for credentials. The cut may split a
+    // credential so that it is not found, but then it is beyond the part that is shown.
     let end = text
         .char_indices()
         .nth(8 * LONGEST)

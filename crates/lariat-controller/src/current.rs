@@ -21,19 +21,18 @@ pub(crate) struct Caller {
     key: ObjectKey,
     handler: Arc<str>,
     run: u64,
-    /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
-    /// last run that made progress.
+    /// The length of the chain that led to the run, since its last progress.
     pub(crate) chain: u32,
     /// The run as a step of that chain, if it is part of one.
     pub(crate) step: Option<Arc<ChainRun>>,
     /// The call, if gates check the handler's writes.
     gated: Option<Gated>,
-    /// The election whose leader alone may make the call.
+    /// The leadership that the call needs, if any.
     leadership: Option<Leadership>,
 }
 
 impl Caller {
-    /// Describes the call of a handler in a run, which has a number.
+    /// Describes the call of a handler in the run with this number.
     pub(crate) fn new(gvk: Gvk, key: ObjectKey, handler: Arc<str>, run: u64) -> Self {
         Self {
             gvk,
@@ -95,7 +94,7 @@ impl Caller {
         since_progress(self.chain.saturating_add(1), self.step.as_ref())
     }
 
-    /// Records a write of the call; it is a creation if there is no state before.
+    /// Records a write of the call. Without a state before, it is a creation.
     pub(crate) fn wrote(
         &self,
         gvk: &Gvk,
@@ -119,7 +118,9 @@ impl Caller {
         }
     }
 
-    /// Returns the name of the handler for a reader of a kind.
+    /// Returns the name of the handler, as causes of a kind's runs show it.
+    ///
+    /// Handlers of other kinds are shown with their kind.
     pub(crate) fn name(&self, reader: &Gvk) -> Arc<str> {
         if *self.gvk() == *reader {
             Arc::clone(&self.handler)
@@ -145,9 +146,7 @@ pub(crate) fn gated() -> Option<(Gvk, Gated)> {
     CURRENT.try_with(gated).ok().flatten()
 }
 
-/// Returns the election that the current call depends on, if any.
-///
-/// The current call is the one that runs on this task.
+/// Returns the leadership that the call on this task needs, if any.
 pub(crate) fn leadership() -> Option<Leadership> {
     let leadership = |caller: &Caller| caller.leadership.clone();
     CURRENT.try_with(leadership).ok().flatten()
@@ -164,15 +163,16 @@ pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
     CURRENT.try_with(is_it).unwrap_or(false)
 }
 
-/// The write gate of all clients.
+/// The write gate of all clients of a factory.
 ///
-/// Asks the gates of the handler that runs on this task.
-///
-/// A process that does not lead any more may not write, whatever the gates say.
+/// It asks the gates of the handler that runs on this task. A process that no longer leads may not write, whatever the
+/// gates decide.
 pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {
     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+        // The fence comes first: a handler that was suspended beyond the renew deadline must not write, since another
+        // process may lead by now. Asked for each write, because the lease may be lost in the middle of a call.
         let fenced = leadership().and_then(|it| it.admit(write).err());
         if let Some(fenced) = fenced {
             return Admission::Refuse(Box::new(fenced));

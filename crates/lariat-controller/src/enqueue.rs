@@ -1,4 +1,4 @@
-//! Requests to enqueue a key.
+//! Requests to enqueue keys.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use lariat_queue::Priority;
 
 /// A request to call handlers for a key.
 ///
-/// It records the line of code that created it and the handler it was created in, for the causes of the run.
+/// It records the line of code that created it, for the causes of the run. If it is used in a handler, the causes name
+/// that handler as well.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_controller::Enqueue;
-/// use lariat_queue::Priority;
+/// use lariat::{Enqueue, Priority};
 ///
 /// let request = Enqueue::after(Duration::from_secs(30))
 ///     .to("cleanup")
@@ -42,8 +42,8 @@ impl Enqueue {
 
     /// Calls all handlers after a delay; zero means immediately.
     ///
-    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
-    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn after(delay: Duration) -> Self {
         Self {
@@ -52,14 +52,15 @@ impl Enqueue {
             to: None,
             because: None,
             priority: None,
+            // All constructors are `#[track_caller]`, so this is a line of the program.
             at: Location::caller(),
         }
     }
 
     /// Calls all handlers after the delay of the kind's rate limiter.
     ///
-    /// The delay grows with every such request for the key, and is reset by the next run of the key in which no handler
-    /// fails. This is client-go's `AddRateLimited`, and lasso's `Enqueue`.
+    /// The delay grows with every such request for the key, until a run of the key in which no handler fails. This is
+    /// client-go's `AddRateLimited`, and lasso's `Enqueue`.
     #[track_caller]
     pub fn rate_limited() -> Self {
         Self {
@@ -74,7 +75,7 @@ impl Enqueue {
         Self { to, ..self }
     }
 
-    /// Sets a reason, which appears among the causes of the run.
+    /// Sets a reason, which the causes of the run show.
     pub fn because(self, reason: impl Into<Arc<str>>) -> Self {
         let because = Some(reason.into());
         Self { because, ..self }
@@ -82,20 +83,19 @@ impl Enqueue {
 
     /// Sets the priority (default normal).
     ///
-    /// The default is low for [`enqueue_all`](crate::SharedController::enqueue_all).
-    ///
-    /// A key that is queued already keeps the higher of the two.
+    /// For [`enqueue_all`](crate::SharedController::enqueue_all) the default is low. A key that is queued already keeps
+    /// the higher of both priorities.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
     }
 }
 
-/// The error of a request to enqueue; nothing was enqueued.
+/// The error of a request to enqueue. Nothing was enqueued.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnqueueError {
-    /// The kind has no handler of that name.
+    /// The kind has no handler of this name.
     #[error("{gvk} has no handler named {name:?} to enqueue {} to; its handlers: {handlers}",
         key.as_ref().map_or("its keys", ObjectKey::as_str))]
     UnknownHandler {

@@ -1,4 +1,4 @@
-//! Errors of registering handlers, and of starting and stopping a factory.
+//! Errors of registering handlers, and of starting, running and stopping a factory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub enum RegisterError {
         gvk: Gvk,
         /// The name.
         name: String,
-        /// What is wrong with the identity.
+        /// Why the identity is invalid.
         source: IdentityError,
     },
     /// A transaction names a controller of another factory.
@@ -56,7 +56,9 @@ pub enum RegisterError {
     },
 }
 
-/// The error of pausing or resuming a handler that the kind does not have. Nothing has changed.
+/// The error of pausing or resuming a handler that the kind does not have.
+///
+/// Nothing has changed.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{gvk} has no handler named {name:?}; its handlers: {handlers}")]
 #[non_exhaustive]
@@ -74,7 +76,7 @@ pub struct UnknownHandler {
 #[non_exhaustive]
 pub enum StartError {
     /// The number of workers is zero.
-    #[error("{of} 0 workers and would never call a handler; set the number of keys to process at a time",
+    #[error("{of} 0 workers and would never call a handler; set at least 1",
         of = gvk.as_ref().map_or_else(|| "the factory has".to_owned(), |gvk| format!("{gvk} has")))]
     NoWorkers {
         /// The kind whose options set zero.
@@ -93,15 +95,17 @@ pub enum StartError {
     /// Some caches did not sync.
     #[error(transparent)]
     NotSynced(#[from] SyncError),
-    /// The lease of the leader election is configured wrongly.
+    /// The lease of the leader election or of the ring is misconfigured.
     #[error(transparent)]
     Lease(#[from] LeaseError),
 }
 
-/// The error of a stop that dropped running or queued work. Everything has stopped.
+/// The error of a stop that did not process all keys that were due.
+///
+/// Everything has stopped nevertheless.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} not handled within the grace period of {grace:?}: {}",
+    "{} not processed within the grace period of {grace:?}: {}",
     were(unfinished.len()),
     names(unfinished)
 )]
@@ -132,15 +136,13 @@ pub enum RunError {
     /// The start failed.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// The stop dropped running or queued work.
+    /// The stop did not process all keys that were due.
     #[error(transparent)]
     Stop(#[from] StopError),
     /// The lease was lost.
     ///
-    /// Running calls were dropped, and the factory has stopped.
-    ///
-    /// A program that exits with this error is restarted by Kubernetes and stands by. A program that goes on can run
-    /// the factory again.
+    /// Running calls were dropped, and the factory has stopped. A program that exits with this error is restarted by
+    /// Kubernetes, and stands by. A program can also run the factory again.
     #[error(transparent)]
     Lost(LeaseError),
 }
@@ -153,7 +155,10 @@ debug_as_description!(
     UnknownHandler
 );
 
-/// How many keys or handlers a text names.
+/// The text in place of the names of a kind that has no handlers.
+pub(crate) const NO_HANDLERS: &str = "(none)";
+
+/// The maximum number of keys or handlers that a text names.
 pub(crate) const NAMED: usize = 5;
 
 fn were(keys: usize) -> String {
@@ -172,7 +177,7 @@ pub(crate) fn keys(count: usize) -> String {
 }
 
 fn names(unfinished: &[Unfinished]) -> String {
-    // Dropped calls explain more than keys that waited behind them.
+    // Dropped calls first: they explain why the keys behind them were not processed.
     let (dropped, waiting): (Vec<_>, Vec<_>) =
         unfinished.iter().partition(|each| each.handler.is_some());
     let all = dropped.into_iter().chain(waiting);
@@ -187,8 +192,8 @@ impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} ", self.gvk, self.key)?;
         match &self.handler {
-            Some(handler) => write!(f, "(handler {handler} did not end)"),
-            None => f.write_str("(not begun)"),
+            Some(handler) => write!(f, "(dropped in handler {handler})"),
+            None => f.write_str("(not started)"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The flight recorder of a controller.
+//! Records a controller's queue operations and calls in the flight recorder.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use lariat_queue::{Ageing, LaneId, Priority, QueueStep, Request, Tap, Verdict};
 use crate::payload::Payload;
 use crate::totals::Ended;
 
-/// Records what the controller of a kind does, and every step of its queue.
+/// Records the calls of a kind's handlers, and every step of its queue.
 #[derive(Debug, Clone)]
 pub(crate) struct ControllerFlight {
     recorder: Recorder,

@@ -1,4 +1,4 @@
-//! Gates, which are asked before a handler writes.
+//! Gates, which decide on the writes of a handler.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,18 @@ use std::sync::Arc;
 use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt};
 use lariat_core::{Gvk, ObjectKey};
 
-/// Decides on the writes of a handler.
+/// Decides on the writes of a handler: send, send as a dry run, or refuse.
 ///
 /// Add it with [`HandlerOptions::gate`](crate::HandlerOptions::gate).
 ///
-/// It sees every write through the factory's clients on the task of the call, whichever clone and identity is used:
-/// through kube's `Api`, through hand-made requests, and retries. It does not see writes through other clients, nor
-/// those of tasks the handler spawned.
+/// It is asked for every write through the factory's clients on the task of the call, whatever the clone and the
+/// identity: requests of kube's `Api`, raw requests, and retries. It is not asked for writes through other clients, nor
+/// for those of tasks that the handler spawned.
 ///
 /// ```
-/// use lariat_cache::Admission;
-/// use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
+/// use lariat::cache::Admission;
+/// use lariat::controller::{Gate, HandlerWrite};
+/// use lariat::HandlerOptions;
 ///
 /// struct ReadOnly;
 ///
@@ -32,7 +33,7 @@ use lariat_core::{Gvk, ObjectKey};
 pub trait Gate: Send + Sync + 'static {
     /// Decides whether a write is sent.
     ///
-    /// The write waits for it, so it must be fast. A panic counts as the handler's.
+    /// The write waits for the decision, so it must be fast. A panic counts as a panic of the handler.
     fn admit(&self, write: &HandlerWrite<'_>) -> Admission;
 }
 
@@ -43,7 +44,7 @@ pub struct HandlerWrite<'a> {
     write: &'a PendingWrite<'a>,
 }
 
-/// The call of a handler that has gates.
+/// A call of a handler that has gates.
 #[derive(Clone)]
 pub(crate) struct Gated {
     handler: Arc<str>,
@@ -65,21 +66,21 @@ impl HandlerWrite<'_> {
         &self.gated.handler
     }
 
-    /// Returns the kind the handler is called for.
+    /// Returns the kind that the handler is called for.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
         self.gvk
     }
 
-    /// Returns the key the handler is called for.
+    /// Returns the key that the handler is called for.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         &self.gated.key
     }
 
-    /// Returns the object the handler was called for, as it was passed to the handler.
+    /// Returns the object that the handler is called for, as the handler sees it.
     ///
-    /// For a deleted object this is its last state.
+    /// For a deleted object it is the last state.
     #[must_use]
     pub fn object(&self) -> Option<&Arc<CachedObject>> {
         self.gated.object.as_ref()
@@ -112,13 +113,17 @@ impl Gated {
         }
     }
 
-    /// Asks all gates. The first refusal decides, and the gates before it are notified.
+    /// Asks all gates.
+    ///
+    /// The first refusal decides, and the receipts of the gates before it are notified. If one gate asks for a dry run,
+    /// the write is a dry run.
     pub(crate) fn admit(&self, gvk: &Gvk, write: &PendingWrite<'_>) -> Admission {
         let write = HandlerWrite {
             gvk,
             gated: self,
             write,
         };
+        // The usual case needs no list of receipts.
         if let [gate] = &*self.gates {
             return gate.admit(&write);
         }
@@ -132,6 +137,7 @@ impl Gated {
                     is_dry_run = true;
                 }
                 Admission::Refuse(error) => {
+                    // The gates before this one have counted a write that is not sent.
                     Box::new(receipts).ended(&WriteEnd::NotSent);
                     return Admission::Refuse(error);
                 }
@@ -148,7 +154,7 @@ impl Gated {
     }
 }
 
-/// The receipts of several gates, which are notified together.
+/// The receipts of several gates as one.
 #[derive(Default)]
 struct Receipts(Vec<Box<dyn WriteReceipt>>);
 

@@ -1,4 +1,6 @@
-//! Shared controllers: one watch, one cache and one work queue per Kubernetes kind, for any number of named handlers.
+//! Shared controllers: one watch, one cache and one work queue per kind.
+//!
+//! Any number of named handlers share the controller of a Kubernetes kind.
 //!
 //! ```text
 //! Cache ──changes──▶ WorkQueue ──get──▶ Worker ──▶ handlers that are due, in order
@@ -6,13 +8,13 @@
 //!   code ──enqueue───────┘◀───outcome of each────────┘
 //! ```
 //!
-//! A [`SharedControllerFactory`] has one [`SharedController`] per kind, however it is requested. Handlers are
-//! registered by name, and each is retried separately. A handler is called with a [`Context`] and returns an
-//! [`Outcome`] or any error.
+//! A [`SharedControllerFactory`] has one [`SharedController`] per kind, however often and in whatever form it is
+//! requested. Handlers are registered by name. Each is called with a [`Context`], returns an [`Outcome`] or any error,
+//! and is retried separately.
 //!
 //! ```
 //! use k8s_openapi::api::core::v1::Pod;
-//! use lariat_controller::{Context, Outcome, SharedControllerFactory};
+//! use lariat::{Context, Outcome, SharedControllerFactory};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,11 +31,21 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Where to read on:
+//!
+//! - A handler: [`Handler`], [`Context`], [`Outcome`], [`HandlerError`], and its [`HandlerOptions`] with [`Predicate`]
+//!   and [`Middleware`].
+//! - A controller: [`SharedController`], [`Registration`], [`Enqueue`], [`Relation`] to other kinds, and its
+//!   [`ControllerOptions`].
+//! - A factory: [`FactoryBuilder`], [`start`](SharedControllerFactory::start), [`run`](SharedControllerFactory::run)
+//!   and [`stop`](SharedControllerFactory::stop), [`Transaction`].
+//! - Its state: [`FactoryStatus`], [`RunRecord`], [`QueuedKeys`], [`FailingKey`] and [`HotLoop`].
+//!
 //! | feature | adds |
 //! |---|---|
 //! | `metrics` | `lariat_controller::metrics`, counters and histograms for a registry of `prometheus-client` |
 
-// In layers: a module uses modules above it only.
+// In layers, the lowest first: a module uses only modules above it in this list.
 mod enqueue;
 mod error;
 mod gate;
@@ -73,10 +85,6 @@ pub use gate::{Gate, HandlerWrite};
 pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
     Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, WithOptions,
-};
-pub use lariat_cache::FlightRecorder;
-pub use lariat_lease::{
-    Fenced, Leadership, Lease, LeaseError, LeaseStatus, ShardKey, Sharding, Shards, Share, Standing,
 };
 pub use many::{AllKinds, KindsRegistration};
 pub use panics::log_panics;

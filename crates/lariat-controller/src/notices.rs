@@ -1,20 +1,20 @@
-//! Notices on stderr about mistakes that hide all other messages.
+//! Notices on stderr in a program without a `tracing` subscriber, whose log messages are lost.
 
 use std::sync::Once;
 
 use lariat_core::Gvk;
 
-/// Reports a handler's failure on stderr if nothing is logged.
+/// Prints a handler's failure on stderr if nothing is logged.
 pub(crate) fn failure_without_subscriber(kind: &Gvk, handler: &str, error: &str) {
     without_subscriber(|| format!("handler {handler} of {kind} failed: {error}"));
 }
 
-/// Reports on stderr, before handlers run, that failures will not be logged.
+/// Warns on stderr, before handlers run, that failures will not be logged.
 pub(crate) fn run_without_subscriber() {
     without_subscriber(|| "handlers are about to run".to_owned());
 }
 
-/// Prints a notice on stderr, once per process, if there is no `tracing` subscriber.
+/// Prints a notice on stderr if there is no `tracing` subscriber, once per process.
 fn without_subscriber(what: impl FnOnce() -> String) {
     static ONCE: Once = Once::new();
     if !tracing::dispatcher::has_been_set() {

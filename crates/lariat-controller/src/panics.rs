@@ -1,4 +1,7 @@
-//! The place and backtrace of a handler's panic.
+//! Records where a handler panicked, with a backtrace.
+//!
+//! A panic hook sees every panic of the process. For a panic in a handler, it stores location and backtrace in a thread
+//! local, from which the code that catches the panic takes them.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -31,7 +34,7 @@ pub(crate) struct Panicked {
     pub(crate) at: String,
     text: String,
     backtrace: Option<Backtrace>,
-    /// The previous panic hook was called, which usually prints the panic.
+    /// Whether the previous panic hook was called, which usually prints the panic.
     is_shown: bool,
 }
 
@@ -46,22 +49,23 @@ enum Style {
 
 type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
 
-/// The least time between two backtraces: resolving one takes milliseconds.
+/// The least time between two backtraces, since resolving one takes milliseconds.
 const BACKTRACE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Takes the panic that was last caught on this thread.
+/// Takes the last panic of a handler on this thread.
 pub(crate) fn take() -> Option<Panicked> {
     LAST.take()
 }
 
-/// Runs a handler's call, and passes panics that were caught inside it to `caught`.
+/// Runs a handler's call, and reports panics that the handler catches itself.
 ///
-/// Nothing else may report such a panic.
+/// The hook may have suppressed the printing of such a panic, so it would be reported nowhere else.
 pub(crate) async fn noting<T>(call: impl Future<Output = T>, caught: impl Fn(Panicked)) -> T {
     let mut call = pin!(call);
     let poll = |cx: &mut Context<'_>| {
         let poll = call.as_mut().poll(cx);
-        // A panic that ends the call unwinds past this line.
+        // A panic that ends the call unwinds past this line, and is taken where it is caught. Taken after each poll,
+        // because the task may continue on another thread.
         take().into_iter().for_each(&caught);
         poll
     };
@@ -76,7 +80,7 @@ pub(crate) fn message(panic: &dyn Any) -> &str {
 }
 
 impl Panicked {
-    /// Logs a panic that was caught inside a call, unless a hook has shown it.
+    /// Logs a panic that a handler caught itself, unless a hook has printed it.
     pub(crate) fn log_caught(self) {
         if !self.is_shown {
             let (at, backtrace) = (&self.at, self.backtrace());
@@ -109,26 +113,32 @@ static LOGS_ALL: AtomicBool = AtomicBool::new(false);
 
 /// Logs all panics of the program, instead of printing them on stderr.
 ///
-/// Each is one error in the log, with its place and, if `RUST_BACKTRACE` is set, a backtrace. Those of handlers are
-/// always logged, with the failure of their call. A panic is printed as before if the program has set a panic hook of
-/// its own, and while nothing logs errors.
+/// Each panic is one error in the log, with its location and, if `RUST_BACKTRACE` is set, a backtrace. Panics of
+/// handlers are always logged, with the failure of their call; call this for those of all other code. Panics are still
+/// printed if the program has set a panic hook of its own, and while nothing logs errors.
+///
+/// ```
+/// lariat::log_panics();
+/// ```
 pub fn log_panics() {
     LOGS_ALL.store(true, Ordering::Relaxed);
     note();
 }
 
-/// Installs a panic hook that records panics of handlers, for the log.
+/// Installs the panic hook that records panics of handlers, once per process.
 ///
-/// If no custom hook was set and errors are logged, the standard hook does not print such panics as well. Other panics
-/// and custom hooks are not affected.
+/// If no custom hook was set and errors are logged, such panics are not printed as well. Other panics are printed as
+/// before, and a custom hook is always called.
 pub(crate) fn note() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
+        // Taking a hook installs the standard one, so the second call returns the standard hook.
         let (before, standard) = (panic::take_hook(), panic::take_hook());
         let is_standard = is_same(&before, &standard);
         panic::set_hook(Box::new(move |info| {
             let is_in_call = current::is_in_call();
             let is_ours = is_in_call || LOGS_ALL.load(Ordering::Relaxed);
+            // A custom hook is always called: it may report to a crash service.
             let is_shown = !(is_ours && is_standard && tracing::enabled!(tracing::Level::ERROR));
             if is_in_call {
                 LAST.set(Some(look_at(info, is_shown)));
@@ -142,6 +152,7 @@ pub(crate) fn note() {
     });
 }
 
+/// Describes a panic, from inside the hook.
 fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
     let at = info.location().map(ToString::to_string);
     Panicked {
@@ -154,14 +165,14 @@ fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
 
 /// Returns whether a backtrace may be taken, and counts it if so.
 fn is_time() -> bool {
-    // Simulations in one process must not influence each other's logs.
+    // In a simulation, the log of a seed must be the same each time, whatever other simulations of the process do.
     if clock::is_simulated() {
         return true;
     }
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
     let now = Instant::now();
-    // Runtimes with paused time have their own clocks: a time in the future counts as long ago.
+    // Each runtime with paused time has a clock of its own. A time that is in the future here counts as long ago.
     let is_recent = |at: Instant| {
         let ago = now.checked_duration_since(at);
         ago.is_some_and(|ago| ago < BACKTRACE_PAUSE)
@@ -175,7 +186,8 @@ fn is_time() -> bool {
 
 /// Returns whether two hooks are the same function without state.
 ///
-/// The standard hook is one, and the second of two hooks that `take_hook` returns in a row always is the standard hook.
+/// The standard hook is such a function. The second of two hooks that `take_hook` returns in a row is always the
+/// standard hook, so it serves for the comparison.
 fn is_same(one: &Hook, other: &Hook) -> bool {
     std::ptr::eq(&raw const **one, &raw const **other)
 }
@@ -196,7 +208,7 @@ impl Style {
     }
 }
 
-/// Frames between the hook and the code that panicked.
+/// Names of frames between the hook and the code that panicked.
 const ABOVE: [&str; 6] = [
     "std::panicking::",
     "core::panicking::",
@@ -206,8 +218,9 @@ const ABOVE: [&str; 6] = [
     "core::option::",
 ];
 
-/// Frames by which a call gets from the worker to the handler. Without full debug information they have no such names,
-/// but files.
+/// Names of frames between the worker and the handler.
+///
+/// Without full debug information these frames have other names; then their files identify them.
 const BELOW: [&str; 3] = [
     "lariat_controller::handler::handler::Viewed<",
     "lariat_controller::handler::call::",

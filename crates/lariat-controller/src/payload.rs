@@ -1,4 +1,8 @@
-//! The payload of a queued key: causes and deletions.
+//! The payload of a queued key: its causes, and the deletions that handlers have to handle.
+//!
+//! The queue merges the payloads of adds for the same key. Causes merge into a bounded set. Deletions must not merge:
+//! each deleted object may need its own cleanup. So they are kept in a list, each with the lanes that have not handled
+//! it yet.
 
 use std::sync::Arc;
 
@@ -16,24 +20,27 @@ pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 /// A key that a worker is processing.
 pub(crate) type Taken = Work<ObjectKey, Payload>;
 
-/// Why a key is queued, and the last states of its deleted objects.
+/// Why a key is queued, and the last states of deleted objects.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Payload {
     pub(crate) causes: Causes,
     /// The deletions that some handler has not handled yet. Boxed because they are rare.
     deletions: Option<Box<Deletions>>,
-    /// The run whose write or request enqueued the key, if that run was itself part of a chain.
+    /// The run that enqueued the key, if that run is part of a chain.
     pub(crate) step: Option<Arc<ChainRun>>,
 }
 
-/// How many deletions are kept under one name. Objects may be created and deleted while a handler fails for hours.
+/// How many deletions of objects of one name are kept.
+///
+/// While a handler fails for hours, many objects of a name may be created and deleted.
 const MOST_DELETIONS: usize = 32;
 
+/// The deletions under one name.
 #[derive(Debug, Clone, Default)]
 struct Deletions {
     /// The deletions, sorted by number without duplicates; never empty.
     list: Vec<Deletion>,
-    /// How many were dropped because there were too many.
+    /// The number of deletions that were dropped because there were too many.
     lost: u32,
 }
 
@@ -51,7 +58,7 @@ struct Deletion {
 }
 
 impl Payload {
-    /// Creates the payload of a change for some lanes; `number` numbers deletions.
+    /// Creates the payload of a change for some lanes; `number` numbers a deletion.
     pub(crate) fn of(
         change: &Change,
         cause: Cause,
@@ -59,6 +66,7 @@ impl Payload {
         number: impl FnOnce() -> u64,
     ) -> Self {
         let deletions = match change {
+            // Lanes that fail carry copies of a deletion. By the number, copies are recognised when they merge.
             Change::Deleted { last } => Deletions::boxed(vec![Deletion {
                 last: Arc::clone(last),
                 number: number(),
@@ -82,14 +90,15 @@ impl Payload {
         self
     }
 
-    /// Returns the last state of the object whose deletion a lane handles next.
+    /// Returns the last state of the object whose deletion a lane has to handle next.
     pub(crate) fn deleted(&self, lane: LaneId) -> Option<&Arc<CachedObject>> {
         self.next_deletion(lane).map(|each| &each.last)
     }
 
-    /// Returns the deletion a lane handles next.
+    /// Returns the deletion that a lane has to handle next.
     ///
-    /// It is the oldest of those that were tried least often, so that one that keeps failing does not block the others.
+    /// It is the oldest of those with the fewest failed calls, so that one that keeps failing does not block the
+    /// others.
     fn next_deletion(&self, lane: LaneId) -> Option<&Deletion> {
         let of_lane = self.deletions_of(lane);
         of_lane.min_by_key(|each| (each.tries, each.number))
@@ -103,7 +112,7 @@ impl Payload {
             .map(|each| &each.last)
     }
 
-    /// Returns what the sentinel needs to judge a run.
+    /// Returns the run as the sentinel judges it.
     pub(crate) fn ask(&self) -> Ask<'_> {
         Ask {
             causes: &self.causes,
@@ -112,7 +121,9 @@ impl Payload {
         }
     }
 
-    /// Returns the causes of a run now: without requeues that are not due yet.
+    /// Returns the causes of a run that begins now.
+    ///
+    /// A requeue that is not due yet is left out: the key runs earlier for another reason.
     pub(crate) fn causes_by_now(&self) -> Causes {
         let mut causes = self.causes.iter();
         if causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
@@ -132,7 +143,7 @@ impl Payload {
         all.filter(move |each| each.lanes.contains(lane))
     }
 
-    /// Returns the payload for a lane's other deletions, once it has handled one.
+    /// Returns the payload for a lane's other deletions, after it has handled one.
     ///
     /// None if there are no others.
     pub(crate) fn later_deletions(&self, lane: LaneId) -> Option<Self> {
@@ -174,7 +185,7 @@ impl Payload {
     ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);
-        // Only the deletion that this call handled has failed; the others keep their number of tries.
+        // Only the deletion that this call was for has failed; the others keep their number of tries.
         let list = deletions.iter_mut().flat_map(|all| &mut all.list);
         for each in list.filter(|each| Some(each.number) == failed) {
             each.tries += 1;
@@ -215,7 +226,7 @@ impl Deletions {
         is_some.then(|| Box::new(Self { list, lost: 0 }))
     }
 
-    /// Merges other deletions, some of which may be the same, for other lanes.
+    /// Merges other deletions. Some of them may be the same ones, for other lanes.
     fn merge(&mut self, others: Self) {
         self.lost += others.lost;
         for other in others.list {
@@ -225,15 +236,15 @@ impl Deletions {
             match at {
                 Ok(at) => {
                     let mine = &mut self.list[at];
-                    // The same deletion, from another lane that failed: it is one deletion for both.
+                    // Two lanes that failed put the same deletion back, each for itself. It is one deletion for both.
                     mine.lanes.merge(&other.lanes);
-                    // Keeps the longer backoff.
+                    // The higher number has the longer backoff.
                     mine.tries = mine.tries.max(other.tries);
                 }
                 Err(at) => self.list.insert(at, other),
             }
         }
-        // Sorted by number, so the oldest are dropped.
+        // The list is sorted by number, so the oldest are dropped.
         let surplus = self.list.len().saturating_sub(MOST_DELETIONS);
         self.list.drain(..surplus);
         self.lost += surplus as u32;
@@ -248,8 +259,8 @@ impl lariat_queue::Payload for Payload {
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
         }
-        // A run that made progress takes precedence, as the shorter chain does among causes: merging must not turn work
-        // that progresses into a hot loop.
+        // A run that made progress takes precedence, as the shorter chain does among causes. Otherwise the merge could
+        // make a hot loop of work that makes progress.
         if self.step.as_ref().is_none_or(|step| !step.has_progressed()) {
             self.step = later.step.or(self.step.take());
         }

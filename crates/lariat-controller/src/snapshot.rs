@@ -1,4 +1,4 @@
-//! What a controller does at one moment: calls, queued keys, failing keys.
+//! A controller at one moment: running calls, queued keys, failing keys.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use lariat_queue::{KeyState, Priority};
 pub struct InProgress {
     /// The key.
     pub key: ObjectKey,
-    /// The handler that is being called; `None` before the first.
+    /// The handler of the running call; `None` before the first call.
     pub handler: Option<Arc<str>>,
     /// How long the call has been running.
     pub lasts: Duration,
@@ -22,15 +22,17 @@ pub struct InProgress {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct QueuedKeys {
-    /// Keys in the queue, those that are due first, then keys that wait for handlers outside the queue.
+    /// The first keys.
+    ///
+    /// See [`SharedController::queued`](crate::SharedController::queued) for the order.
     pub keys: Vec<QueuedKey>,
-    /// The number of keys in the queue and outside, those that were left out included.
+    /// The number of all keys, in the queue and outside it.
     ///
     /// A key that waits for several handlers, or is in the queue too, counts each time.
     pub total: usize,
 }
 
-/// A key that is queued, or waits for handlers.
+/// A key that is queued, or waits for handlers outside the queue.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueuedKey {
@@ -38,31 +40,33 @@ pub struct QueuedKey {
     pub key: ObjectKey,
     /// Its state in the queue; `None` if it only waits for handlers outside the queue.
     pub state: Option<KeyState>,
-    /// The priority of what is due, or else the highest of what is delayed or waits.
+    /// The priority of the due lanes; if none is due, the highest of the others.
     pub priority: Priority,
-    /// How long something of it has been due in the queue; zero if nothing is.
+    /// How long the key has been due in the queue; zero if it is not.
     pub due_for: Duration,
-    /// How long a worker has been processing it; `None` unless it is in processing.
+    /// How long a worker has been processing the key; `None` if none is.
     pub processing_for: Option<Duration>,
-    /// What is due, delayed or waits, soonest first.
+    /// The handlers that the key is queued for, those that are due first.
     pub lanes: Vec<QueuedLane>,
 }
 
-/// What is due, delayed or waits for a handler.
+/// A handler that a key is queued for.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueuedLane {
     /// The handler; `None` for all of them.
     pub handler: Option<Arc<str>>,
-    /// In what time it is due; zero if it is due or waits.
+    /// The time until the handler is due; zero if it is due.
     pub due_in: Duration,
-    /// How many times in a row the handler has failed for the key; for all handlers, the highest number of one.
+    /// How many times in a row the handler has failed for the key.
+    ///
+    /// For an entry of all handlers, it is the highest number.
     pub failures: u32,
     /// What the key waits for outside the queue, if it does.
     pub waits_for: Option<WaitsFor>,
 }
 
-/// What a key waits for outside the queue.
+/// The reason why a key waits outside the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WaitsFor {
@@ -70,7 +74,7 @@ pub enum WaitsFor {
     Resume,
     /// The caches of related kinds, or the content of the object.
     Caches,
-    /// A call at the handler's [concurrency](crate::HandlerOptions::concurrency) limit to end.
+    /// The end of a call: the handler is at its concurrency limit.
     Limit,
 }
 
@@ -96,8 +100,8 @@ pub struct FailingKey {
     pub handler: Arc<str>,
     /// How many times in a row it has failed.
     pub failures: u32,
-    /// The last error, if its run is still in the [history](crate::ControllerOptions::history).
+    /// The last error; `None` if its run is no longer in the history.
     pub error: Option<Arc<str>>,
-    /// In what time it is retried; `None` if the retry is due.
+    /// The time until the retry; `None` if the retry is due.
     pub retry_in: Option<Duration>,
 }

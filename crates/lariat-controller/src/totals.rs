@@ -12,7 +12,7 @@ pub enum Ended {
     Done,
     /// It succeeded, and the handler asked to be called again.
     Requeued,
-    /// It returned an error to be ignored.
+    /// It returned an [ignored](crate::HandlerError::ignore) error.
     Ignored,
     /// It failed with a retryable error.
     Failed,
@@ -42,7 +42,14 @@ impl Ended {
         !matches!(self, Self::Done | Self::Requeued | Self::Ignored)
     }
 
-    /// Returns the name in lower case, as metrics and logs have it.
+    /// Returns the name in lower case, as in metrics and logs.
+    ///
+    /// ```
+    /// use lariat::controller::Ended;
+    ///
+    /// assert_eq!(Ended::TimedOut.as_str(), "timed_out");
+    /// assert!(Ended::TimedOut.is_failure());
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! How many allocations the run of a key costs, from `enqueue` to the call of its handlers.
+//! Counts the allocations of a key's run, from `enqueue` to the calls of its handlers.
 //!
 //! The figures are bounds: a change that needs more has to be worth it, and one that needs fewer lowers them.
 
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 /// How many runs are measured, after as many that are not.
 const RUNS: u64 = 200;
 
-/// Calls of handlers, and who waits for them.
+/// The number of calls, and a notification of each.
 #[derive(Default)]
 struct Calls {
     count: AtomicUsize,
@@ -56,7 +56,7 @@ fn register<K: View>(
         .expect("registered");
 }
 
-/// Returns how many allocations a run of so many handlers costs, whether they read the object or not.
+/// Returns the number of allocations of a run with a number of handlers.
 fn per_run<K: View>(
     controller: impl Fn(&SharedControllerFactory) -> SharedController<K>,
     handlers: usize,

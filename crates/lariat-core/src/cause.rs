@@ -9,8 +9,11 @@ use crate::{Gvk, ObjectKey, ResourceVersion, Uid};
 
 /// One reason why a key was enqueued: the reconcile reason.
 ///
+/// Prints as a short phrase for logs.
+///
 /// ```
-/// use lariat_core::{Cause, ResourceVersion};
+/// use lariat::core::ResourceVersion;
+/// use lariat::Cause;
 ///
 /// let cause = Cause::Updated { from: ResourceVersion::new("7"), to: ResourceVersion::new("9") };
 /// assert_eq!(cause.to_string(), "updated 7 → 9");
@@ -18,60 +21,60 @@ use crate::{Gvk, ObjectKey, ResourceVersion, Uid};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The object appeared: it was in the first list, or was created.
+    /// The object was in the initial list, or was created.
     Added {
-        /// The version of its state.
+        /// The version of the object.
         version: ResourceVersion,
     },
     /// The object changed.
     Updated {
-        /// The version before the first change that is not handled yet.
+        /// The version before the first change that has not been handled yet.
         from: ResourceVersion,
         /// The version after the last change.
         to: ResourceVersion,
     },
     /// The object was deleted.
     Deleted {
-        /// The uid of the object; a later object under the same key has another uid.
+        /// The uid of the object. A later object with the same key has another one.
         uid: Uid,
         /// The version of its last known state.
         version: ResourceVersion,
     },
     /// A handler of this process created or changed the object.
     Wrote {
-        /// The handler.
+        /// The name of the handler.
         by: Arc<str>,
-        /// The version before, if the object existed.
+        /// The version before the write; `None` if the handler created the object.
         from: Option<ResourceVersion>,
-        /// The version of the written state.
+        /// The version after the write.
         to: ResourceVersion,
-        /// How many runs in a row led to the write, each caused by the one before.
+        /// How many consecutive runs led to the write, each caused by the one before.
         ///
-        /// A run causes another by what it writes or enqueues.
+        /// A run causes another run by what it writes or enqueues.
         chain: u32,
-        /// The run in which the handler wrote it; of several merged writes, the run of the first.
+        /// The run that wrote it; the first one if several writes were merged.
         during: Arc<CausingRun>,
     },
     /// A related object changed.
     Related {
-        /// The object, and what happened to it.
+        /// The related object and its change.
         of: Arc<RelatedChange>,
-        /// As for [`Wrote`](Self::Wrote), if a handler of this process changed it.
+        /// As in [`Wrote`](Self::Wrote), if a handler of this process changed the object.
         chain: u32,
     },
-    /// A scheduled resync: the store is replayed, and nothing changed.
+    /// A periodic resync replayed the store; nothing changed.
     Resync,
-    /// The key was enqueued by a call.
+    /// A call enqueued the key.
     Enqueued {
-        /// The handler that enqueued it, if a handler did.
+        /// The handler that enqueued it; `None` outside of handlers.
         by: Option<Arc<str>>,
-        /// The reason that was given, if any.
+        /// The reason that the caller gave, if any.
         reason: Option<Arc<str>>,
-        /// The source line of the call.
+        /// The source location of the call.
         at: &'static Location<'static>,
-        /// As for [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
+        /// As in [`Wrote`](Self::Wrote), if a handler enqueued it without a delay.
         chain: u32,
-        /// The run of this handler; of several that enqueued the key in the same place, the first.
+        /// The run that enqueued it; the first one if several calls were merged.
         during: Option<Arc<CausingRun>>,
     },
     /// A handler failed and is retried.
@@ -81,23 +84,31 @@ pub enum Cause {
         /// How many times in a row it has failed.
         failures: u32,
     },
-    /// A handler asked for another run.
+    /// A handler requested another run.
     Requeued {
         /// The handler.
         handler: Arc<str>,
         /// The requested time. An earlier run for another reason satisfies the request.
         due: Instant,
     },
-    /// A handler was registered late, while the controller was running.
+    /// A handler was registered while the controller was running.
     ///
-    /// It gets the objects that exist.
+    /// It is called for all objects that exist.
     LateHandler {
         /// The handler.
         handler: Arc<str>,
     },
 }
 
-/// An object of some kind.
+/// The identity of an object: its kind and key.
+///
+/// ```
+/// use lariat::core::Subject;
+/// use lariat::{Gvk, ObjectKey};
+///
+/// let pod = Subject { gvk: Gvk::new("", "v1", "Pod"), key: ObjectKey::namespaced("shop", "web-0") };
+/// assert_eq!(pod.key.name(), "web-0");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject {
     /// The kind.
@@ -106,23 +117,32 @@ pub struct Subject {
     pub key: ObjectKey,
 }
 
-/// A run of a handler that led to another run.
+/// A run of a handler that caused another run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CausingRun {
     /// The object that the handler was called for.
     pub object: Subject,
-    /// The number of the run, unique within the factory of the handler.
+    /// The number of the run, unique within the handler's factory.
     pub run: u64,
 }
 
 /// A change of a related object.
 ///
-/// Prints as its kind, its key and what happened.
+/// Prints the kind, the key and the change.
+///
+/// ```
+/// use lariat::core::{RelatedChange, ResourceVersion, Subject};
+/// use lariat::{Cause, Gvk, ObjectKey};
+///
+/// let object = Subject { gvk: Gvk::new("", "v1", "Pod"), key: ObjectKey::namespaced("shop", "web-0") };
+/// let change = RelatedChange { object, cause: Cause::Added { version: ResourceVersion::new("7") } };
+/// assert_eq!(change.to_string(), "Pod shop/web-0 added at 7");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RelatedChange {
     /// The object.
     pub object: Subject,
-    /// What happened to it.
+    /// The change.
     pub cause: Cause,
 }
 
@@ -134,18 +154,20 @@ impl fmt::Display for RelatedChange {
 }
 
 impl Cause {
-    /// Merges a later cause that continues this one; returns it otherwise.
+    /// Merges a later cause that continues this one; returns it if it does not.
     fn merge(&mut self, later: Cause) -> Result<(), Cause> {
         if *self == later {
             return Ok(());
         }
         match (self, later) {
-            // Consecutive updates span one range; with a gap, or another cause in between, they stay apart.
+            // Consecutive updates become one range. With a gap or another cause in between they stay apart, so that the
+            // reader sees that something is missing.
             (Self::Updated { to, .. }, Self::Updated { from, to: newest }) if *to == from => {
                 *to = newest;
                 Ok(())
             }
-            // An addition that was not handled yet is an addition at a later version.
+            // An object that was added and updated before the first run is new to the handler, so this is an addition
+            // at the later version.
             (Self::Added { version }, Self::Updated { from, to }) if *version == from => {
                 *version = to;
                 Ok(())
@@ -171,7 +193,7 @@ impl Cause {
                 },
             ) if *by == again && *to == from => {
                 *to = newest;
-                // A cause outside the chain ends it, so the shorter of the two chains counts.
+                // One cause from outside ends the chain of runs, so the shorter chain counts.
                 *chain = other.min(*chain);
                 Ok(())
             }
@@ -183,8 +205,8 @@ impl Cause {
 impl Cause {
     /// Returns whether a later cause adds nothing to this one.
     ///
-    /// Of two requests of a handler the earlier one counts, and of two runs that enqueued a key in the same place the
-    /// first: it is enough to explain why the key runs.
+    /// Of two requests of one handler the earlier one counts. Of two runs that enqueued a key at the same source
+    /// location for the same object, the first one suffices as an explanation.
     fn covers(&self, later: &Cause) -> bool {
         match (self, later) {
             (
@@ -217,9 +239,16 @@ impl Cause {
         }
     }
 
-    /// Returns how many runs in a row led to this cause, each caused by the one before.
+    /// Returns how many consecutive runs, each caused by the one before, led to this.
     ///
-    /// `None` if the cause has no bearing on that: for a retry, and for a handler's request to be run again.
+    /// `None` if the cause says nothing about it: a retry, or a handler's request for another run.
+    ///
+    /// ```
+    /// use lariat::Cause;
+    ///
+    /// assert_eq!(Cause::Resync.chain(), Some(0));
+    /// assert_eq!(Cause::Retry { handler: "h".into(), failures: 1 }.chain(), None);
+    /// ```
     #[must_use]
     pub fn chain(&self) -> Option<u32> {
         match self {
@@ -266,16 +295,17 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The merged reasons for one run, oldest first and bounded.
+/// The merged reasons for one run, oldest first, with a bound.
 ///
-/// Successive updates merge into one that spans them. Of more than [`LIMIT`](Self::LIMIT) different causes, the newest
-/// are counted but not stored; the key is processed all the same.
+/// Consecutive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes, newer ones are
+/// counted but not stored; the key is processed nevertheless.
 ///
-/// The [retry](Self::retried) of a failed run keeps the run's causes. They do not cause the retry, so they do not count
-/// for its [chain](Self::chain).
+/// The [retry](Self::retried) of a failed run keeps the run's causes. They do not count for the retry's
+/// [chain](Self::chain), because the failure caused it.
 ///
 /// ```
-/// use lariat_core::{Cause, Causes, ResourceVersion};
+/// use lariat::core::ResourceVersion;
+/// use lariat::{Cause, Causes};
 ///
 /// let mut causes = Causes::from(Cause::Added { version: ResourceVersion::new("1") });
 /// causes.push(Cause::Updated { from: ResourceVersion::new("1"), to: ResourceVersion::new("2") });
@@ -284,47 +314,51 @@ impl fmt::Display for Cause {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes {
+    /// The oldest cause.
     first: Option<Cause>,
-    /// Present only when there is more than one cause, which is rare.
+    /// The other causes, boxed because most runs have one cause.
     more: Option<Box<More>>,
 }
 
+/// All causes but the oldest, and what is known beyond single causes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct More {
+    /// The causes after the oldest, in order.
     causes: Vec<Cause>,
+    /// How many causes were counted but not stored.
     omitted: u32,
-    /// The shortest chain that led to one of the omitted causes.
+    /// The shortest chain of the omitted causes.
     shortest: Option<u32>,
-    /// A bit per cause, the oldest first: it belongs to a failed run and is here because of the retry.
-    had: u8,
-    /// The shortest chain of the failed runs, if there are any.
+    /// One bit per cause, oldest first; set if it is kept from a failed run.
+    inherited: u8,
+    /// The shortest chain of the failed runs; `None` without a failed run.
     failed: Option<u32>,
 }
 
 impl Causes {
-    /// How many different causes are stored.
+    /// The number of causes that are stored.
     pub const LIMIT: usize = 8;
 
     /// How many causes of a failed run are kept for its retry.
     const KEPT: usize = 4;
 
-    /// Adds a later cause.
+    /// Adds a later cause, or merges it with the newest.
     pub fn push(&mut self, cause: Cause) {
         self.add(cause, false);
     }
 
-    /// Adds a later cause; `had` says whether it belongs to a failed run.
-    fn add(&mut self, mut cause: Cause, had: bool) {
+    /// Adds a later cause; `inherited` says whether it is kept from a failed run.
+    fn add(&mut self, mut cause: Cause, inherited: bool) {
         let Some(first) = &mut self.first else {
             self.first = Some(cause);
-            return self.mark(0, had);
+            return self.mark(0, inherited);
         };
         let at = self.more.as_ref().map_or(0, |more| more.causes.len());
-        // Causes of a failed run are not merged with new ones, because only new ones count for the chain.
+        // Only new causes count for the chain, so a cause of a failed run and a new one stay apart.
         if self
             .more
             .as_ref()
-            .is_none_or(|more| more.has_had(at) == had)
+            .is_none_or(|more| more.is_inherited(at) == inherited)
         {
             let more = self.more.as_mut();
             let newest = more.and_then(|more| more.causes.last_mut());
@@ -335,25 +369,30 @@ impl Causes {
         }
         let known = self.iter().position(|known| known.covers(&cause));
         if let Some(known) = known {
-            // A cause that comes again after the failed run is new: the mark is kept only if both are old.
-            let both = had && self.more.as_ref().is_some_and(|more| more.has_had(known));
+            // A cause that occurs again after the failed run is new: the mark remains only if both are from failed
+            // runs.
+            let both = inherited
+                && self
+                    .more
+                    .as_ref()
+                    .is_some_and(|more| more.is_inherited(known));
             return self.mark(known, both);
         }
         let more = self.more.get_or_insert_default();
         if more.causes.len() + 1 < Self::LIMIT {
             more.causes.push(cause);
-            self.mark(at + 1, had);
+            self.mark(at + 1, inherited);
         } else {
-            // An omitted cause still counts for the chain, unless it belongs to a failed run.
-            more.omit(1, cause.chain().filter(|_| !had));
+            // An omitted cause still counts for the chain, unless it is from a failed run.
+            more.omit(1, cause.chain().filter(|_| !inherited));
         }
     }
 
-    /// Sets whether a cause belongs to a failed run.
-    fn mark(&mut self, at: usize, had: bool) {
+    /// Sets whether a cause is kept from a failed run.
+    fn mark(&mut self, at: usize, inherited: bool) {
         match &mut self.more {
-            Some(more) => more.had = more.had & !(1 << at) | u8::from(had) << at,
-            None if had => self.more.get_or_insert_default().had = 1 << at,
+            Some(more) => more.inherited = more.inherited & !(1 << at) | u8::from(inherited) << at,
+            None if inherited => self.more.get_or_insert_default().inherited = 1 << at,
             None => {}
         }
     }
@@ -366,7 +405,7 @@ impl Causes {
         }
         let more = later.more.map_or_else(More::default, |more| *more);
         for (at, cause) in later.first.into_iter().chain(more.causes).enumerate() {
-            self.add(cause, more.had & 1 << at != 0);
+            self.add(cause, more.inherited & 1 << at != 0);
         }
         if more.omitted > 0 || more.failed.is_some() {
             let mine = self.more.get_or_insert_default();
@@ -377,11 +416,21 @@ impl Causes {
 
     /// Returns the causes of the retry of a failed run.
     ///
-    /// `chain` is the run's chain, and `retry` the cause to be added. The oldest four causes are kept, so that the
-    /// retry still shows what it is about. The chain of the retry is that of causes added later, or of the failed run
-    /// if there are none.
+    /// `retry` is the cause to add, and `chain` is the chain of the failed run. The four oldest causes are kept, so
+    /// that the retry still shows what it is about. The chain of the retry is the chain of causes that are added later,
+    /// or of the failed run if there are none.
+    ///
+    /// ```
+    /// use lariat::{Cause, Causes};
+    ///
+    /// let retry = Cause::Retry { handler: "h".into(), failures: 1 };
+    /// let causes = Causes::from(Cause::Resync).retried(retry, 2);
+    /// assert_eq!(causes.to_string(), "resync, retry 1 of h");
+    /// assert_eq!(causes.chain(), 2);
+    /// ```
     #[must_use]
     pub fn retried(&self, retry: Cause, chain: u32) -> Self {
+        // The retry being added replaces an earlier one; keeping both would push out the causes that explain them.
         let is_other = |cause: &&Cause| {
             std::mem::discriminant::<Cause>(cause) != std::mem::discriminant(&retry)
         };
@@ -391,6 +440,7 @@ impl Causes {
         }
         let others = self.iter().filter(is_other).count();
         let more = kept.more.get_or_insert_default();
+        // The causes beyond the kept ones are counted, so that the reader sees that there were more.
         more.omitted = self.omitted() + others.saturating_sub(Self::KEPT) as u32;
         more.failed = Some(chain);
         kept.push(retry);
@@ -404,19 +454,21 @@ impl Causes {
             .chain(self.more.iter().flat_map(|more| &more.causes))
     }
 
-    /// Returns how many runs in a row led to this one, each caused by the one before.
+    /// Returns how many consecutive runs, each caused by the one before, led to this.
     ///
-    /// It is 0 as soon as one of the causes has nothing to do with an earlier run.
+    /// Zero if at least one cause did not come from an earlier run. A number that keeps growing indicates a hot loop.
     #[must_use]
     pub fn chain(&self) -> u32 {
         self.chain_by(Cause::chain)
     }
 
-    /// Returns the chain, with a function for the chain of each [cause](Cause::chain).
+    /// Returns the chain, with a function that returns the chain of each cause.
+    ///
+    /// See [`Cause::chain`]. `None` from the function ignores the cause.
     #[must_use]
     pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
         let more = self.more.as_deref();
-        let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.has_had(*at));
+        let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.is_inherited(*at));
         let new = self
             .iter()
             .enumerate()
@@ -425,16 +477,16 @@ impl Causes {
             .filter_map(chain);
         let shortest = new.chain(more.and_then(|more| more.shortest)).min();
         let failed = more.and_then(|more| more.failed);
-        // Retries continue the chain of the failed run; anything new has a chain of its own.
+        // Retries alone continue the chain of the failed run; new causes have their own chain.
         shortest.or(failed).unwrap_or(0)
     }
 
-    /// Returns whether retries are the only causes.
+    /// Returns whether there is no cause other than retries of failed runs.
     #[must_use]
     pub fn is_retry(&self) -> bool {
         let more = self.more.as_deref();
         let is_retry = |(at, cause): (usize, &Cause)| {
-            matches!(cause, Cause::Retry { .. }) || more.is_some_and(|more| more.has_had(at))
+            matches!(cause, Cause::Retry { .. }) || more.is_some_and(|more| more.is_inherited(at))
         };
         let is_old = more.is_some_and(|more| more.failed.is_some() && more.shortest.is_none());
         is_old && self.iter().enumerate().all(is_retry)
@@ -442,12 +494,13 @@ impl Causes {
 
     /// Returns the causes of a run at the given time.
     ///
-    /// A handler's request for a later run is left out, unless there is nothing else: an early run for another reason
-    /// satisfies the request, but is not caused by it.
+    /// A request for a later run is left out, unless there is no other cause: an early run satisfies the request, but
+    /// the request does not cause it.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
-    /// use lariat_core::{Cause, Causes, ResourceVersion};
+    /// use lariat::core::ResourceVersion;
+    /// use lariat::{Cause, Causes};
     ///
     /// let now = Instant::now();
     /// let mut causes = Causes::from(Cause::Requeued { handler: "h".into(), due: now + Duration::from_secs(60) });
@@ -457,6 +510,7 @@ impl Causes {
     #[must_use]
     pub fn due_at(&self, now: Instant) -> Self {
         let is_due = |cause: &&Cause| !matches!(cause, Cause::Requeued { due, .. } if *due > now);
+        // Usually nothing is left out. If everything would be, the requests are the only explanation there is.
         if self.iter().all(|cause| is_due(&cause)) || !self.iter().any(|cause| is_due(&cause)) {
             return self.clone();
         }
@@ -464,11 +518,15 @@ impl Causes {
         let more = self.more.as_deref();
         for (at, cause) in self.iter().enumerate() {
             if is_due(&cause) {
-                rest.add(cause.clone(), more.is_some_and(|more| more.has_had(at)));
+                rest.add(
+                    cause.clone(),
+                    more.is_some_and(|more| more.is_inherited(at)),
+                );
             }
         }
         if let Some(more) = more {
             let kept = rest.more.get_or_insert_default();
+            // Omitted causes are unknown, so they still count.
             (kept.omitted, kept.shortest, kept.failed) = (more.omitted, more.shortest, more.failed);
         }
         rest
@@ -488,11 +546,12 @@ impl Causes {
 }
 
 impl More {
-    /// Returns whether a cause belongs to a failed run.
-    fn has_had(&self, at: usize) -> bool {
-        self.had & 1 << at != 0
+    /// Returns whether a cause is kept from a failed run.
+    fn is_inherited(&self, at: usize) -> bool {
+        self.inherited & 1 << at != 0
     }
 
+    /// Counts causes that are not stored, and their shortest chain.
     fn omit(&mut self, count: u32, chain: Option<u32>) {
         self.omitted += count;
         self.shortest = self.shortest.into_iter().chain(chain).min();

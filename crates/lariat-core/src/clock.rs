@@ -1,28 +1,38 @@
-//! The wall clock, which simulations and tests replace.
+//! The wall clock, which simulations and tests can replace.
 //!
-//! The libraries wait by tokio's clock, which tests can pause. The wall clock is for times that outlive a process:
-//! those that operators write into objects, and the expiry of credentials. The libraries read it here, and so should
-//! handlers that are to run in simulations.
+//! Lariat waits on tokio's clock, which tests can pause. The wall clock is for times that outlive a process: timestamps
+//! that operators write into objects, and the expiry of credentials. Lariat reads it through [`now`]. Handlers that are
+//! to run in simulations should do the same.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 use std::time::SystemTime;
 
+/// A function that returns the time.
 type Clock = Rc<dyn Fn() -> SystemTime>;
 
 thread_local! {
-    /// The function behind [`now`] on this thread; without it, the system's clock.
+    /// The function behind [`now`] on this thread; `None` for the system's clock.
     static SIMULATED: RefCell<Option<Clock>> = const { RefCell::new(None) };
 }
 
-/// Returns the wall clock's time: the system's, or that of [`simulate`] on this thread.
+/// Returns the time of the wall clock, or of [`simulate`] on this thread.
 ///
-/// As with [`SystemTime::now`], a later call may return an earlier time, because clocks are set back.
+/// As with [`SystemTime::now`], a later call may return an earlier time, because clocks can be set back.
 ///
 /// # Panics
 ///
-/// Panics if the function given to [`simulate`] does.
+/// If the function given to [`simulate`] panics.
+///
+/// # Examples
+///
+/// ```
+/// use lariat::core::clock;
+/// use std::time::SystemTime;
+///
+/// assert!(clock::now() > SystemTime::UNIX_EPOCH);
+/// ```
 #[must_use]
 pub fn now() -> SystemTime {
     // The function is called outside the borrow, because it may start or end a simulation.
@@ -32,17 +42,17 @@ pub fn now() -> SystemTime {
 
 /// Replaces the wall clock of this thread until the guard is dropped.
 ///
-/// For simulations and tests. Every [`now`] on this thread calls `now`; other threads keep their clock. A second
-/// simulation on the same thread replaces the first until its guard is dropped. Drop guards in the reverse order of
-/// their creation, as variables of a block are. A guard that is dropped by a panic restores the clock too.
+/// For simulations and tests. Every [`now`] on this thread calls the function; other threads keep their clock. A second
+/// simulation on the same thread replaces the first until its guard is dropped. Guards must be dropped in the reverse
+/// order of their creation, as local variables are. A guard that is dropped by a panic restores the clock too.
 ///
-/// `now` must not call [`crate::clock::now`], which would recurse without end.
+/// The function must not call [`crate::clock::now`], which would recurse endlessly.
 ///
 /// # Examples
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
-/// use lariat_core::clock;
+/// use lariat::core::clock;
 ///
 /// let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(12 * 3600);
 /// let simulated = clock::simulate(move || noon);
@@ -57,25 +67,27 @@ pub fn simulate(now: impl Fn() -> SystemTime + 'static) -> Simulated {
 
 /// Returns whether the wall clock of this thread is simulated.
 ///
-/// A simulation runs several programs in one process. The libraries check this before they use state that belongs to a
-/// process, such as which factories it has started, and do without it.
+/// A simulation runs several programs in one process. Lariat checks this before it uses state of the whole process,
+/// such as the factories that were started, and ignores that state in a simulation.
 #[must_use]
 pub fn is_simulated() -> bool {
     SIMULATED.with_borrow(Option::is_some)
 }
 
-/// A simulated wall clock of one thread; dropping it restores the previous clock.
+/// A guard of a simulated wall clock; dropping it restores the previous clock.
 ///
 /// Returned by [`simulate`].
 #[must_use = "the clock is restored when this is dropped"]
 pub struct Simulated {
+    /// The previous clock of the thread.
     before: Option<Clock>,
 }
 
 impl Drop for Simulated {
     fn drop(&mut self) {
         let before = self.before.take();
-        // Fails when the ending thread has destroyed the clock before the guard; nothing is left to restore then.
+        // This fails if the thread is ending and has destroyed its clock before the guard. Then there is nothing to
+        // restore.
         let ended = SIMULATED.try_with(|simulated| simulated.replace(before));
         drop(ended);
     }
@@ -89,6 +101,7 @@ impl fmt::Debug for Simulated {
     }
 }
 
+/// Returns the time of the system's clock.
 #[allow(
     clippy::disallowed_methods,
     reason = "the one place where the wall clock is read"

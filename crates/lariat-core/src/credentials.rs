@@ -1,12 +1,12 @@
-//! Credentials in texts for logs and users.
+//! Removes credentials from texts for logs and users.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands in the place of a credential.
+/// The replacement of a credential.
 const CUT: &str = "…";
 
-/// Words that name a credential, in lower case and without `-`, `_` and `.`.
+/// Names of credentials, in lower case and without `-`, `_` and `.`.
 const NAMES: [&str; 11] = [
     "token",
     "password",
@@ -21,10 +21,10 @@ const NAMES: [&str; 11] = [
     "cookie",
 ];
 
-/// Names whose value is cut even if it looks like prose.
+/// Names whose value is removed even if it looks like prose.
 const STRICT: [&str; 3] = ["password", "passwd", "passphrase"];
 
-/// How tokens of services begin that are recognized without a name.
+/// Prefixes of service tokens that are recognized without a name.
 const PREFIXES: [&str; 9] = [
     "ghp_",
     "gho_",
@@ -37,16 +37,17 @@ const PREFIXES: [&str; 9] = [
     "AKIA",
 ];
 
-/// Cuts what looks like a credential out of a text.
+/// Replaces everything in a text that looks like a credential by `…`.
 ///
-/// These are the tokens of `Bearer` and `Basic`, values of names such as `token`, `password` and `secret`, user and
-/// password in a URL, JSON web tokens, PEM blocks, and tokens of some well-known services. What is cut out is replaced
-/// by `…`. After `token:` or `secret:` a word in lower case that other words follow counts as prose.
+/// Recognized are the tokens of `Bearer` and `Basic`, values of names such as `token`, `password` and `secret`, user
+/// and password in a URL, JSON web tokens, PEM blocks, and tokens of some well-known services. After `token:` or
+/// `secret:`, a lower-case word that is followed by another word counts as prose.
 ///
-/// A secret in another form is not recognized. So do not rely on it where secrets are known: keep those out of errors.
+/// A secret in any other form is not recognized. Do not rely on this function where secrets are known: keep those out
+/// of errors.
 ///
 /// ```
-/// let text = lariat_core::without_credentials("401: Authorization: Bearer abc.def was refused");
+/// let text = lariat::core::without_credentials("401: Authorization: Bearer abc.def was refused");
 /// assert_eq!(text, "401: Authorization: Bearer … was refused");
 /// ```
 #[must_use]
@@ -63,6 +64,7 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
         cut.push_str(&text[rest..credential.start]);
         cut.push_str(CUT);
         rest = credential.end;
+        // Whatever was removed is not examined again.
         at = credential.end.max(found.end);
     }
     if rest == 0 {
@@ -72,14 +74,15 @@ pub fn without_credentials(text: &str) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// What begins at a place in a text.
+/// The result of [`next`].
 struct Found {
+    /// The range of the credential, if there is one.
     credential: Option<Range<usize>>,
-    /// Where to go on; behind the place.
+    /// Where the search continues, after the examined position.
     end: usize,
 }
 
-/// Looks at what begins at a place: a word, or something else.
+/// Examines a position: is it the beginning of a credential, a name or something else?
 fn next(text: &str, at: usize) -> Found {
     let here = &text[at..];
     if here.starts_with("-----BEGIN ") {
@@ -90,6 +93,7 @@ fn next(text: &str, at: usize) -> Found {
     }
     if let Some(authority) = here.strip_prefix("://") {
         let end = authority.find(|it: char| it.is_whitespace() || "/?#\"'<>\\".contains(it));
+        // User and password precede the last `@` of the authority. A password may contain an unescaped `@`.
         let authority = &authority[..end.unwrap_or(authority.len())];
         let start = at + 3;
         return match authority.rfind('@') {
@@ -106,12 +110,14 @@ fn next(text: &str, at: usize) -> Found {
     of_word(text, at..at + length)
 }
 
+/// Reports a credential, unless the range is empty.
 fn found(credential: Range<usize>) -> Found {
     let end = credential.end;
     let credential = Some(credential).filter(|it| !it.is_empty());
     Found { credential, end }
 }
 
+/// Reports that there is no credential before `end`.
 fn skipped(end: usize) -> Found {
     Found {
         credential: None,
@@ -119,11 +125,12 @@ fn skipped(end: usize) -> Found {
     }
 }
 
+/// Returns whether a letter may be part of a name or token.
 fn is_part_of_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-_.".contains(letter)
 }
 
-/// Finds the credential that a word is, or that it announces.
+/// Examines a word: is it a token, or the name of a value?
 fn of_word(text: &str, word: Range<usize>) -> Found {
     let (name, end) = (&text[word.clone()], word.end);
     if is_token(name) {
@@ -134,6 +141,7 @@ fn of_word(text: &str, word: Range<usize>) -> Found {
         let start = end + spaces(&text[end..]);
         let value = value(text, start);
         let has_space = start > end;
+        // Error texts mention the scheme itself: "bearer token expired". Such a word is no token.
         let is_prose = ["token", "tokens", "auth", "authentication", "authorization"].contains(
             &text[value.clone()]
                 .trim_end_matches([':', '.'])
@@ -159,28 +167,32 @@ fn of_word(text: &str, word: Range<usize>) -> Found {
 
 /// Returns whether a word is a token by its form.
 fn is_token(word: &str) -> bool {
+    // A JSON web token begins with the base64 of `{"`.
     let is_jwt = word.starts_with("eyJ") && word.len() >= 20 && word.matches('.').count() >= 2;
     let is_known = PREFIXES.iter().any(|prefix| word.starts_with(prefix));
     is_jwt || (is_known && word.len() >= 16)
 }
 
-/// Returns the value that is assigned to the name before a place by `:` or `=`, possibly in quotes.
+/// Returns the value that `:` or `=` assigns to the name that ends at `end`.
+///
+/// The value may be quoted.
 fn assigned(text: &str, end: usize) -> Option<Range<usize>> {
     let quotes = |text: &str| text.len() - text.trim_start_matches(['"', '\'', '\\', '`']).len();
     let sign = end + quotes(&text[end..]);
     let sign = sign + spaces(&text[sign..]);
     let rest = text[sign..].strip_prefix([':', '='])?;
     let start = sign + 1 + spaces(rest);
-    // The scheme of `Authorization: Bearer …` is no secret, and announces one itself.
+    // In `Authorization: Bearer …` the scheme is no secret. It is examined as a word of its own, which finds the token.
     let scheme = text[start..].split_whitespace().next().unwrap_or_default();
     if ["bearer", "basic"].contains(&scheme.to_ascii_lowercase().as_str()) {
         return None;
     }
     let inner = start + quotes(&text[start..]);
-    // A PEM block is found where it begins, as a whole.
+    // A PEM block is found as a whole when the search gets to it.
     if text[inner..].starts_with("-----BEGIN ") {
         return None;
     }
+    // A backslash ends the value too: in JSON within JSON the quotes are escaped.
     let quote = text[..inner].chars().next_back().filter(|_| inner > start);
     let value = match quote {
         Some(quote @ ('"' | '\'' | '`')) => {
@@ -192,13 +204,14 @@ fn assigned(text: &str, end: usize) -> Option<Range<usize>> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Returns the value that begins at a place and ends with a space, a quote or punctuation.
+/// Returns the value at `start`, up to a space, a quote or punctuation.
 fn value(text: &str, start: usize) -> Range<usize> {
     let is_end = |letter: char| letter.is_whitespace() || "\"'`\\,;)}]&<>".contains(letter);
     let length = text[start..].find(is_end);
     start..length.map_or(text.len(), |length| start + length)
 }
 
+/// Returns the number of leading spaces.
 fn spaces(text: &str) -> usize {
     text.len() - text.trim_start_matches(' ').len()
 }

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 /// Fields of the metadata that change with every write.
 const OF_EVERY_WRITE: [&str; 3] = ["managedFields", "resourceVersion", "generation"];
 
-/// Returns the paths of the fields that differ between two states of an object, at most `most` of them.
+/// Returns the paths of the fields that differ between two states of an object.
 ///
-/// Paths are in alphabetical order, such as `spec.containers[web].image`: elements of lists are named by their `name`,
-/// if all of a list have one of their own, or else by their number. Names with dots are quoted:
-/// `metadata.labels["app.kubernetes.io/name"]`. No path contains a value, other than the names of elements. What changes
-/// with every write is left out: `managedFields`, `resourceVersion`, `generation`.
+/// Returns at most `most` paths, in alphabetical order, such as `spec.containers[web].image`. List elements are
+/// identified by their `name` if all elements have different names, and otherwise by their index. Names with dots are
+/// quoted: `metadata.labels["app.kubernetes.io/name"]`. Apart from names of elements, no path contains a value.
+/// `managedFields`, `resourceVersion` and `generation` are ignored, because they change with every write.
 ///
 /// ```
-/// use lariat_core::changed_fields;
+/// use lariat::core::changed_fields;
 /// use serde_json::json;
 ///
 /// let old = json!({"metadata": {"resourceVersion": "1"}, "spec": {"replicas": 2}});
@@ -35,9 +35,19 @@ pub fn changed_fields(old: &Value, new: &Value, most: usize) -> Vec<String> {
     paths
 }
 
-/// Returns the fields of an object that are worth a comparison.
+/// Returns an object without the fields that a comparison should ignore.
 ///
-/// `apiVersion` and `kind` identify it and do not change; of the metadata the `hidden` fields are left out.
+/// These are `apiVersion` and `kind`, which do not change, and the `hidden` fields of the metadata.
+///
+/// ```
+/// use lariat::core::comparable;
+/// use serde_json::json;
+///
+/// let object = json!({"kind": "Pod", "metadata": {"name": "web", "generation": 2}});
+/// let fields = comparable(&object, &["generation"]);
+/// assert_eq!(fields["metadata"], json!({"name": "web"}));
+/// assert!(!fields.contains_key("kind"));
+/// ```
 #[must_use]
 pub fn comparable(object: &Value, hidden: &[&str]) -> Map<String, Value> {
     let mut object = object.as_object().cloned().unwrap_or_default();
@@ -51,10 +61,11 @@ pub fn comparable(object: &Value, hidden: &[&str]) -> Map<String, Value> {
     object
 }
 
-/// Calls a function with the path, the old and the new value of each field that differs.
+/// Calls a function with the path, old value and new value of each differing field.
 ///
-/// In the order of the paths' names; see [`changed_fields`]. Objects and lists are compared down to their last fields,
-/// also those that only one state has. Another order of named elements is a difference of `list[].name`.
+/// The calls are ordered by path; [`changed_fields`] describes paths. Objects and lists are compared down to single
+/// fields, even if only one of the states has them. A different order of named elements is reported as a difference of
+/// `list[].name`.
 pub fn compare_fields(
     old: &Map<String, Value>,
     new: &Map<String, Value>,
@@ -63,10 +74,20 @@ pub fn compare_fields(
     Comparison(&mut found).fields("", old, new);
 }
 
-/// Returns the path of a field of an object at a path; empty for the object itself.
+/// Returns the path of a field of the object at a path.
+///
+/// An empty `at` is the object itself.
+///
+/// ```
+/// use lariat::core::field_path;
+///
+/// assert_eq!(field_path("spec", "replicas"), "spec.replicas");
+/// assert_eq!(field_path("metadata.labels", "a.b/c"), r#"metadata.labels["a.b/c"]"#);
+/// ```
 #[must_use]
 pub fn field_path(at: &str, name: &str) -> String {
     let is_plain = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '-';
+    // A dot in a name would look like two fields.
     if !name.chars().all(is_plain) {
         format!("{at}[{name:?}]")
     } else if at.is_empty() {
@@ -76,12 +97,14 @@ pub fn field_path(at: &str, name: &str) -> String {
     }
 }
 
-/// What is called with the path, the old and the new value of a field.
+/// Receives the path, the old and the new value of a field.
 type Found<'a> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 'a;
 
+/// A comparison in progress.
 struct Comparison<'a>(&'a mut Found<'a>);
 
 impl Comparison<'_> {
+    /// Compares the fields of two objects.
     fn fields(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
         let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
         names.sort();
@@ -91,9 +114,11 @@ impl Comparison<'_> {
         }
     }
 
+    /// Compares two values, either of which may be missing.
     fn value(&mut self, at: &str, old: Option<&Value>, new: Option<&Value>) {
         let nothing = Map::new();
         match (old, new) {
+            // Most subtrees are equal, and comparing values is faster than walking them.
             (old, new) if old == new => {}
             (Some(Value::Object(old)), Some(Value::Object(new))) => self.fields(at, old, new),
             // Field by field, so that a created object reads like a changed one.
@@ -106,7 +131,9 @@ impl Comparison<'_> {
         }
     }
 
+    /// Compares the elements of two lists.
     fn elements(&mut self, at: &str, old: &[Value], new: &[Value]) {
+        // By name if possible: with indices, inserting a container at the front would change all that follow.
         let named = by_name(old).zip(by_name(new));
         if let Some((before, after)) = &named {
             self.order(at, common(old, after), common(new, before));
@@ -131,7 +158,9 @@ impl Comparison<'_> {
 /// Identifies an element of a list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ElementKey<'a> {
+    /// By its `name`.
     Named(&'a str),
+    /// By its index.
     At(usize),
 }
 
@@ -144,16 +173,17 @@ impl fmt::Display for ElementKey<'_> {
     }
 }
 
-/// Returns elements by name, if each has a unique name, as containers and ports do.
+/// Returns the elements by name, if all have different names.
 fn by_name(list: &[Value]) -> Option<BTreeMap<ElementKey<'_>, &Value>> {
     let named: BTreeMap<ElementKey<'_>, &Value> = list
         .iter()
         .map(|each| Some((ElementKey::Named(each.get("name")?.as_str()?), each)))
         .collect::<Option<_>>()?;
+    // Two elements with one name cannot be identified by it.
     (named.len() == list.len()).then_some(named)
 }
 
-/// Returns the named elements of a list that are in another list too, in their order.
+/// Returns the names of a list's elements that are in another list too, in order.
 fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Vec<&'a Value> {
     let names = list.iter().filter_map(|each| each.get("name"));
     let is_common = |name: &&Value| {
@@ -163,7 +193,7 @@ fn common<'a>(list: &'a [Value], other: &BTreeMap<ElementKey<'_>, &Value>) -> Ve
     names.filter(is_common).collect()
 }
 
-/// Returns elements by index.
+/// Returns the elements by index.
 fn by_index(list: &[Value]) -> BTreeMap<ElementKey<'_>, &Value> {
     let places = list.iter().enumerate();
     places

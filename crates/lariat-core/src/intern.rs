@@ -1,24 +1,26 @@
-//! Storing equal texts once.
+//! Interning: equal texts are stored once.
 
 use std::fmt;
 use std::sync::Arc;
 
 use hashbrown::HashSet;
 
-/// Texts that are stored once.
+/// Interned texts.
 ///
 /// Unused texts are removed when the collection has doubled since the last removal, so it contains at most twice as
 /// many texts as are in use.
 pub(crate) struct Texts {
+    /// The texts.
     known: HashSet<Arc<str>>,
     /// The size at which unused texts are removed next.
     sweep_at: usize,
 }
 
-/// Below this many texts, removing unused ones is not worth the time.
+/// A collection up to this size keeps unused texts.
 const SMALL: usize = 256;
 
 impl Texts {
+    /// Creates an empty collection.
     pub(crate) fn new() -> Self {
         Self {
             known: HashSet::new(),
@@ -32,6 +34,7 @@ impl Texts {
             return Arc::clone(known);
         }
         if self.known.len() >= self.sweep_at {
+            // A count of one is the collection itself. No clone can be made meanwhile, because that takes `&mut self`.
             self.known.retain(|known| Arc::strong_count(known) > 1);
             self.known.shrink_to(SMALL);
             self.sweep_at = (2 * self.known.len()).max(SMALL);
@@ -41,6 +44,7 @@ impl Texts {
         text
     }
 
+    /// Returns the number of texts.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }

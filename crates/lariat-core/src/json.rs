@@ -1,4 +1,4 @@
-//! Skipping over JSON values without parsing them.
+//! A cursor that skips JSON values without parsing them.
 //!
 //! Skipping takes a few instructions per string and brace, so the helpers are always inlined: calls would cost a
 //! quarter of the time.
@@ -7,21 +7,21 @@ use std::fmt;
 
 use memchr::memchr2;
 
-/// How deep a value may be nested: one bit per level says whether it is an object.
+/// The deepest nesting of a value; [`Nest`] has one bit per level.
 const DEEPEST: u32 = 128;
 
-/// How many words of a string are searched inline before `memchr2` is called.
+/// How many 8-byte words of a string are searched before `memchr2` is called.
 const WORDS: usize = 4;
 
-/// A position in a JSON text that moves on value by value.
+/// A position in a JSON text that moves from value to value.
 ///
-/// It finds where members, items and values begin and end, without parsing them, at a fraction of a parser's cost. It
-/// follows the grammar of JSON with three exceptions: strings may contain any bytes but a quote (UTF-8 and control
+/// It finds the boundaries of members, items and values without parsing them, at a fraction of a parser's cost. It
+/// follows the grammar of JSON with three exceptions: strings may contain any bytes except quotes (UTF-8 and control
 /// characters are not checked), `\u` may be followed by any four hexadecimal digits, and values may be nested at most
-/// 128 levels deep. On [`Unclear`], use a parser to find out what is wrong, if anything is.
+/// 128 levels deep. After [`Unclear`], use a parser to find out what is wrong, if anything.
 ///
 /// ```
-/// use lariat_core::JsonCursor;
+/// use lariat::core::JsonCursor;
 ///
 /// let mut cursor = JsonCursor::new(br#"{"kind": "List", "items": [1, {"a": []}]}"#);
 /// cursor.enter_object()?;
@@ -31,19 +31,21 @@ const WORDS: usize = 4;
 /// assert_eq!(cursor.skip_value()?, br#"[1, {"a": []}]"#);
 /// assert_eq!(cursor.next_member()?, None);
 /// cursor.end()?;
-/// # Ok::<(), lariat_core::Unclear>(())
+/// # Ok::<(), lariat::core::Unclear>(())
 /// ```
 #[derive(Clone)]
 pub struct JsonCursor<'a> {
+    /// The text.
     json: &'a [u8],
+    /// The position: the number of bytes before the cursor.
     at: usize,
-    /// Whether an object or a list was entered and nothing of it has been read.
+    /// Whether an object or list was entered and none of its elements has been read.
     is_fresh: bool,
 }
 
-/// A text that a [`JsonCursor`] does not understand; a parser may.
+/// A JSON text that a [`JsonCursor`] cannot follow; a parser may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not JSON of the usual form")]
+#[error("unexpected JSON")]
 pub struct Unclear;
 
 impl<'a> JsonCursor<'a> {
@@ -68,25 +70,27 @@ impl<'a> JsonCursor<'a> {
         &self.json[start..self.at]
     }
 
-    /// Enters an object; [`next_member`](Self::next_member) visits its members.
+    /// Enters an object, so that [`next_member`](Self::next_member) visits its members.
     ///
     /// # Errors
     ///
-    /// There is no object here.
+    /// If there is no object at the cursor.
     pub fn enter_object(&mut self) -> Result<(), Unclear> {
         // The first member is not preceded by a comma.
         self.is_fresh = true;
         self.take(b'{')
     }
 
-    /// Enters a list; [`next_item`](Self::next_item) visits its items.
+    /// Enters a list, so that [`next_item`](Self::next_item) visits its items.
     ///
     /// # Errors
     ///
-    /// There is no list here.
+    /// If there is no list at the cursor.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// use lariat_core::JsonCursor;
+    /// use lariat::core::JsonCursor;
     ///
     /// let mut cursor = JsonCursor::new(b"[1, 2]");
     /// cursor.enter_list()?;
@@ -95,7 +99,7 @@ impl<'a> JsonCursor<'a> {
     ///     items.push(cursor.skip_value()?);
     /// }
     /// assert_eq!(items, [b"1", b"2"]);
-    /// # Ok::<(), lariat_core::Unclear>(())
+    /// # Ok::<(), lariat::core::Unclear>(())
     /// ```
     pub fn enter_list(&mut self) -> Result<(), Unclear> {
         self.is_fresh = true;
@@ -104,11 +108,12 @@ impl<'a> JsonCursor<'a> {
 
     /// Moves to the value of the next member and returns the member's name.
     ///
-    /// The name is returned as it is written, with escapes. At the end of the object, leaves it and returns `None`.
+    /// The name is returned as written, including escapes. At the end of the object, the cursor moves past it, and the
+    /// result is `None`. The value must be skipped or entered before the next call.
     ///
     /// # Errors
     ///
-    /// Neither a member nor the end of an object is here.
+    /// If there is neither a member nor the end of an object at the cursor.
     pub fn next_member(&mut self) -> Result<Option<&'a [u8]>, Unclear> {
         if !self.moves_on(b'}')? {
             return Ok(None);
@@ -116,11 +121,11 @@ impl<'a> JsonCursor<'a> {
         self.name().map(Some)
     }
 
-    /// Moves to the next item, or leaves the list and returns `false`.
+    /// Moves to the next item; at the end, leaves the list and returns `false`.
     ///
     /// # Errors
     ///
-    /// Neither an item nor the end of a list is here.
+    /// If there is neither an item nor the end of a list at the cursor.
     pub fn next_item(&mut self) -> Result<bool, Unclear> {
         self.moves_on(b']')
     }
@@ -129,10 +134,11 @@ impl<'a> JsonCursor<'a> {
     ///
     /// # Errors
     ///
-    /// No value is here, or it is nested too deep.
+    /// If there is no value at the cursor, or if it is nested too deeply.
     pub fn skip_value(&mut self) -> Result<&'a [u8], Unclear> {
         self.peek()?;
         let start = self.at;
+        // Iterative, not recursive: input from a server must not exhaust the stack.
         let mut nest = Nest::default();
         loop {
             match self.peek()? {
@@ -140,7 +146,8 @@ impl<'a> JsonCursor<'a> {
                 opening @ (b'{' | b'[') => {
                     self.at += 1;
                     let is_object = opening == b'{';
-                    // `[` and `]`, `{` and `}` are two apart.
+                    // In ASCII, `]` is `[` plus two and `}` is `{` plus two. Empty objects and lists are handled here,
+                    // so that a comma or an end always follows a value below.
                     if self.peek()? != opening + 2 {
                         nest.open(is_object)?;
                         if is_object {
@@ -158,18 +165,18 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Checks that nothing follows.
+    /// Checks that only white space follows.
     ///
     /// # Errors
     ///
-    /// Something follows.
+    /// If anything else follows.
     pub fn end(&mut self) -> Result<(), Unclear> {
         self.peek().map_or(Ok(()), |_| Err(Unclear))
     }
 
     /// Closes the objects and lists that end after a value.
     ///
-    /// Returns whether the outermost one has ended; otherwise moves to the next value.
+    /// Returns `true` if the outermost one has ended. Otherwise the cursor is at the next value.
     #[inline(always)]
     fn close(&mut self, nest: &mut Nest) -> Result<bool, Unclear> {
         loop {
@@ -187,7 +194,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Moves past the comma before a member or an item, or past the end.
+    /// Moves past the comma before a member or item, or past the end.
     fn moves_on(&mut self, end: u8) -> Result<bool, Unclear> {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         let next = self.peek()?;
@@ -201,7 +208,7 @@ impl<'a> JsonCursor<'a> {
         Ok(true)
     }
 
-    /// Skips the name of a member and the colon after it.
+    /// Skips the name of a member and the colon after it; returns the name.
     #[inline(always)]
     fn name(&mut self) -> Result<&'a [u8], Unclear> {
         if self.peek()? != b'"' {
@@ -212,7 +219,7 @@ impl<'a> JsonCursor<'a> {
         Ok(name)
     }
 
-    /// Skips a string, whose opening quote is here; returns what is between the quotes.
+    /// Skips the string at the cursor and returns the bytes between its quotes.
     #[inline(always)]
     fn string(&mut self) -> Result<&'a [u8], Unclear> {
         let start = self.at + 1;
@@ -227,7 +234,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
-    /// Skips what follows a backslash.
+    /// Skips an escape; the cursor is after its backslash.
     fn escape(&mut self) -> Result<(), Unclear> {
         let length = match self.json.get(self.at).ok_or(Unclear)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
@@ -257,6 +264,7 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
+    /// Skips white space and the given byte.
     #[inline(always)]
     fn take(&mut self, byte: u8) -> Result<(), Unclear> {
         if self.peek()? != byte {
@@ -266,7 +274,7 @@ impl<'a> JsonCursor<'a> {
         Ok(())
     }
 
-    /// Moves to the next byte that is not white space, and returns it.
+    /// Skips white space and returns the byte at the cursor.
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<u8, Unclear> {
         match self.json.get(self.at) {
@@ -275,6 +283,9 @@ impl<'a> JsonCursor<'a> {
         }
     }
 
+    /// The slow path of [`peek`](Self::peek).
+    ///
+    /// API servers write no white space, so this stays out of the inlined code.
     #[cold]
     #[inline(never)]
     fn peek_behind_white_space(&mut self) -> Result<u8, Unclear> {
@@ -289,9 +300,9 @@ impl<'a> JsonCursor<'a> {
     }
 }
 
-/// Finds the next quote or backslash.
+/// Returns the position of the next quote or backslash.
 ///
-/// Most strings are short: for these a few words are looked at here, which is faster than a call of `memchr2`.
+/// Most strings are short. For these, a few words are searched here, which is faster than a call of `memchr2`.
 #[inline(always)]
 fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
     for _ in 0..WORDS {
@@ -311,17 +322,18 @@ fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
         .ok_or(Unclear)
 }
 
-/// Marks the bytes of a word that equal `wanted`, by their highest bits.
+/// Sets the highest bit of each byte of a word that equals `wanted`.
 ///
-/// Only the first mark is certain to be right.
+/// Only the lowest set bit is reliable: a subtraction may borrow from higher bytes.
 #[inline(always)]
 fn bytes_that_are(word: u64, wanted: u8) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; 8]);
+    // Equal bytes become zero, and a zero byte borrows when one is subtracted from it.
     let differences = word ^ (ONES * u64::from(wanted));
     differences.wrapping_sub(ONES) & !differences & (ONES << 7)
 }
 
-/// Checks the syntax of a number: `-12.5e+7`.
+/// Returns whether a text is a JSON number, such as `-12.5e+7`.
 fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (whole, text) = digits(text);
@@ -337,19 +349,23 @@ fn is_number(text: &[u8]) -> bool {
     is_whole && !fraction.is_empty() && !exponent.is_empty() && text.is_empty()
 }
 
+/// Splits a text after its leading digits.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     let end = text.iter().position(|byte| !byte.is_ascii_digit());
     text.split_at(end.unwrap_or(text.len()))
 }
 
-/// Which of the levels around a position are objects; the others are lists.
+/// The objects and lists around a position.
 #[derive(Default)]
 struct Nest {
+    /// One bit per level, the innermost lowest; set if the level is an object.
     objects: u128,
+    /// The number of levels.
     depth: u32,
 }
 
 impl Nest {
+    /// Enters an object or a list.
     fn open(&mut self, is_object: bool) -> Result<(), Unclear> {
         if self.depth == DEEPEST {
             return Err(Unclear);
@@ -359,11 +375,13 @@ impl Nest {
         Ok(())
     }
 
+    /// Leaves the innermost object or list.
     fn close(&mut self) {
         self.depth -= 1;
         self.objects >>= 1;
     }
 
+    /// Returns whether the innermost level is an object.
     fn is_object(&self) -> bool {
         self.objects & 1 == 1
     }

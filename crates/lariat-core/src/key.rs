@@ -8,24 +8,32 @@ use std::sync::Arc;
 /// Namespace and name of an object: the key of every cache and queue.
 ///
 /// The text form is client-go's: `namespace/name`, or `name` for a cluster-scoped object. Keys are ordered by that
-/// text, which is the order of the API server's lists. A clone shares the text.
+/// text, which is the order of the API server's lists. Cloning is cheap: clones share the text.
 ///
 /// ```
-/// use lariat_core::ObjectKey;
+/// use lariat::ObjectKey;
 ///
 /// let key: ObjectKey = "shop/web-0".parse()?;
 /// assert_eq!(key, ObjectKey::namespaced("shop", "web-0"));
 /// assert_eq!((key.namespace(), key.name()), (Some("shop"), "web-0"));
-/// # Ok::<(), lariat_core::ParseKeyError>(())
+/// # Ok::<(), lariat::core::ParseKeyError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(Arc<str>);
 
 impl ObjectKey {
-    /// Creates the key of a namespaced object; an empty namespace means cluster-scoped.
+    /// Creates the key of a namespaced object.
     ///
-    /// Kubernetes forbids `/` in names. A key with such a name is accepted here but matches no object of an API server.
-    /// Parse texts from users with [`FromStr`], which rejects them.
+    /// With an empty namespace, it is the key of a cluster-scoped object. Kubernetes forbids `/` in names. A key with
+    /// such a name is accepted here but matches no object of an API server. Parse texts from users with [`FromStr`],
+    /// which rejects them.
+    ///
+    /// ```
+    /// use lariat::ObjectKey;
+    ///
+    /// assert_eq!(ObjectKey::namespaced("shop", "web-0").to_string(), "shop/web-0");
+    /// assert_eq!(ObjectKey::namespaced("", "node-1"), ObjectKey::cluster("node-1"));
+    /// ```
     #[must_use]
     pub fn namespaced(namespace: &str, name: &str) -> Self {
         if namespace.is_empty() {
@@ -41,7 +49,7 @@ impl ObjectKey {
     /// Creates the key of a cluster-scoped object.
     ///
     /// ```
-    /// use lariat_core::ObjectKey;
+    /// use lariat::ObjectKey;
     ///
     /// assert_eq!(ObjectKey::cluster("node-1").namespace(), None);
     /// ```
@@ -50,7 +58,7 @@ impl ObjectKey {
         Self(name.into())
     }
 
-    /// Returns the namespace, or `None` for a cluster-scoped object.
+    /// Returns the namespace; `None` for a cluster-scoped object.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.0.split_once('/').map(|(namespace, _)| namespace)
@@ -83,7 +91,8 @@ impl FromStr for ObjectKey {
     }
 }
 
-// A key hashes, compares and orders like its text, so maps can be searched by `&str`.
+// A key hashes, compares and orders like its text, as `Borrow` requires. So maps with such keys can be searched by
+// `&str`.
 impl Borrow<str> for ObjectKey {
     fn borrow(&self) -> &str {
         &self.0
@@ -106,6 +115,7 @@ impl fmt::Debug for ObjectKey {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not an object key: expected \"name\" or \"namespace/name\"")]
 pub struct ParseKeyError {
+    /// The text.
     text: Box<str>,
 }
 

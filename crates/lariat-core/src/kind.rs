@@ -1,4 +1,4 @@
-//! Kinds: what an object is, and the resource that serves it.
+//! Kinds: the type of an object, and the resource that serves it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,27 +8,37 @@ use crate::{ObjectKey, path_segment};
 
 /// Group, version and kind: the identity by which watches and caches are shared.
 ///
-/// Prints as `v1 Pod` or `demo.dev/v1 Widget`; parses from `v1/Pod` or `demo.dev/v1/Widget`. A clone shares the texts.
+/// Prints as `v1 Pod` or `example.com/v1 Widget`; parses from `v1/Pod` or `example.com/v1/Widget`. Cloning is cheap:
+/// clones share the texts.
 ///
 /// ```
-/// use lariat_core::Gvk;
+/// use lariat::Gvk;
 ///
 /// let deployment: Gvk = "apps/v1/Deployment".parse()?;
 /// assert_eq!(deployment, Gvk::new("apps", "v1", "Deployment"));
 /// assert_eq!(deployment.to_string(), "apps/v1 Deployment");
-/// # Ok::<(), lariat_core::ParseGvkError>(())
+/// # Ok::<(), lariat::core::ParseGvkError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gvk {
+    /// The group; empty for core kinds.
     group: Arc<str>,
+    /// The version.
     version: Arc<str>,
+    /// The kind.
     kind: Arc<str>,
 }
 
 impl Gvk {
     /// Creates the identity of a kind.
     ///
-    /// The group of core kinds (Pod, Service, …) is empty.
+    /// The group of core kinds such as Pod and Service is empty.
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    ///
+    /// assert_eq!(Gvk::new("", "v1", "Pod").to_string(), "v1 Pod");
+    /// ```
     #[must_use]
     pub fn new(group: &str, version: &str, kind: &str) -> Self {
         Self {
@@ -38,7 +48,7 @@ impl Gvk {
         }
     }
 
-    /// Returns the group, empty for core kinds.
+    /// Returns the group, which is empty for core kinds.
     #[must_use]
     pub fn group(&self) -> &str {
         &self.group
@@ -56,10 +66,10 @@ impl Gvk {
         &self.kind
     }
 
-    /// Returns the `apiVersion` of objects: `group/version`, or `version` for core kinds.
+    /// Returns the `apiVersion`: `group/version`, or `version` for core kinds.
     ///
     /// ```
-    /// use lariat_core::Gvk;
+    /// use lariat::Gvk;
     ///
     /// assert_eq!(Gvk::new("", "v1", "Pod").api_version(), "v1");
     /// assert_eq!(Gvk::new("apps", "v1", "Deployment").api_version(), "apps/v1");
@@ -73,10 +83,10 @@ impl Gvk {
         }
     }
 
-    /// Returns the URL path under which the API server serves the group and version.
+    /// Returns the URL path at which the API server serves the group and version.
     ///
     /// ```
-    /// use lariat_core::Gvk;
+    /// use lariat::Gvk;
     ///
     /// assert_eq!(Gvk::new("", "v1", "Pod").api_path(), "/api/v1");
     /// assert_eq!(Gvk::new("apps", "v1", "Deployment").api_path(), "/apis/apps/v1");
@@ -97,6 +107,7 @@ impl FromStr for Gvk {
     fn from_str(text: &str) -> Result<Self, ParseGvkError> {
         let parts: Vec<&str> = text.split('/').collect();
         match parts[..] {
+            // Two parts are a core kind, whose group is empty.
             [version, kind] if !version.is_empty() && !kind.is_empty() => {
                 Ok(Self::new("", version, kind))
             }
@@ -144,6 +155,7 @@ impl fmt::Debug for Gvk {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a kind: expected \"version/Kind\" or \"group/version/Kind\"")]
 pub struct ParseGvkError {
+    /// The text.
     text: Box<str>,
 }
 
@@ -156,10 +168,11 @@ pub enum Scope {
     Namespaced,
 }
 
-/// A kind with its resource: the plural name in URLs, and the scope.
+/// A kind and its resource: the plural name in URLs, and the scope.
 ///
 /// ```
-/// use lariat_core::{Gvk, ResourceKind, Scope};
+/// use lariat::core::{ResourceKind, Scope};
+/// use lariat::Gvk;
 ///
 /// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
 /// assert_eq!(pods.collection_path(None), "/api/v1/pods");
@@ -167,13 +180,16 @@ pub enum Scope {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ResourceKind {
+    /// Group, version and kind.
     gvk: Gvk,
+    /// The plural name.
     plural: Arc<str>,
+    /// The scope.
     scope: Scope,
 }
 
 impl ResourceKind {
-    /// Creates the description of a kind whose plural and scope are known.
+    /// Creates the resource of a kind from its plural name and scope.
     #[must_use]
     pub fn new(gvk: Gvk, plural: &str, scope: Scope) -> Self {
         Self {
@@ -189,7 +205,7 @@ impl ResourceKind {
         &self.gvk
     }
 
-    /// Returns the plural resource name in URLs, such as `pods`.
+    /// Returns the plural name in URLs, such as `pods`.
     #[must_use]
     pub fn plural(&self) -> &str {
         &self.plural
@@ -201,12 +217,13 @@ impl ResourceKind {
         self.scope
     }
 
-    /// Returns the URL path of all objects, or of those in one namespace.
+    /// Returns the URL path of all objects, or of the objects in one namespace.
     ///
-    /// The namespace is [escaped](path_segment), and ignored for a cluster-scoped kind.
+    /// The namespace is [escaped](path_segment); for a cluster-scoped kind it is ignored.
     #[must_use]
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let base = self.gvk.api_path();
+        // Callers pass the namespace of a key or an option without asking for the scope.
         match namespace.filter(|_| self.scope == Scope::Namespaced) {
             Some(namespace) => {
                 let namespace = path_segment(namespace);
@@ -216,10 +233,13 @@ impl ResourceKind {
         }
     }
 
-    /// Returns the URL path of one object; its names are [escaped](path_segment).
+    /// Returns the URL path of one object.
+    ///
+    /// Namespace and name are [escaped](path_segment).
     ///
     /// ```
-    /// use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+    /// use lariat::core::{ResourceKind, Scope};
+    /// use lariat::{Gvk, ObjectKey};
     ///
     /// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
     /// let key = ObjectKey::namespaced("shop", "web-0");

@@ -1,18 +1,18 @@
-//! The labels of an object, packed.
+//! The labels of an object, in compact form.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::intern::Texts;
 
-/// The labels of one object, packed into one allocation.
+/// The labels of an object, packed into one allocation.
 ///
-/// Objects with equal labels can share the allocation. Objects have a handful of labels and there are many objects, so
-/// the pairs are packed one after the other and a lookup walks over them. A NUL, which Kubernetes allows in neither
-/// keys nor values, ends a text; pairs that contain one are left out.
+/// An object has a handful of labels, and there are many objects. So the pairs are stored one after another, a lookup
+/// scans them, and objects with equal labels can share the allocation. A NUL ends a text. Kubernetes allows it in
+/// neither keys nor values; pairs that contain one are dropped.
 ///
 /// ```
-/// use lariat_core::Labels;
+/// use lariat::core::Labels;
 ///
 /// let labels: Labels = [("app", "web"), ("tier", "front")].into_iter().collect();
 /// assert_eq!(labels.get("tier"), Some("front"));
@@ -27,10 +27,11 @@ impl Labels {
     /// Returns the value of a label.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
+        // A scan of a handful of pairs in one cache line or two is faster than a hash table.
         self.iter().find(|(k, _)| *k == key).map(|(_, value)| value)
     }
 
-    /// Iterates over the pairs in the API server's order.
+    /// Iterates over keys and values, in the order of the API server.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let mut texts = self.packed.split_terminator('\0');
         std::iter::from_fn(move || Some((texts.next()?, texts.next()?)))
@@ -53,13 +54,13 @@ impl Labels {
         }
     }
 
-    /// Returns whether both are the same allocation, and so certainly equal.
+    /// Returns whether both share an allocation, which implies that they are equal.
     #[must_use]
     pub fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.packed, &other.packed)
     }
 
-    /// Returns the size on the heap in bytes.
+    /// Returns the size on the heap, in bytes.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.packed.len()
@@ -70,14 +71,16 @@ impl Labels {
 ///
 /// Source: `k8s.io/apimachinery/pkg/util/validation`, `IsQualifiedName` and `IsValidLabelValue`.
 impl Labels {
-    /// Validates a label key, `[prefix/]name`.
+    /// Validates a label key: `[prefix/]name`.
     ///
     /// # Errors
     ///
     /// The violated rule, in the API server's words.
     ///
+    /// # Examples
+    ///
     /// ```
-    /// use lariat_core::Labels;
+    /// use lariat::core::Labels;
     ///
     /// assert!(Labels::check_key("app.kubernetes.io/name").is_ok());
     /// assert!(Labels::check_key("-app").is_err());
@@ -87,6 +90,7 @@ impl Labels {
             Some((prefix, name)) => (Some(prefix), name),
             None => (None, key),
         };
+        // The prefix is a DNS subdomain, which has no upper-case letters.
         let is_part = |part: &str| is_label_text(part) && part == part.to_lowercase();
         let prefix_holds = prefix.is_none_or(|prefix| {
             !prefix.is_empty() && prefix.len() <= 253 && prefix.split('.').all(is_part)
@@ -103,6 +107,15 @@ impl Labels {
     /// # Errors
     ///
     /// The violated rule, in the API server's words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::core::Labels;
+    ///
+    /// assert!(Labels::check_value("").is_ok());
+    /// assert!(Labels::check_value("two words").is_err());
+    /// ```
     pub fn check_value(value: &str) -> Result<(), &'static str> {
         if is_label_text(value) {
             Ok(())
@@ -112,7 +125,9 @@ impl Labels {
     }
 }
 
-/// At most 63 of `[A-Za-z0-9_.-]`, starting and ending with a letter or digit.
+/// Returns whether a text is a valid label value.
+///
+/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
 fn is_label_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
@@ -122,10 +137,12 @@ fn is_label_text(text: &str) -> bool {
         && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
 }
 
+/// The API server's message for an invalid name.
 const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
     must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
     '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 
+/// The API server's message for an invalid value.
 const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
     characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
     'MyValue',  or 'my_value',  or '12345', regex used for validation is \
@@ -136,6 +153,7 @@ impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
         let mut packed = String::new();
         for (key, value) in pairs {
             let (key, value) = (key.as_ref(), value.as_ref());
+            // Such a pair would be read as two.
             if key.contains('\0') || value.contains('\0') {
                 continue;
             }

@@ -1,23 +1,29 @@
-//! The domain types that all parts of Lariat use: no tokio, no I/O.
+//! The domain types that all parts of Lariat use. No tokio and no I/O.
 //!
-//! [`ObjectKey`] identifies an object within its kind, [`Gvk`] and [`ResourceKind`] identify the kind, and
-//! [`ResourceVersion`] orders the states of an object. [`RawObject`] is one such state as the API server sent it: the
-//! metadata a controller needs in compact form, and the rest as bytes. [`Cause`] is the reason why a key was enqueued.
-//! [`clock`] is the wall clock, for times that outlive a process.
+//! In the order of reading:
+//!
+//! - [`ObjectKey`] identifies an object within its kind; [`Gvk`] and [`ResourceKind`] identify the kind.
+//! - [`ResourceVersion`] orders the states of an object, and [`Uid`] tells an object from a later one with the same
+//!   key.
+//! - [`RawObject`] is one state of an object as the API server sent it: compact metadata, and the JSON as bytes. A
+//!   [`Scan`] reads the metadata only.
+//! - [`Labels`], [`LabelSelector`] and [`FieldSelector`] select objects.
+//! - [`Cause`] is the reason why a key was enqueued.
+//! - [`clock`] is the wall clock, which simulations replace.
 //!
 //! ```
-//! use lariat_core::{Gvk, ObjectKey, RawObject};
+//! use lariat::{Gvk, ObjectKey, RawObject};
 //!
 //! let json = br#"{"apiVersion":"v1","kind":"Pod",
 //!     "metadata":{"name":"web-0","namespace":"shop","resourceVersion":"7"}}"#;
 //! let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
 //! assert_eq!(pod.key(), &ObjectKey::namespaced("shop", "web-0"));
-//! # Ok::<(), lariat_core::RawObjectError>(())
+//! # Ok::<(), lariat::core::RawObjectError>(())
 //! ```
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `kube` | conversions from kube's `GroupVersionKind` and `ApiResource` |
+//! | `kube` | conversions from kube's `GroupVersionKind` and to its `ApiResource` |
 
 mod credentials;
 mod diff;

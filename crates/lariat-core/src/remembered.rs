@@ -1,19 +1,20 @@
-//! The sizes of long-lived structures.
+//! The sizes of long-lived data structures.
 
 use std::fmt;
 
 use crate::Gvk;
 
-/// The size and bound of a long-lived structure that is not a cache of objects.
+/// The size and bound of a long-lived data structure that is not an object cache.
 ///
-/// In a process that runs for years, every such structure has a bound. `SharedControllerFactory::remembered` and
-/// `Operator::remembered` list the structures; their docs have the tables of names and bounds. A bound is either a
-/// constant or follows from current numbers: objects in a cache, handlers, keys in a queue, kinds in use. The
-/// structures are read one after another, not at one moment, so bounds that depend on changing numbers may be off by
-/// what has changed meanwhile.
+/// In a process that runs for years, every such structure needs a bound. `SharedControllerFactory::remembered` and
+/// `Operator::remembered` list the structures of a program; their documentation has the names and bounds. A bound is
+/// either a constant or follows from current numbers: objects in a cache, handlers, keys in a queue, kinds in use. The
+/// structures are read one after another, so bounds that depend on changing numbers may be inaccurate by what changed
+/// meanwhile.
 ///
 /// ```
-/// use lariat_core::{Gvk, Remembered};
+/// use lariat::core::Remembered;
+/// use lariat::Gvk;
 ///
 /// let runs = Remembered::new("runs", 6, 5).of(&Gvk::new("", "v1", "Pod"));
 /// assert!(runs.is_exceeded());
@@ -22,11 +23,9 @@ use crate::Gvk;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Remembered {
-    /// The name of the structure, from a short list: fit for the label of a metric.
+    /// The name of the structure. There are few names, so it is suitable as a metric label.
     pub what: &'static str,
-    /// The kind to whose cache, queue or handlers it belongs.
-    ///
-    /// `None` if all kinds share it.
+    /// The kind whose cache, queue or handlers it belongs to; `None` if kinds share it.
     pub kind: Option<Gvk>,
     /// The number of entries.
     pub entries: usize,
@@ -35,7 +34,7 @@ pub struct Remembered {
 }
 
 impl Remembered {
-    /// Creates the report of a structure that belongs to no kind.
+    /// Creates the measurement of a structure that all kinds share.
     #[must_use]
     pub fn new(what: &'static str, entries: usize, bound: usize) -> Self {
         Self {
@@ -46,7 +45,7 @@ impl Remembered {
         }
     }
 
-    /// Sets the kind to which the structure belongs.
+    /// Sets the kind that the structure belongs to.
     #[must_use]
     pub fn of(self, kind: &Gvk) -> Self {
         let kind = Some(kind.clone());

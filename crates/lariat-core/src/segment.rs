@@ -1,22 +1,23 @@
-//! Names as segments of a URL path.
+//! Names as segments of URL paths.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Escapes a name for use as one segment of a URL path.
 ///
-/// Names of most kinds need no escapes. Those of roles and the like may contain `?`, `#` and spaces: without escapes, a
-/// request for `victim?x` would be a request for `victim`. As in Go's `url.PathEscape`, `:` among others is not
-/// escaped.
+/// Names of most kinds need no escapes. Names of roles and some others may contain `?`, `#` and spaces: without
+/// escapes, a request for `victim?x` would be a request for `victim`. Like Go's `url.PathEscape`, it does not escape
+/// `:` and some other characters.
 ///
 /// ```
-/// use lariat_core::path_segment;
+/// use lariat::core::path_segment;
 ///
 /// assert_eq!(path_segment("system:node"), "system:node");
 /// assert_eq!(path_segment("victim?x"), "victim%3Fx");
 /// ```
 #[must_use]
 pub fn path_segment(name: &str) -> Cow<'_, str> {
+    // Nearly all names, which then need no allocation.
     if name.bytes().all(is_plain) {
         return Cow::Borrowed(name);
     }
@@ -32,12 +33,12 @@ pub fn path_segment(name: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Reads a name from a segment of a URL path; the inverse of [`path_segment`].
+/// Returns the name in a segment of a URL path: the inverse of [`path_segment`].
 ///
 /// A segment whose escapes are not UTF-8 is returned unchanged.
 ///
 /// ```
-/// assert_eq!(lariat_core::name_of_segment("victim%3Fx"), "victim?x");
+/// assert_eq!(lariat::core::name_of_segment("victim%3Fx"), "victim?x");
 /// ```
 #[must_use]
 pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
@@ -62,16 +63,17 @@ pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
             }
         }
     }
+    // Names are UTF-8, so such a segment names no object either way.
     String::from_utf8(read).map_or(Cow::Borrowed(segment), Cow::Owned)
 }
 
-/// Returns why a text cannot be the name or namespace of any object.
+/// Returns why a text cannot be a name or namespace; `None` if it can.
 ///
-/// `None` if it can. Such a text must not get into a path, not even with escapes: the API server reads `a/status` as a
-/// subresource of `a`. The rule is `IsValidPathSegmentName` of apimachinery.
+/// Such a text must not be put into a path, not even escaped: the API server reads `a/status` as a subresource of `a`.
+/// The rule is `IsValidPathSegmentName` of apimachinery.
 ///
 /// ```
-/// use lariat_core::not_a_name;
+/// use lariat::core::not_a_name;
 ///
 /// assert_eq!(not_a_name("web-0"), None);
 /// assert_eq!(not_a_name("a/status"), Some("contains '/'"));
@@ -87,7 +89,7 @@ pub fn not_a_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a byte needs no escape in a segment.
+/// Returns whether a byte needs no escape.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~$&+,;=:@!*'()".contains(&byte)
 }

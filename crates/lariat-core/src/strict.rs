@@ -1,4 +1,4 @@
-//! Deserializing structs from JSON objects only.
+//! Deserializes structs from JSON objects only.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,11 +8,11 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 /// A struct that is deserialized from a JSON object only.
 ///
-/// Derived `Deserialize` also accepts an array, and reads its items as fields by position. The Kubernetes API has no
-/// such form, so this rejects an array.
+/// A derived `Deserialize` also accepts an array and reads its items as fields, by position. The Kubernetes API has no
+/// such form, so this type rejects arrays.
 ///
 /// ```
-/// use lariat_core::StrictObject;
+/// use lariat::core::StrictObject;
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Named {
@@ -34,6 +34,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for StrictObject<T> {
     }
 }
 
+/// A visitor that accepts only maps.
 struct Members<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {

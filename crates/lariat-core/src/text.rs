@@ -2,16 +2,16 @@
 
 use std::error::Error;
 
-/// Formats an error and its sources on one line, without repetitions.
+/// Formats an error and its sources on one line, without repetition.
 ///
-/// Many errors repeat their source in their own text; a source whose text is already there is left out. kube appends
-/// the whole Status of the API server, in debug form, to its message; that is cut off too.
+/// Many errors repeat their source in their own message; a source whose message has already appeared is left out. kube
+/// appends the API server's whole Status in debug form to its message; that is removed.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
 ///
 /// let error = Error::new(ErrorKind::Other, "connection refused");
-/// assert_eq!(lariat_core::describe(&error), "connection refused");
+/// assert_eq!(lariat::describe(&error), "connection refused");
 /// ```
 #[must_use]
 pub fn describe(error: &dyn Error) -> String {
@@ -19,6 +19,7 @@ pub fn describe(error: &dyn Error) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let more = own_text(error);
+        // Errors that include their source in their own message would say it twice.
         if !text.contains(&more) {
             text.push_str(": ");
             text.push_str(&more);
@@ -30,7 +31,7 @@ pub fn describe(error: &dyn Error) -> String {
 
 /// Implements `Debug` for errors by [`describe`].
 ///
-/// A program whose `main` returns an error prints its debug form.
+/// Rust prints the debug form of an error that `main` returns.
 #[macro_export]
 macro_rules! debug_as_description {
     ($($error:ty),+ $(,)?) => {$(
@@ -42,26 +43,35 @@ macro_rules! debug_as_description {
     )+};
 }
 
+/// Returns an error's own message without kube's additions.
 fn own_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
-    // kube's name for a failed request means nothing to users.
+    // kube's name for a failed request, which means nothing to users.
     if let Some(rest) = text.strip_prefix("ServiceError: ") {
         text = rest.to_owned();
     }
+    // kube appends the API server's Status in debug form.
     if let Some(status) = text.find(" (Status { ") {
         text.truncate(status);
     }
-    // kube's note about an answer that is not a Status; the answer's text precedes it.
+    // kube's note about a response that is not a Status. The text of the response precedes it.
     if let Some(rest) = text.strip_suffix(": Failed to parse error data") {
         text.truncate(rest.trim_end().len());
     }
     text
 }
 
-/// Removes the values from a serde error, which may be secrets.
+/// Removes the values from a serde message, because they may be secrets.
 ///
-/// `string "hunter2"` becomes `string`. serde quotes strings, and puts numbers and variants in backticks; names of
-/// fields and of expected types remain.
+/// serde quotes strings, and puts numbers and unknown variants in backticks. Names of fields and of expected types
+/// remain.
+///
+/// ```
+/// use lariat::core::without_values;
+///
+/// let message = r#"invalid type: string "hunter2", expected u64"#;
+/// assert_eq!(without_values(message), "invalid type: string, expected u64");
+/// ```
 #[must_use]
 pub fn without_values(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
@@ -75,10 +85,10 @@ pub fn without_values(message: &str) -> String {
     text
 }
 
-/// Finds the quote after a value, or the end of the text.
+/// Returns the position of the quote that ends a value, or the end of the text.
 fn end_of(quoted: &str, quote: char) -> usize {
     let end = if quote == '"' {
-        // serde prints strings in debug form: a quote within a value is escaped with a backslash.
+        // serde prints strings in debug form, so a quote within a value is escaped.
         let mut is_escaped = false;
         quoted.find(|letter| {
             let is_end = letter == '"' && !is_escaped;
@@ -86,7 +96,8 @@ fn end_of(quoted: &str, quote: char) -> usize {
             is_end
         })
     } else {
-        // Variants are printed without escapes; the names after them are the program's own.
+        // Variants are printed without escapes and may contain backticks. The expected names after them are the
+        // program's own.
         let last = quoted.rfind("`, expected ");
         last.or_else(|| quoted.rfind("`, there are no"))
             .or_else(|| quoted.find(quote))
@@ -94,7 +105,7 @@ fn end_of(quoted: &str, quote: char) -> usize {
     end.unwrap_or(quoted.len())
 }
 
-/// Finds the next value: the position of the space before its quote, and the quote.
+/// Returns the position of the space before the next value, and the value's quote.
 fn next_value(text: &str) -> Option<(usize, char)> {
     const BEFORE_BACKTICKS: [&str; 5] = [
         "integer",
@@ -110,6 +121,7 @@ fn next_value(text: &str) -> Option<(usize, char)> {
             .iter()
             .any(|word| text[..*at].ends_with(word))
     };
+    // Field names are in backticks too, and are kept.
     let other = backticks.find(is_value).map(|at| (at, '`'));
     string.into_iter().chain(other).min()
 }

@@ -5,13 +5,13 @@ use std::fmt;
 
 /// A resource version as the API server sent it.
 ///
-/// Kubernetes defines it as opaque: equal texts are equal states, and nothing else is promised. Since KEP-5504,
-/// conformant servers use decimal numbers that can be compared within one kind. [`compare`](Self::compare) compares two
-/// such numbers and returns `None` for anything else, so that callers can fail open.
+/// Kubernetes defines resource versions as opaque: equal texts are equal states, and nothing else is promised. Since
+/// KEP-5504, conformant servers use decimal numbers that can be compared within one kind. [`compare`](Self::compare)
+/// compares two numbers and returns `None` for anything else, so that callers can choose the safe behaviour.
 ///
 /// ```
 /// use std::cmp::Ordering;
-/// use lariat_core::ResourceVersion;
+/// use lariat::core::ResourceVersion;
 ///
 /// let (old, new) = (ResourceVersion::new("9"), ResourceVersion::new("10"));
 /// assert_eq!(old.compare(&new), Some(Ordering::Less));
@@ -20,18 +20,21 @@ use std::fmt;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ResourceVersion(Repr);
 
+/// The representation of a version.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
-    /// A decimal number in the form of `u64::to_string`.
+    /// A decimal number, exactly as `u64` prints it.
     Number(u64),
     /// Any other text, including the empty one.
     Text(Box<str>),
 }
 
 impl ResourceVersion {
-    /// Stores the text of a resource version.
+    /// Creates a version from its text.
     #[must_use]
     pub fn new(text: &str) -> Self {
+        // `parse` accepts leading zeros and a plus sign. A version must print as it was written, so such texts stay
+        // texts.
         let canonical = text == "0" || (!text.starts_with('0') && !text.starts_with('+'));
         match text.parse() {
             Ok(number) if canonical => Self(Repr::Number(number)),
@@ -39,9 +42,9 @@ impl ResourceVersion {
         }
     }
 
-    /// Compares two versions, if both are numbers.
+    /// Compares two versions if both are numbers.
     ///
-    /// `None` means that the order is unknown; equal texts always compare as equal.
+    /// `None` means that the order is unknown. Equal texts compare as equal.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (&self.0, &other.0) {
@@ -52,16 +55,18 @@ impl ResourceVersion {
 
     /// Returns the version as a number.
     ///
+    /// # Errors
+    ///
+    /// The text of the version, if it is not a decimal number as [`u64`] prints it.
+    ///
+    /// # Examples
+    ///
     /// ```
-    /// use lariat_core::ResourceVersion;
+    /// use lariat::core::ResourceVersion;
     ///
     /// assert_eq!(ResourceVersion::new("42").number(), Ok(42));
     /// assert_eq!(ResourceVersion::new("042").number(), Err("042"));
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The text of the version, if it is not a decimal number as [`u64`] prints it.
     pub fn number(&self) -> Result<u64, &str> {
         match &self.0 {
             Repr::Number(number) => Ok(*number),
@@ -69,7 +74,7 @@ impl ResourceVersion {
         }
     }
 
-    /// Returns whether the version is empty: the server sent none.
+    /// Returns whether the version is empty, which means that the server sent none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
@@ -77,7 +82,7 @@ impl ResourceVersion {
 }
 
 impl Default for ResourceVersion {
-    /// The empty version: "most recent" in a list, none in an object.
+    /// The empty version: "most recent" in a list request, none in an object.
     fn default() -> Self {
         Self(Repr::Text(Box::default()))
     }

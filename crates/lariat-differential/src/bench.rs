@@ -8,6 +8,7 @@ use futures::future::join;
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, sleep};
 
 use crate::compare::{Difference, compare};
@@ -24,6 +25,8 @@ pub struct Bench {
     /// In the names of everything that is made, so that runs do not meet.
     nonce: String,
     count: AtomicUsize,
+    /// Held by sequences whose objects have the same name in each.
+    same_names: AsyncMutex<()>,
     /// Namespaces that are empty.
     free: Mutex<Vec<String>>,
     /// All namespaces that were made.
@@ -42,6 +45,7 @@ impl Bench {
             lariat,
             nonce: format!("{:05x}", fastrand::u32(..0x10_0000)),
             count: AtomicUsize::new(0),
+            same_names: AsyncMutex::default(),
             free: Mutex::default(),
             made: Mutex::default(),
         };
@@ -124,6 +128,13 @@ impl Bench {
     }
 
     async fn answers(&self, sequence: &Sequence) -> Result<(Names, Vec<Answer>, Vec<Answer>)> {
+        // The name of an IPAddress is the address.
+        let is_shared = sequence.steps.iter().any(|step| step.kind == "IPAddress");
+        let _alone = if is_shared {
+            Some(self.same_names.lock().await)
+        } else {
+            None
+        };
         let names = Names {
             namespace: self.namespace().await?,
             id: format!(

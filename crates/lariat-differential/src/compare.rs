@@ -1,6 +1,6 @@
 //! What is different in the answers of two servers.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::normal::Normal;
 use crate::side::{Answer, Content, Names};
-use crate::step::{Sequence, Step};
+use crate::step::{How, Sequence, Step};
 
 static QUOTED: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r#""(\\.|[^"\\])*""#).expect("the pattern is correct"));
@@ -41,16 +41,21 @@ pub fn compare(
     lariat: &[Answer],
 ) -> Vec<Difference> {
     let (mut left, mut right) = (Normal::new(names), Normal::new(names));
+    let are_apart = answers_part(sequence, genuine, lariat);
     let mut found = Vec::new();
     for ((step, genuine), lariat) in sequence.steps.iter().zip(genuine).zip(lariat) {
         let (genuine, lariat) = (left.answer(step.id, genuine), right.answer(step.id, lariat));
+        let is_of_version = |found: &Difference| found.class.contains(OTHER_VERSION);
         let mut pair = Pair {
             step,
             found: Vec::new(),
+            has_other_version: found.iter().any(is_of_version),
         };
-        pair.answers(&genuine, &lariat);
+        // A watch that stays open sees what follows.
+        if step.how != How::Live || !are_apart {
+            pair.answers(&genuine, &lariat);
+        }
         found.append(&mut pair.found);
-        let succeeded = |answer: &Answer| (200..300).contains(&answer.status);
         if step.writes() && succeeded(&genuine) != succeeded(&lariat) {
             break;
         }
@@ -58,10 +63,26 @@ pub fn compare(
     found
 }
 
+/// Returns whether one server alone carried out a write.
+fn answers_part(sequence: &Sequence, genuine: &[Answer], lariat: &[Answer]) -> bool {
+    let answers = genuine.iter().zip(lariat);
+    let mut steps = sequence.steps.iter().zip(answers);
+    steps.any(|(step, (genuine, lariat))| step.writes() && succeeded(genuine) != succeeded(lariat))
+}
+
+fn succeeded(answer: &Answer) -> bool {
+    (200..300).contains(&answer.status)
+}
+
+/// What is in the class of a difference if one server alone made a new version.
+const OTHER_VERSION: &str = "metadata.resourceVersion differs";
+
 /// The answers to one step, while they are compared.
 struct Pair<'a> {
     step: &'a Step,
     found: Vec<Difference>,
+    /// Whether one server alone made a new version in an earlier step.
+    has_other_version: bool,
 }
 
 impl Pair<'_> {
@@ -115,7 +136,14 @@ impl Pair<'_> {
             reasons.push(message(refusal));
         }
         for reason in reasons.iter().filter(|reason| !reason.contains("<nil>")) {
-            let class = format!("{who} {codes} {}: {}", self.step.verb, shape(reason));
+            // A conflict follows from what was told before.
+            let follows = self.has_other_version && reason.contains("the object has been modified");
+            let after = if follows {
+                " after another version"
+            } else {
+                ""
+            };
+            let class = format!("{who} {codes} {}{after}: {}", self.step.verb, shape(reason));
             self.add(&class, line(genuine), line(lariat));
         }
     }
@@ -181,7 +209,12 @@ impl Pair<'_> {
         let (left, right) = (types(genuine), types(lariat));
         if left != right {
             let text = |events: &[Value]| serde_json::to_string(events).unwrap_or_default();
-            self.add("events: another sequence", text(genuine), text(lariat));
+            let class = if types(&changes(genuine)) == types(&changes(lariat)) {
+                "events: a version without a change"
+            } else {
+                "events: another sequence"
+            };
+            self.add(class, text(genuine), text(lariat));
             return;
         }
         for (genuine, lariat) in genuine.iter().zip(lariat) {
@@ -236,6 +269,25 @@ impl Pair<'_> {
         let class = format!("{path} {what} {value}");
         self.add(class.trim_end(), text(genuine), text(lariat));
     }
+}
+
+/// Returns the events but for those that repeat a state under another version.
+fn changes(events: &[Value]) -> Vec<Value> {
+    let mut last: BTreeMap<String, Value> = BTreeMap::new();
+    let mut changes = Vec::new();
+    for event in events {
+        let mut state = event["object"].clone();
+        let uid = state["metadata"]["uid"].to_string();
+        if let Some(metadata) = state["metadata"].as_object_mut() {
+            metadata.remove("resourceVersion");
+        }
+        let is_repeated = event["type"] == "MODIFIED" && last.get(&uid) == Some(&state);
+        if !is_repeated {
+            changes.push(event.clone());
+        }
+        last.insert(uid, state);
+    }
+    changes
 }
 
 /// Extends a path; what objects are keyed by is left out of it.
@@ -407,6 +459,18 @@ mod tests {
             )
         };
         let items = |items: Value| answer(200, json!({"items": items}));
+        let events = |events: &[(&str, i32)]| {
+            let events = events.iter().enumerate();
+            let event = |(version, (name, a)): (usize, &(&str, i32))| {
+                let metadata = json!({"uid": "u", "resourceVersion": version.to_string()});
+                json!({"type": name, "object": {"metadata": metadata, "a": a}})
+            };
+            Answer {
+                status: 200,
+                content: Content::Events(events.map(event).collect()),
+                ..Answer::default()
+            }
+        };
         let cases = [
             (
                 refusal("spec.a[0].b"),
@@ -427,6 +491,16 @@ mod tests {
                 items(json!([])),
                 items(json!([{}])),
                 "Pod items has too many",
+            ),
+            (
+                events(&[("ADDED", 1), ("MODIFIED", 1)]),
+                events(&[("ADDED", 1)]),
+                "Pod events: a version without a change",
+            ),
+            (
+                events(&[("ADDED", 1), ("MODIFIED", 2)]),
+                events(&[("ADDED", 1)]),
+                "Pod events: another sequence",
             ),
         ];
         for (genuine, lariat, class) in cases {

@@ -81,7 +81,7 @@ impl Kind {
         DELICATE.contains(&self.kind.as_str())
     }
 
-    /// Returns whether the API server itself changes its objects after they are written.
+    /// Returns whether the API server changes objects of this kind by itself.
     #[must_use]
     pub fn is_worked_on(&self) -> bool {
         WORKED_ON.contains(&self.kind.as_str())
@@ -111,7 +111,7 @@ pub fn installed() -> Result<Vec<Value>> {
     documents(INSTALLED)
 }
 
-/// Returns the kinds that have manifests and that a server serves, by its lists of resources.
+/// Returns the kinds with manifests that a server serves, by its discovery.
 ///
 /// # Errors
 ///

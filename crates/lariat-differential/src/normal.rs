@@ -22,10 +22,17 @@ static GENERATED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"\bgen-[bcdfghjklmnpqrstvwxz2456789]{5}\b"));
 static VERSION: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
-        r"(?i)(resource ?version:? |resourceversion in (?:the )?(?:precondition|record) \()\d+( \(\d+\))?(, current: \d+)?",
+        r"(?i)(resource ?version:? |resourceversion in (?:the )?(?:precondition|record) \(|resourceversion in (?:precondition|object meta): )\d+( \(\d+\))?(, current: \d+)?",
     )
 });
-static ADDRESS: LazyLock<Regex> = LazyLock::new(|| pattern(r"\b10\.(0\.0|96\.\d+)\.[1-9]\d*\b"));
+/// An address of one of the ranges for Services, 10.0.0.0/24 and 10.96.0.0/12.
+static ADDRESS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\b10\.(0\.0\.[1-9]\d*|(9[6-9]|10\d|11[01])\.\d+\.\d+)\b"));
+/// A port of nodes inside of a text.
+static NODE_PORT: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(:|TCP |UDP |Duplicate value: )3([01]\d{3}|2[0-7]\d{2})\b"));
+/// A character that Go does not print, as `%q` writes it; in texts of types of their own it is as it came.
+static ESCAPED: LazyLock<Regex> = LazyLock::new(|| pattern(r"\\U([0-9a-f]{8})"));
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+s$"));
 static HOST: LazyLock<Regex> = LazyLock::new(|| pattern(r"127\.0\.0\.1:\d+"));
@@ -36,6 +43,14 @@ pub(crate) struct Normal<'a> {
     names: &'a Names,
     uids: Numbers,
     versions: Numbers,
+}
+
+/// Returns the character of a number.
+fn unescaped(number: &str) -> String {
+    let character = u32::from_str_radix(number, 16)
+        .ok()
+        .and_then(char::from_u32);
+    character.map_or_else(|| number.to_owned(), String::from)
 }
 
 /// Returns whether a list is one of the kinds of a group.
@@ -94,8 +109,9 @@ impl<'a> Normal<'a> {
     fn events(&mut self, events: &[Value]) -> Vec<Value> {
         let is_kept = |event: &&Value| {
             let annotations = event.pointer("/object/metadata/annotations");
-            event["type"] != "BOOKMARK"
-                || annotations.is_some_and(|annotations| !annotations.is_null())
+            let ends_state = annotations
+                .is_some_and(|annotations| annotations.get("k8s.io/initial-events-end").is_some());
+            event["type"] != "BOOKMARK" || ends_state
         };
         let kept: Vec<&Value> = events.iter().filter(is_kept).collect();
         kept.into_iter()
@@ -188,6 +204,8 @@ impl<'a> Normal<'a> {
         let text = GENERATED.replace_all(&text, "gen-<suffix>");
         let text = VERSION.replace_all(&text, "${1}<rv>");
         let text = ADDRESS.replace_all(&text, "<ip>");
+        let text = NODE_PORT.replace_all(&text, "${1}<nodePort>");
+        let text = ESCAPED.replace_all(&text, |found: &Captures<'_>| unescaped(&found[1]));
         let text = HOST.replace_all(&text, "<host>");
         TOKEN.replace_all(&text, "<token>").into_owned()
     }

@@ -40,7 +40,7 @@ impl Recording {
     }
 }
 
-/// Reads the recordings of a folder, which has a file for each kind and in it a line for each recording.
+/// Reads a folder of recordings: a file per kind, a recording per line.
 fn read(folder: &Path) -> Result<Vec<Recording>> {
     let mut paths: Vec<_> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use crate::compare::Difference;
-use crate::step::{Body, Sequence, Step};
+use crate::step::{Body, How, Sequence, Step};
 
 /// Differences by class.
 #[derive(Debug, Default)]
@@ -67,8 +67,14 @@ pub fn example(class: &Class) -> String {
         class.count, difference.class, class.sequence.number
     );
     let _ = writeln!(written, ", step {}\n", difference.step);
-    for step in &class.sequence.steps {
-        if step.id <= difference.step || step.how == crate::step::How::Live {
+    let is_live = |step: &Step| step.how == How::Live;
+    let steps = &class.sequence.steps;
+    // What a watch sees depends on all that follows it.
+    let of_watch = steps
+        .iter()
+        .any(|step| step.id == difference.step && is_live(step));
+    for step in steps {
+        if step.id <= difference.step || of_watch || is_live(step) {
             let _ = writeln!(written, "    {}", request(step));
         }
     }

@@ -10,7 +10,9 @@ use crate::step::{Body, Sequence};
 /// How often a sequence is tried while it is made shorter.
 const TRIALS: usize = 120;
 
-/// Makes a sequence shorter as long as a class of differences is met; returns it with the difference.
+/// Shrinks a sequence while a class of differences is met.
+///
+/// Returns it with the difference.
 pub async fn shrink(
     bench: &Bench,
     sequence: &Sequence,

@@ -21,8 +21,8 @@ use crate::step::{Cleanup, How, Sequence, Step};
 
 /// How long any answer may take.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a watch is silent after the last request until its events count as complete.
-const QUIET: Duration = Duration::from_millis(600);
+/// How long a watch must be silent before its events count as complete.
+const QUIET: Duration = Duration::from_millis(900);
 
 /// One of the two servers.
 #[derive(Clone)]
@@ -161,6 +161,7 @@ impl Side {
                 How::UntilGone => self.until_gone(step, &fill).await,
                 How::Answer | How::Watch => self.answer(step, &fill).await,
             };
+            self.collected(step, &answer, &fill).await;
             fill.learn(step.id, &answer);
             answers.push(answer);
         }
@@ -238,6 +239,23 @@ impl Side {
         drop(self.get(&path).await);
     }
 
+    /// Waits until the garbage collector has done what a deletion left to it, which takes its time.
+    async fn collected(&self, step: &Step, answer: &Answer, fill: &Fill) {
+        if step.method != "DELETE" || !answer.json().is_some_and(waits_for_collector) {
+            return;
+        }
+        let path = fill.text(&step.path);
+        let end = Instant::now() + Duration::from_secs(15);
+        while Instant::now() < end
+            && self
+                .get(&path)
+                .await
+                .is_ok_and(|left| waits_for_collector(&left))
+        {
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     async fn open(&self, step: &Step, fill: &Fill) -> Result<Response<HttpBody>> {
         let request = fill.request(step)?;
         let response = timeout(PATIENCE, self.client.send(request)).await;
@@ -268,6 +286,18 @@ impl Side {
             sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// Returns whether an object, or one of a list, is deleted and waits for the garbage collector.
+fn waits_for_collector(found: &Value) -> bool {
+    if let Some(items) = found["items"].as_array() {
+        return items.iter().any(waits_for_collector);
+    }
+    let metadata = &found["metadata"];
+    let finalizers = metadata["finalizers"].as_array();
+    let is_its_own = |name: &Value| *name == "orphan" || *name == "foregroundDeletion";
+    metadata["deletionTimestamp"].is_string()
+        && finalizers.is_some_and(|finalizers| finalizers.iter().any(is_its_own))
 }
 
 /// Creates a CRD, and waits until its kind is served.

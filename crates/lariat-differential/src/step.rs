@@ -86,9 +86,13 @@ pub enum How {
     Answer,
     /// It is a watch that ends by itself; its events are compared.
     Watch,
-    /// It is a watch that stays open until the other steps are done; its events are compared.
+    /// A watch that stays open until the other steps are done.
+    ///
+    /// Its events are compared.
     Live,
-    /// It is repeated until it is answered 404 or has no items, or for five seconds; the last answer is compared.
+    /// Repeated until it is answered 404 or an empty list, or for five seconds.
+    ///
+    /// The last answer is compared.
     UntilGone,
 }
 

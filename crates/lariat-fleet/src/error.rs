@@ -1,4 +1,4 @@
-//! Errors of fleets.
+//! The errors of fleets.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use lariat_core::debug_as_description;
 /// The error of a function that registers the reconcilers of a cluster.
 pub type SetupError = Box<dyn Error + Send + Sync>;
 
-/// A request to a fleet was refused, or it does not run.
+/// A fleet that refused a request or cannot run.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum FleetError {
-    /// The name of a cluster is empty.
-    #[error("a cluster of a fleet needs a name")]
+    /// The name of the cluster is empty.
+    #[error("the name of a cluster is empty")]
     NoName,
-    /// The fleet has another cluster of the name.
-    #[error("the fleet has a cluster named {name:?} already; remove it first")]
+    /// The fleet has a cluster with this name already.
+    #[error("the fleet already has a cluster named {name:?}; remove it first")]
     NameTaken {
         /// The name.
         name: Arc<str>,
     },
-    /// The fleet has no cluster of the name.
+    /// The fleet has no cluster with this name, or its operator is not set up yet.
     #[error("the fleet has no running cluster named {name:?}")]
     Unknown {
         /// The name.
         name: Arc<str>,
     },
-    /// The fleet runs already.
-    #[error("the fleet runs already")]
+    /// The fleet is running already.
+    #[error("the fleet is running already")]
     AlreadyRunning,
-    /// A source of clusters cannot be followed.
-    #[error("the clusters of {source_name} cannot be followed")]
+    /// A source of clusters cannot be read.
+    #[error("cannot watch the clusters of {source_name}")]
     Source {
-        /// What the source reads.
+        /// The description of the source.
         source_name: String,
-        /// Why.
+        /// The cause.
         source: SetupError,
     },
-    /// The handler of an enqueued key is unknown.
+    /// The enqueue request names a handler that does not exist.
     #[error(transparent)]
     Enqueue(#[from] lariat_controller::EnqueueError),
 }

@@ -1,4 +1,4 @@
-//! The fleet, and its members.
+//! The fleet and its members.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,72 +17,105 @@ use crate::source::ClusterSource;
 use crate::status::{MemberStatus, State};
 use crate::wanted::{SourceId, WantedClusters};
 
-/// An operator over a set of clusters; clones are the same fleet.
+/// An operator over a set of clusters; clones share one fleet.
 ///
-/// Each cluster has an operator of its own. When a cluster joins, its factory is built and the function that the fleet
-/// was built with registers the reconcilers in it; then the operator is started. A cluster that cannot be started is
-/// tried again, after a delay that grows from 1 second to 1 minute. When it leaves, its operator is stopped: the keys
-/// that are due are processed first, within the grace period of its factory.
+/// Each cluster has its own operator. When a cluster joins, the fleet builds its factory, calls the setup function,
+/// which registers the reconcilers, and starts the operator. If that fails, it is retried after a delay that grows from
+/// 1 second to 1 minute. When a cluster leaves, its operator is stopped: keys that are due are processed first, within
+/// the grace period of the factory.
 ///
-/// A cluster that becomes unreachable stays in the fleet. Its caches keep what they have, and its watches are opened
-/// again once it answers.
+/// A cluster that becomes unreachable later stays in the fleet. Its caches keep their objects, and its watches are
+/// opened again when it answers.
+///
+/// ```no_run
+/// use lariat::fleet::{Fleet, Member, SetupError};
+///
+/// # async fn example(client: kube::Client) -> Result<(), lariat::fleet::FleetError> {
+/// let fleet = Fleet::builder("pod-logger", |member: &Member| {
+///     println!("registers the reconcilers of {}", member.name());
+///     Ok::<_, SetupError>(())
+/// })
+/// .build();
+/// fleet.add("eu-1", client)?;
+/// fleet.run(5, lariat::termination()).await
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Fleet(pub(crate) Arc<FleetState>);
 
-/// A fleet that may have been dropped; reconcilers keep it to reach other clusters.
+/// A handle of a fleet that does not keep it alive.
+///
+/// Reconcilers use it to reach other clusters. A [`Fleet`] in a reconciler would keep itself alive.
 #[derive(Clone)]
 pub struct WeakFleet(Weak<FleetState>);
 
-/// A cluster of a fleet, and the operator in it; clones are the same.
+/// A cluster of a fleet and its operator; clones share one member.
 ///
-/// It belongs to one stay of the cluster in the fleet: after the cluster has left and come back, or has got other
-/// credentials, there is a new member with a new operator.
+/// A member stands for one stay of the cluster in the fleet. After the cluster has left and joined again, or has got
+/// other credentials, there is a new member with a new operator.
 ///
-/// A member keeps its operator's factory alive, so reconcilers should keep its [name](Self::name) and the
-/// [fleet](Self::fleet), not the member.
+/// A member keeps the factory of its operator alive, so reconcilers should store its [name](Self::name) and the
+/// [fleet](Self::fleet) instead of the member.
 #[derive(Clone)]
 pub struct Member {
+    /// The name of the cluster.
     name: Arc<str>,
+    /// The operator in the cluster.
     operator: Operator,
+    /// The fleet.
     fleet: WeakFleet,
 }
 
-/// Builds a fleet.
+/// Configures and builds a [`Fleet`].
 #[must_use = "a builder does nothing until it is built"]
 pub struct FleetBuilder {
+    /// The name of the operators.
     name: String,
+    /// Registers the reconcilers of a cluster.
     setup: Box<Setup>,
+    /// Builds the factory of a cluster.
     factory: Box<MakeFactory>,
+    /// The sources of clusters.
     sources: Vec<ClusterSource>,
 }
 
+/// A function that registers the reconcilers of a cluster.
 type Setup = dyn Fn(&Member) -> Result<(), SetupError> + Send + Sync;
+/// A function that builds the factory of a cluster.
 type MakeFactory = dyn Fn(&str, Client) -> SharedControllerFactory + Send + Sync;
 
+/// The state that clones of a fleet share.
 pub(crate) struct FleetState {
-    /// The name of the operators.
+    /// The name of the operator in each cluster.
     pub(crate) name: String,
+    /// Registers the reconcilers of a cluster.
     pub(crate) setup: Box<Setup>,
+    /// Builds the factory of a cluster.
     pub(crate) factory: Box<MakeFactory>,
+    /// The clusters that the fleet should have.
     pub(crate) wanted: Arc<WantedClusters>,
+    /// The sources of clusters.
     pub(crate) sources: Vec<Arc<ClusterSource>>,
+    /// Whether a run, or a task of an aborted run, has not ended yet.
     pub(crate) is_running: AtomicBool,
-    /// The clusters that were begun and have not left yet.
+    /// The clusters that have joined and not left yet, by name.
     pub(crate) members: Mutex<BTreeMap<Arc<str>, Joined>>,
 }
 
-/// A cluster that is in the fleet.
+/// A cluster in the fleet.
 pub(crate) struct Joined {
-    /// The member, once its reconcilers are registered.
+    /// The member; `None` until its reconcilers are registered.
     pub(crate) member: Option<Member>,
+    /// Its state.
     pub(crate) state: State,
 }
 
 impl Fleet {
     /// Creates a builder.
     ///
-    /// The name is that of the operator in each cluster; see [`Operator::new`](lariat_operator::Operator::new). `setup`
-    /// is called for each cluster that joins, before anything is sent to it, and registers its reconcilers.
+    /// `name` is the name of the operator in each cluster; see [`Operator::new`](lariat_operator::Operator::new).
+    /// `setup` is called for each cluster that joins, before any request is sent to the cluster, and registers its
+    /// reconcilers.
     pub fn builder<E: Into<SetupError>>(
         name: &str,
         setup: impl Fn(&Member) -> Result<(), E> + Send + Sync + 'static,
@@ -95,11 +128,11 @@ impl Fleet {
         }
     }
 
-    /// Adds a cluster. If the fleet runs, it joins now, and otherwise at the next run.
+    /// Adds a cluster, which joins immediately if the fleet runs, or with the next run.
     ///
     /// # Errors
     ///
-    /// The name is empty or taken.
+    /// If the name is empty or taken.
     pub fn add(&self, name: &str, client: Client) -> Result<(), FleetError> {
         if name.is_empty() {
             return Err(FleetError::NoName);
@@ -111,10 +144,10 @@ impl Fleet {
         Err(FleetError::NameTaken { name })
     }
 
-    /// Removes a cluster that was [added](Self::add); returns whether it was there.
+    /// Removes a cluster that was [added](Self::add); returns whether it existed.
     ///
-    /// It leaves while this returns; [`get`](Self::get) does not return it any more. A cluster of a source leaves when
-    /// the source does not name it any more.
+    /// The cluster leaves in the background, and [`get`](Self::get) does not return it any more. Clusters of a source
+    /// are not removed; they leave when the source no longer contains them.
     #[allow(
         clippy::must_use_candidate,
         reason = "the cluster leaves whether or not the caller asks if it was there"
@@ -123,18 +156,20 @@ impl Fleet {
         self.0.wanted.remove(SourceId::CODE, name)
     }
 
-    /// Returns a cluster whose reconcilers are registered.
+    /// Returns the member of a cluster.
     ///
-    /// `None` if it is unknown, cannot be connected to, or leaves.
+    /// `None` if the cluster is unknown or leaving, or if its reconcilers are not registered yet because it cannot be
+    /// connected to.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Member> {
+        // A cluster that was removed may still be in `members` while it leaves.
         if !self.0.wanted.contains(name) {
             return None;
         }
         self.0.members.lock().get(name)?.member.clone()
     }
 
-    /// Returns the clusters whose reconcilers are registered, by name.
+    /// Returns all members whose reconcilers are registered, by name.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
         let members = self.0.members.lock();
@@ -144,6 +179,16 @@ impl Fleet {
     }
 
     /// Returns the state of each cluster, by name.
+    ///
+    /// ```no_run
+    /// use lariat::fleet::Fleet;
+    ///
+    /// fn report(fleet: &Fleet) {
+    ///     for cluster in fleet.status() {
+    ///         println!("{cluster}");
+    ///     }
+    /// }
+    /// ```
     #[must_use]
     pub fn status(&self) -> Vec<MemberStatus> {
         let members = self.0.members.lock();
@@ -157,11 +202,24 @@ impl Fleet {
     ///
     /// # Errors
     ///
-    /// The cluster is not in the fleet, or its controller has no handler of the name in the request.
+    /// [`FleetError::Unknown`] if the cluster is not in the fleet, [`FleetError::Enqueue`] if the request names a
+    /// handler that does not exist.
     ///
     /// # Panics
     ///
-    /// If called outside a tokio runtime, and this is the first use of the kind.
+    /// If it is called outside of a tokio runtime and the kind has not been used before.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lariat::fleet::{ClusterKey, Fleet, FleetError};
+    /// use lariat::{Enqueue, Gvk, ObjectKey};
+    ///
+    /// # fn example(fleet: &Fleet) -> Result<(), FleetError> {
+    /// let key = ClusterKey::new("eu-1", ObjectKey::namespaced("shop", "web-0"));
+    /// fleet.enqueue(Gvk::new("", "v1", "Pod"), &key, &Enqueue::now())
+    /// # }
+    /// ```
     pub fn enqueue(
         &self,
         kind: impl Into<Gvk>,
@@ -175,7 +233,7 @@ impl Fleet {
         Ok(controller.enqueue_with(key.key(), request)?)
     }
 
-    /// Returns a handle that does not keep the fleet.
+    /// Returns a handle that does not keep the fleet alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakFleet {
         WeakFleet(Arc::downgrade(&self.0))
@@ -183,7 +241,7 @@ impl Fleet {
 }
 
 impl WeakFleet {
-    /// Returns the fleet, unless it was dropped.
+    /// Returns the fleet; `None` if it was dropped.
     #[must_use]
     pub fn upgrade(&self) -> Option<Fleet> {
         self.0.upgrade().map(Fleet)
@@ -191,6 +249,7 @@ impl WeakFleet {
 }
 
 impl Member {
+    /// Creates a member.
     pub(crate) fn new(name: Arc<str>, operator: Operator, fleet: WeakFleet) -> Self {
         Self {
             name,
@@ -207,14 +266,14 @@ impl Member {
 
     /// Returns the operator in the cluster.
     ///
-    /// It takes kinds of its own factory only. A controller of another cluster is refused where a reconciler is
-    /// registered.
+    /// It takes only kinds of its own factory. Registering a reconciler with a controller of another cluster is an
+    /// error.
     #[must_use]
     pub fn operator(&self) -> &Operator {
         &self.operator
     }
 
-    /// Returns the fleet, to reach other clusters from a reconciler.
+    /// Returns the fleet, so that a reconciler can reach other clusters.
     #[must_use]
     pub fn fleet(&self) -> &WeakFleet {
         &self.fleet
@@ -222,20 +281,20 @@ impl Member {
 }
 
 impl FleetBuilder {
-    /// Adds a source of clusters.
+    /// Adds a source of clusters (default: none).
     pub fn source(mut self, source: ClusterSource) -> Self {
         self.sources.push(source);
         self
     }
 
-    /// Sets how the factory of a cluster is built.
+    /// Sets how the factory of a cluster is built (default: without options).
     ///
-    /// By default it is built without options. The function is called with the name of the cluster and a client for it, whenever the cluster joins.
+    /// The function is called whenever a cluster joins, with the name of the cluster and a client for it.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::SharedControllerFactory;
-    /// use lariat_fleet::FleetBuilder;
+    /// use lariat::fleet::FleetBuilder;
+    /// use lariat::SharedControllerFactory;
     ///
     /// fn with_grace(builder: FleetBuilder) -> FleetBuilder {
     ///     builder.factory(|_cluster, client| {
@@ -252,7 +311,7 @@ impl FleetBuilder {
         self
     }
 
-    /// Builds the fleet; nothing is read or sent.
+    /// Builds the fleet; no request is sent.
     #[must_use]
     pub fn build(self) -> Fleet {
         Fleet(Arc::new(FleetState {

@@ -8,15 +8,17 @@ use lariat_core::ObjectKey;
 /// The key of an object in one of several clusters.
 ///
 /// ```
-/// use lariat_core::ObjectKey;
-/// use lariat_fleet::ClusterKey;
+/// use lariat::fleet::ClusterKey;
+/// use lariat::ObjectKey;
 ///
 /// let key = ClusterKey::new("eu-1", ObjectKey::namespaced("shop", "web"));
 /// assert_eq!(key.to_string(), "eu-1: shop/web");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClusterKey {
+    /// The name of the cluster.
     cluster: Arc<str>,
+    /// The key within the cluster.
     key: ObjectKey,
 }
 

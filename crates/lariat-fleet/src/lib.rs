@@ -1,18 +1,20 @@
-//! Operators over a set of clusters that come and go while they run.
+//! Operators over a set of clusters that join and leave at run time.
 //!
-//! A [`Fleet`] has an operator of its own for each cluster: with its own client, factory, watches, caches and queues. So
-//! a cluster that is unreachable delays nothing in the others, and a cluster that leaves takes everything of it along.
-//! Clusters come from [sources](ClusterSource) (a directory of kubeconfigs, Secrets, Cluster API) or from
-//! [code](Fleet::add).
+//! A [`Fleet`] has one [operator](Member::operator) per cluster, each with its own client, factory, watches, caches and
+//! queues. So an unreachable cluster delays nothing in the others, and a cluster that leaves takes all of its state
+//! along.
+//!
+//! Clusters come from [sources](ClusterSource), which are a directory of kubeconfigs, Secrets, or Cluster API, or from
+//! [code](Fleet::add). When a cluster joins, the fleet connects to it, calls the function that registers its
+//! reconcilers, and starts its operator. [`Fleet::status`] shows the state of each cluster.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
-//! use lariat_controller::{HandlerResult, Outcome};
-//! use lariat_fleet::{ClusterSource, Fleet, Member};
-//! use lariat_operator::Reconcile;
+//! use lariat::fleet::{ClusterSource, Fleet, Member};
+//! use lariat::{HandlerResult, Outcome, Reconcile};
 //!
 //! /// Registers the reconcilers of one cluster.
-//! fn register(member: &Member) -> Result<(), lariat_fleet::SetupError> {
+//! fn register(member: &Member) -> Result<(), lariat::fleet::SetupError> {
 //!     let cluster = member.name().clone();
 //!     let pods = member.operator().factory().for_object::<Pod>();
 //!     member.operator().reconciler("log", &pods).register(move |cx: Reconcile<Pod>| {
@@ -22,7 +24,7 @@
 //!     Ok(())
 //! }
 //!
-//! # async fn example() -> Result<(), lariat_fleet::FleetError> {
+//! # async fn example() -> Result<(), lariat::fleet::FleetError> {
 //! let fleet = Fleet::builder("pod-logger", register)
 //!     .source(ClusterSource::directory("/etc/clusters"))
 //!     .build();

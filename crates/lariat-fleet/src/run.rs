@@ -1,4 +1,4 @@
-//! A run of a fleet: clusters join and leave as they are wanted.
+//! A run of a fleet, in which clusters join and leave as sources and code demand.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,45 +14,54 @@ use crate::fleet::{Fleet, FleetState};
 use crate::life::Life;
 use crate::wanted::{SourceId, Wanted};
 
-/// A fleet that runs.
+/// A fleet that is running.
 struct Running {
+    /// The fleet.
     fleet: Fleet,
+    /// The number of workers per kind; `None` for the default.
     workers: Option<usize>,
+    /// One task per cluster.
     lives: JoinSet<()>,
     /// The clusters with a task, by name.
     begun: BTreeMap<Arc<str>, Begun>,
+    /// Marks the fleet as running.
     mark: Arc<Mark>,
 }
 
 /// A cluster with a task.
 struct Begun {
+    /// The task.
     task: Id,
-    /// The version of the access it was begun with.
+    /// The version of the access that the task uses.
     version: u64,
+    /// Cancelled when the cluster must leave.
     leaving: CancellationToken,
 }
 
 /// Marks the fleet as running until the last task of the run has ended.
+///
+/// The tasks share it, because they may outlive the future of the run for a moment when that is dropped.
 struct Mark(Arc<FleetState>);
 
 impl Fleet {
-    /// Runs the operators of all clusters until `shutdown` resolves, and stops them.
+    /// Runs the operators of all clusters until `shutdown` resolves, then stops them.
     ///
-    /// `workers` is the number of workers for each kind of each cluster. A fleet can run once at a time, and again
-    /// after that. What sources name is forgotten at the end of a run.
+    /// `workers` is the number of workers per kind and cluster; `None` is the default of the factory. Only one run at a
+    /// time is possible; a fleet can run again afterwards. At the end of a run, the clusters of sources are forgotten,
+    /// those that were [added](Self::add) are kept.
     ///
     /// # Errors
     ///
-    /// The fleet runs already, or a source cannot be followed; then nothing runs any more. Clusters that cannot be
-    /// started are no errors; see [`status`](Self::status).
+    /// [`FleetError::AlreadyRunning`], or [`FleetError::Source`] if a source cannot be read; then all operators have
+    /// been stopped. A cluster that cannot be started is no error; see [`status`](Self::status).
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime.
+    /// If it is polled outside of a tokio runtime.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the operators are dropped without grace period.
+    /// If the future is dropped, all operators are dropped without a grace period.
     pub async fn run<T>(
         &self,
         workers: impl Into<Option<usize>>,
@@ -66,6 +75,7 @@ impl Fleet {
 }
 
 impl Running {
+    /// Prepares a run.
     fn new(fleet: &Fleet, workers: Option<usize>) -> Self {
         Self {
             fleet: fleet.clone(),
@@ -76,7 +86,7 @@ impl Running {
         }
     }
 
-    /// Runs until `shutdown` resolves.
+    /// Runs until `shutdown` resolves or a source fails.
     async fn run<T>(mut self, shutdown: impl Future<Output = T>) -> Result<(), FleetError> {
         let state = Arc::clone(&self.fleet.0);
         let ending = CancellationToken::new();
@@ -106,14 +116,18 @@ impl Running {
         };
         ending.cancel();
         self.begun.values().for_each(|begun| begun.leaving.cancel());
+        // Sources first, so that none adds a cluster after the tasks have ended.
         while sources.join_next().await.is_some() {}
         while self.lives.join_next().await.is_some() {}
         let ids = (0..state.sources.len()).map(source_id);
+        // The next run reads the sources again. Clusters that have disappeared by then must not join.
         ids.for_each(|id| state.wanted.retain(id, |_| false));
         result
     }
 
-    /// Begins clusters that are wanted; stops those that are not wanted any more, or whose access changed.
+    /// Starts clusters that should be in the fleet, and stops the others.
+    ///
+    /// A cluster whose access has changed is stopped too, and starts again with the new access.
     fn settle(&mut self, wanted: &BTreeMap<Arc<str>, Wanted>) {
         for (name, begun) in &self.begun {
             let stays = wanted
@@ -124,13 +138,15 @@ impl Running {
             }
         }
         for (name, wanted) in wanted {
-            // One that leaves joins again once its task has ended.
+            // A cluster that is still leaving starts again when its task has ended: two operators must not run in one
+            // cluster.
             if !self.begun.contains_key(name) {
                 self.begin(name, wanted);
             }
         }
     }
 
+    /// Starts the task of a cluster.
     fn begin(&mut self, name: &Arc<str>, wanted: &Wanted) {
         let leaving = CancellationToken::new();
         let life = Life {
@@ -142,6 +158,7 @@ impl Running {
         };
         tracing::info!(cluster = %name, "a cluster joins the fleet");
         let mark = Arc::clone(&self.mark);
+        // The mark is held until the task has ended, even if the run's future is dropped before.
         let life = async move {
             life.run().await;
             drop(mark);
@@ -155,7 +172,7 @@ impl Running {
         self.begun.insert(Arc::clone(name), begun);
     }
 
-    /// Forgets the task of a cluster that has left.
+    /// Removes the task of a cluster that has left.
     fn ended(&mut self, ended: Result<(Id, ()), tokio::task::JoinError>) {
         let task = match ended {
             Ok((task, ())) => task,
@@ -164,6 +181,7 @@ impl Running {
                 error.id()
             }
         };
+        // A task that panicked has not removed its cluster. The next `settle` starts the cluster again.
         let mut died = self.begun.extract_if(.., |_, begun| begun.task == task);
         if let Some((name, _)) = died.next() {
             self.fleet.0.members.lock().remove(&name);
@@ -171,15 +189,15 @@ impl Running {
     }
 }
 
-/// Returns the number of the source in this place.
+/// Returns the number of the source at this index; 0 stands for code.
 fn source_id(at: usize) -> SourceId {
     SourceId(at + 1)
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // Clusters whose tasks were aborted, with the future of the run. They have what the user registered, so they are
-        // dropped without the lock.
+        // Only members of tasks that were aborted are left. They own what the user registered, so they are dropped
+        // outside the lock.
         let members = std::mem::take(&mut *self.0.members.lock());
         drop(members);
         self.0.is_running.store(false, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The state of the clusters of a fleet.
+//! The state of a fleet's clusters.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,49 +6,60 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The state of a cluster of a fleet.
+/// The state of a cluster in a fleet.
 ///
-/// Prints as a line, such as `eu-1: waits 8s to be tried again: …`.
+/// Prints as one line, such as `eu-1: retrying in 8s: connection refused`.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct MemberStatus {
     /// The name of the cluster.
     pub name: Arc<str>,
-    /// What happens with it.
+    /// The phase of the cluster.
     pub phase: MemberPhase,
-    /// The last error, until the cluster runs.
+    /// The last error; `None` once the operator runs.
     pub error: Option<Arc<str>>,
-    /// How long it has been in this phase.
+    /// How long the cluster has been in this phase.
     pub lasts: Duration,
 }
 
-/// What happens with a cluster of a fleet.
+/// The phase of a cluster in a fleet.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat::fleet::MemberPhase;
+///
+/// assert_eq!(MemberPhase::Waiting(Duration::from_secs(8)).to_string(), "retrying in 8s");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemberPhase {
-    /// It is connected to, and its caches are filled.
+    /// The fleet connects to the cluster and fills its caches.
     ///
-    /// A cluster that is unreachable from the beginning is started again when its factory's sync timeout is over.
+    /// If the cluster is unreachable from the beginning, this phase ends with the sync timeout of its factory.
     Starting,
-    /// Its reconcilers run.
+    /// The reconcilers run.
     ///
-    /// It stays in this phase while the cluster is unreachable later: watches are opened again as usual.
+    /// The cluster stays in this phase if it becomes unreachable later; its watches are opened again.
     Running,
-    /// It could not be started, and is tried again after this delay.
+    /// The cluster could not be started and is retried after this delay.
     Waiting(Duration),
-    /// It leaves the fleet: its queues are drained.
+    /// The cluster is leaving; its queues are drained.
     Leaving,
 }
 
-/// The state of a cluster since a time.
+/// The phase of a cluster since a time.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
+    /// The phase.
     pub(crate) phase: MemberPhase,
+    /// The last error.
     pub(crate) error: Option<Arc<str>>,
+    /// When the phase began.
     pub(crate) since: Instant,
 }
 
 impl State {
+    /// Creates the state of a phase that begins now.
     pub(crate) fn new(phase: MemberPhase, error: Option<Arc<str>>) -> Self {
         Self {
             phase,
@@ -57,6 +68,7 @@ impl State {
         }
     }
 
+    /// Returns the state as users see it.
     pub(crate) fn status(&self, name: &Arc<str>) -> MemberStatus {
         MemberStatus {
             name: Arc::clone(name),
@@ -70,10 +82,10 @@ impl State {
 impl fmt::Display for MemberPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Starting => f.write_str("starts"),
-            Self::Running => f.write_str("runs"),
-            Self::Waiting(delay) => write!(f, "waits {}s to be tried again", delay.as_secs()),
-            Self::Leaving => f.write_str("leaves"),
+            Self::Starting => f.write_str("starting"),
+            Self::Running => f.write_str("running"),
+            Self::Waiting(delay) => write!(f, "retrying in {}s", delay.as_secs()),
+            Self::Leaving => f.write_str("leaving"),
         }
     }
 }

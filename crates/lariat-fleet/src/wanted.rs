@@ -1,4 +1,4 @@
-//! The clusters that a fleet should have, as its sources and code say.
+//! The clusters that a fleet should have, according to its sources and code.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,27 +11,30 @@ use lariat_cache::ConnectError;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The number of a source; code has the first.
+/// The number of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourceId(pub(crate) usize);
 
 impl SourceId {
-    /// Clusters that code adds.
+    /// The source of clusters that code adds.
     pub(crate) const CODE: Self = Self(0);
 }
 
 /// How a cluster is reached.
 #[derive(Clone)]
 pub(crate) enum Access {
+    /// With this client.
     Client(Client),
-    /// A kubeconfig file, read when the cluster is connected to, and its content, by which a change is noticed.
+    /// With a kubeconfig file and its content.
+    ///
+    /// The file is read when the fleet connects; the content is compared to notice changes.
     File(Arc<std::path::Path>, Arc<[u8]>),
-    /// A kubeconfig that refers to nothing outside of it.
+    /// With a kubeconfig that refers to nothing outside of it.
     Text(Arc<[u8]>),
 }
 
 impl Access {
-    /// Connects to the cluster; nothing is sent yet.
+    /// Creates a client for the cluster; sends no request to it.
     pub(crate) async fn client(&self) -> Result<Client, ConnectError> {
         match self {
             Self::Client(client) => Ok(client.clone()),
@@ -40,13 +43,14 @@ impl Access {
         }
     }
 
-    /// Returns whether another access leads to the same cluster with the same credentials.
+    /// Returns whether both lead to the same cluster with the same credentials.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(path, text), Self::File(other_path, other)) => {
                 path == other_path && text == other
             }
             (Self::Text(text), Self::Text(other)) => text == other,
+            // Clients cannot be compared, and a source never changes its form of access.
             _ => false,
         }
     }
@@ -66,23 +70,29 @@ impl fmt::Debug for Access {
 /// A cluster that the fleet should have.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
+    /// The source it comes from.
     pub(crate) source: SourceId,
+    /// How it is reached.
     pub(crate) access: Access,
-    /// A number that differs whenever the cluster was added or its access was changed.
+    /// Changes when the cluster is added or its access changes.
     pub(crate) version: u64,
 }
 
 /// The clusters that the fleet should have, by name.
 #[derive(Debug, Default)]
 pub(crate) struct WantedClusters {
+    /// The clusters.
     clusters: Mutex<BTreeMap<Arc<str>, Wanted>>,
-    /// The last version of a cluster. Never used again, so that one that is removed and added at once joins again.
+    /// The last version of any cluster.
+    ///
+    /// Versions are never reused, so a cluster that is removed and added again joins again.
     last: AtomicU64,
+    /// Notifies of changes.
     changed: Notify,
 }
 
 impl WantedClusters {
-    /// Adds a cluster of code, unless the name is taken; returns whether it was added.
+    /// Adds a cluster from code; returns `false` if the name is taken.
     pub(crate) fn add(&self, name: &Arc<str>, client: Client) -> bool {
         let version = self.last.fetch_add(1, Ordering::Relaxed);
         let mut clusters = self.clusters.lock();
@@ -99,7 +109,7 @@ impl WantedClusters {
         true
     }
 
-    /// Adds a cluster, or changes its access. Returns whether the name belongs to the source.
+    /// Adds a cluster, or changes its access; returns `false` if the name is taken.
     pub(crate) fn set(&self, source: SourceId, name: &Arc<str>, access: Access) -> bool {
         let version = self.last.fetch_add(1, Ordering::Relaxed);
         let mut clusters = self.clusters.lock();
@@ -116,6 +126,7 @@ impl WantedClusters {
                 if wanted.source != source {
                     return false;
                 }
+                // Sources report a cluster again with every read. Without a change it keeps running.
                 if wanted.access.is_same(&access) {
                     return true;
                 }
@@ -128,7 +139,7 @@ impl WantedClusters {
         true
     }
 
-    /// Removes a cluster of a source; returns whether it was there.
+    /// Removes a cluster of a source; returns whether it existed.
     pub(crate) fn remove(&self, source: SourceId, name: &str) -> bool {
         let mut clusters = self.clusters.lock();
         let is_its = clusters.get(name).is_some_and(|it| it.source == source);
@@ -142,7 +153,7 @@ impl WantedClusters {
         is_its
     }
 
-    /// Removes the clusters of a source that it does not name any more.
+    /// Removes the clusters of a source for which `stays` returns `false`.
     pub(crate) fn retain(&self, source: SourceId, stays: impl Fn(&str) -> bool) {
         let mut clusters = self.clusters.lock();
         let before = clusters.len();
@@ -154,10 +165,12 @@ impl WantedClusters {
         }
     }
 
+    /// Returns whether the fleet should have a cluster with this name.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.clusters.lock().contains_key(name)
     }
 
+    /// Returns a copy of all clusters.
     pub(crate) fn all(&self) -> BTreeMap<Arc<str>, Wanted> {
         self.clusters.lock().clone()
     }

@@ -3,6 +3,7 @@
 /// The remainders of all byte values.
 const TABLE: [u32; 256] = table();
 
+/// Computes the table.
 const fn table() -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -1,4 +1,4 @@
-//! Encoding numbers and names as bytes.
+//! Encodes numbers and names as bytes, and decodes them.
 
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -6,51 +6,64 @@ use std::time::Duration;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use smallvec::{Array, SmallVec};
 
-/// How many bytes of a name are kept.
+/// The maximum length of a name, in bytes; the rest is cut off.
 ///
-/// Kubernetes allows 253 bytes for each part of a key; names of handlers are the program's.
+/// Kubernetes allows 253 bytes for each part of a key; handler names are the program's.
 const LONGEST_NAME: usize = 1024;
 
-/// How many elements of a list are read at most; more is damage.
+/// The maximum number of elements of a list; a longer one is damaged.
 const LONGEST_LIST: u64 = 64 * 1024;
 
-/// Encodes numbers, and names, each of which is written once.
+/// Encodes numbers and names; each name is written once.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
+    /// The encoded bytes.
     pub(crate) bytes: Vec<u8>,
     /// The names in `bytes`, each once.
     names: HashTable<Name>,
+    /// Hashes the names.
     hasher: DefaultHashBuilder,
 }
 
+/// The position of a name in the encoded bytes.
 #[derive(Debug)]
 struct Name {
+    /// The hash of the name.
     hash: u64,
+    /// The position of its first byte.
     offset: u32,
+    /// The length in bytes.
     len: u32,
+    /// The number by which it is referred to, from 1.
     number: u32,
 }
 
-/// Decodes what an [`Encoder`] wrote. It neither panics nor reads past the end, whatever the bytes.
+/// Decodes what an [`Encoder`] wrote.
+///
+/// It neither panics nor reads past the end, whatever the bytes are.
 #[derive(Debug, Clone)]
 pub(crate) struct Decoder<'a> {
+    /// The bytes that are left.
     rest: &'a [u8],
+    /// The names so far, in order.
     names: Vec<&'a str>,
 }
 
 /// A value that can be a part of a record.
 pub(crate) trait Field<'a>: Sized {
+    /// Encodes the value.
     fn put(&self, to: &mut Encoder);
-    /// Decodes a value; `None` if the bytes are not one.
+    /// Decodes a value; `None` if the bytes do not encode one.
     fn get(from: &mut Decoder<'a>) -> Option<Self>;
 }
 
 impl Encoder {
+    /// Writes a byte.
     pub(crate) fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
-    /// Writes seven bits per byte, the lowest first.
+    /// Writes a number, seven bits per byte, the lowest first.
     pub(crate) fn number(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.bytes.push(number as u8 | 0x80);
@@ -61,14 +74,17 @@ impl Encoder {
 
     /// Writes a number that may be negative.
     pub(crate) fn signed(&mut self, number: i64) {
+        // Zigzag: small negative numbers become small positive ones.
         self.number(((number << 1) ^ (number >> 63)) as u64);
     }
 
-    /// Writes a name, or the number of an earlier one.
+    /// Writes a name, or the number of an earlier equal one.
     fn name(&mut self, name: &str) {
+        // The limit keeps a frame below the largest size that readers accept.
         let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
         let hash = self.hasher.hash_one(name);
         let bytes = &self.bytes;
+        // Names are compared with the encoded bytes, so they are stored once.
         let is_same = |known: &Name| {
             let at = known.offset as usize;
             bytes.get(at..at + known.len as usize) == Some(name.as_bytes())
@@ -77,6 +93,7 @@ impl Encoder {
             let number = u64::from(known.number);
             return self.number(number);
         }
+        // Zero announces a new name.
         self.number(0);
         self.number(name.len() as u64);
         let known = Name {
@@ -89,15 +106,17 @@ impl Encoder {
         self.bytes.extend_from_slice(name.as_bytes());
     }
 
-    /// Returns what was written, and starts over without names.
+    /// Returns the encoded bytes and starts over, without names.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         self.names.clear();
+        // The next frame is probably as large, so it gets the same capacity.
         let room = self.bytes.capacity();
         std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
     }
 }
 
 impl<'a> Decoder<'a> {
+    /// Creates a decoder of some bytes.
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self {
             rest: bytes,
@@ -105,19 +124,23 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// Returns whether all bytes have been read.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
+    /// Reads a byte.
     pub(crate) fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
     }
 
+    /// Reads a number.
     pub(crate) fn number(&mut self) -> Option<u64> {
         let mut number = 0;
+        // Ten bytes at most: a longer number is damaged.
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
             number |= u64::from(byte & 0x7F) << shift;
@@ -128,11 +151,13 @@ impl<'a> Decoder<'a> {
         None
     }
 
+    /// Reads a number that may be negative.
     pub(crate) fn signed(&mut self) -> Option<i64> {
         let number = self.number()?;
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
+    /// Reads a name.
     fn name(&mut self) -> Option<&'a str> {
         match self.number()? {
             0 => {
@@ -238,6 +263,7 @@ impl<'a, T: Field<'a>, A: Array<Item = T>> Field<'a> for SmallVec<A> {
     }
 
     fn get(from: &mut Decoder<'a>) -> Option<Self> {
+        // Without the limit, damaged bytes could ask for any amount of memory.
         let len = from.number().filter(|len| *len <= LONGEST_LIST)?;
         (0..len).map(|_| T::get(from)).collect()
     }

@@ -1,34 +1,36 @@
-//! Frames: units of writing, each readable without any other.
+//! Frames: the units of writing, each readable without any other.
 
 use crate::check::crc32;
 
-/// The first bytes of a frame; the digit is the version of its format.
+/// The first bytes of a frame; the digit is the version of the format.
 const MAGIC: [u8; 4] = *b"LRF1";
 
-/// The size of a frame's head, in bytes.
+/// The size of a frame's header, in bytes.
 pub(crate) const HEAD: usize = 32;
 
-/// Frames begin at multiples of this.
+/// Frames begin at multiples of this, which speeds up the search.
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// The maximum payload in bytes; a larger frame is damaged.
+/// The maximum size of a payload, in bytes; a larger one is damaged.
 const LARGEST: usize = 1 << 20;
 
-/// A frame as it is in a file.
+/// A frame as it is in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
-    /// The number of the frame, which continues from one session to the next.
+    /// The number of the frame, which keeps counting from one session to the next.
     pub(crate) sequence: u64,
     /// The number of records.
     pub(crate) records: u32,
-    /// How many records were lost before it.
+    /// The number of records that were lost before it.
     pub(crate) lost: u32,
     /// The number of the process start that wrote it.
     pub(crate) session: u32,
+    /// The encoded records.
     pub(crate) payload: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
+    /// Returns the bytes of the frame, padded to the alignment.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.payload.len() + ALIGNMENT);
         bytes.extend_from_slice(&MAGIC);
@@ -37,6 +39,7 @@ impl<'a> Frame<'a> {
         bytes.extend_from_slice(&self.records.to_le_bytes());
         bytes.extend_from_slice(&self.lost.to_le_bytes());
         bytes.extend_from_slice(&self.session.to_le_bytes());
+        // The checksum covers the header too, so a frame with a damaged number is not taken for another one.
         let check = crc32(&[&bytes, self.payload]);
         bytes.extend_from_slice(&check.to_le_bytes());
         bytes.extend_from_slice(self.payload);
@@ -44,13 +47,14 @@ impl<'a> Frame<'a> {
         bytes
     }
 
-    /// Reads the frame at the beginning of some bytes, if there is a complete one.
+    /// Reads the frame at the beginning of some bytes, if it is complete and intact.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let (head, rest) = bytes.split_at_checked(HEAD)?;
         if head[..4] != MAGIC {
             return None;
         }
         let len = word(head, 4) as usize;
+        // The length is not trusted before the checksum is verified, and computing that takes time.
         let payload = rest.get(..len).filter(|_| len <= LARGEST)?;
         let (checked, check) = head.split_at(HEAD - 4);
         if word(check, 0) != crc32(&[checked, payload]) {
@@ -65,18 +69,19 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// Returns its size in the file.
+    /// Returns its size in the file, in bytes.
     pub(crate) fn len(&self) -> usize {
         (HEAD + self.payload.len()).next_multiple_of(ALIGNMENT)
     }
 }
 
+/// Returns the little-endian number at a position.
 fn word(bytes: &[u8], at: usize) -> u32 {
     let bytes = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
     u32::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// Finds all complete frames in the bytes of a file, with their positions.
+/// Finds all intact frames in the bytes of a file, with their positions.
 pub(crate) fn find(bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -87,6 +92,7 @@ pub(crate) fn find(bytes: &[u8]) -> impl Iterator<Item = (usize, Frame<'_>)> {
                     at += frame.len();
                     return Some((here, frame));
                 }
+                // Damaged, or the padding at the end of the ring. The next frame may begin anywhere.
                 None => at += ALIGNMENT,
             }
         }

@@ -1,11 +1,11 @@
-//! A flight recorder: what caches, queues and handlers did, in a file of fixed size.
+//! A flight recorder: the steps of caches, queues and handlers, in a file of fixed size.
 //!
-//! A [`FlightRecorder`] has the file's path and size. The factory that is given one opens a [`Recorder`], to which
-//! caches, queues and controllers pass [`Record`]s. A [`Recording`] reads the file again, also after a crash, and
-//! `lariat replay` prints it.
+//! A [`FlightRecorder`] is the option of a factory: the path and the size of the file. The factory opens a
+//! [`Recorder`], and its caches, queues and controllers add [`Record`]s to it. A [`Recording`] reads the file, also
+//! after a crash; `lariat replay` prints it.
 //!
 //! A record contains kinds, object keys, names of handlers, versions, delays and outcomes. It never contains the
-//! content of an object, its labels or annotations, or the text of an error.
+//! content, labels or annotations of an object, or the text of an error.
 //!
 //! ```
 //! use lariat_flight::{FactoryStep, FlightRecorder, Record, Recorder, Recording};
@@ -23,13 +23,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # The file
+//! # The file format
 //!
-//! The file has a header of 64 bytes, then a ring of frames. A frame is written after the last one, or at the beginning
-//! of the ring if it does not fit any more, and has a sequence number and a checksum of its own. It also has its own
-//! table of names, so it can be read without any other. A reader searches the whole file for frames, takes those whose
-//! checksum is right, and orders them by number. So a half-written frame, as after a crash, costs that frame and the
-//! ones it overwrites.
+//! The file has a header of 64 bytes and a ring of frames. A frame is written after the previous one, or at the
+//! beginning of the ring if it does not fit any more. It has a sequence number, a checksum and its own table of names,
+//! so it can be read without any other frame.
+//!
+//! A reader searches the whole file for frames, keeps those with a correct checksum, and orders them by number. So a
+//! half-written frame, as after a crash, costs that frame and those that it overwrote.
+//!
+//! In the order of the data: `record` defines the records and `code` encodes them, `buffer` collects them in frames,
+//! `recorder` writes frames to `ring`, and `recording` finds and decodes them.
 
 mod check;
 mod code;

@@ -19,21 +19,21 @@ use crate::ring::Ring;
 /// The default size of a file, in bytes.
 const BYTES: u64 = 8 << 20;
 
-/// The smallest size of a file.
+/// The smallest size of a file, in bytes.
 const LEAST: u64 = 64 << 10;
 
-/// How many bytes wait at most to be written.
+/// The maximum number of bytes that wait to be written.
 const UNWRITTEN: usize = 2 << 20;
 
-/// How long records wait at most before they are written.
+/// The longest time that records wait before they are written.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// The options of a flight recorder: the file and its size.
 ///
-/// It is an option of factories, off by default. The file has a fixed size, and the oldest records are overwritten.
-/// Only its owner can read it. Each process needs a file of its own; a process that starts again continues in the same
-/// file, with a new session. A file of another size or format is renamed to `FILE.1`. A file that is not a recording is
-/// left unchanged: then nothing is recorded, which is logged once.
+/// It is an option of factories, off by default. The file has a fixed size, the oldest records are overwritten, and
+/// only its owner can read it. Each process needs its own file. A process that starts again continues in the same file,
+/// with a new session. A file of another size or format is renamed to `FILE.1`. A file that is not a recording is not
+/// touched: then nothing is recorded, and a warning is logged once.
 ///
 /// ```
 /// use lariat_flight::FlightRecorder;
@@ -44,12 +44,14 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 #[must_use = "an option does nothing until a factory has it"]
 pub struct FlightRecorder {
+    /// The path of the file.
     path: PathBuf,
+    /// The size of the file, in bytes.
     bytes: u64,
 }
 
 impl FlightRecorder {
-    /// Records in a file; its folder must exist.
+    /// Records to a file, whose directory must exist.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -57,37 +59,56 @@ impl FlightRecorder {
         }
     }
 
-    /// Sets the size of the file in bytes (default 8 MiB).
+    /// Sets the size of the file in bytes (default: 8 MiB).
     ///
-    /// Less than 64 KiB, including zero, means 64 KiB.
+    /// Less than 64 KiB, including zero, counts as 64 KiB.
     pub fn bytes(self, bytes: u64) -> Self {
         let bytes = bytes.max(LEAST);
         Self { bytes, ..self }
     }
 }
 
-/// Writes records to a file; a clone is the same recorder.
+/// Writes records to a file; clones share one recorder.
 ///
-/// [`record`](Self::record) never waits for the file. Records are kept in memory and written by [`run`](Self::run): a
-/// second after the first unwritten one, or as soon as 32 KiB are waiting. At most 2 MiB wait; beyond that the oldest
-/// are dropped, and the file contains how many. If a write fails, that is logged once, and the records of that write
-/// count as lost. When the last clone is dropped, the remaining records are written.
+/// [`record`](Self::record) never waits for the file. Records are buffered in memory and written by [`run`](Self::run):
+/// a second after the first unwritten one, or as soon as 32 KiB are waiting. At most 2 MiB are buffered; beyond that
+/// the oldest are dropped, and the file reports how many. If a write fails, a warning is logged once, and the records
+/// of that write count as lost. When the last clone is dropped, the remaining records are written.
 ///
-/// Written records survive if the process is killed. They are not synced to the disk, so if the machine itself fails,
-/// the last seconds may be missing.
+/// Written records survive if the process is killed. They are not synced to the disk, so the last seconds may be
+/// missing if the machine itself fails.
+///
+/// ```
+/// use lariat_flight::{FactoryStep, FlightRecorder, Record, Recorder};
+///
+/// # let folder = std::env::temp_dir().join(format!("flight-recorder-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// let recorder = Recorder::new(FlightRecorder::file(folder.join("op.flight")));
+/// recorder.record(&Record::Factory { step: FactoryStep::Stopping, workers: None });
+/// recorder.flush_in_place();
+/// assert_eq!(recorder.failed(), 0);
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Recorder {
+    /// The shared state.
     shared: Arc<RecorderCore>,
 }
 
+/// The state that clones share.
 struct RecorderCore {
+    /// The file and its size.
     options: FlightRecorder,
+    /// The records that are not written yet.
     buffer: Mutex<Buffer>,
-    /// Notified when a first record waits to be written, and when a frame is complete.
+    /// Notified when a first record waits, and when a frame is complete.
     waits: Notify,
-    /// Locked before the buffer, and while frames are written, to keep their order.
+    /// The file; `None` until the first write.
+    ///
+    /// Locked before the buffer and while frames are written, to keep their order.
     file: Mutex<Option<Ring>>,
-    /// Whether a failure of the file was logged.
+    /// Whether a failure of the file has been logged.
     is_reported: AtomicBool,
     /// How many records could not be written.
     failed: AtomicU64,
@@ -96,7 +117,7 @@ struct RecorderCore {
 }
 
 impl Recorder {
-    /// Creates a recorder. The file is opened by the first write.
+    /// Creates a recorder. The file is opened with the first write.
     #[must_use]
     pub fn new(options: FlightRecorder) -> Self {
         let buffer = Buffer::new(options.bytes, UNWRITTEN);
@@ -119,12 +140,12 @@ impl Recorder {
         &self.shared.options.path
     }
 
-    /// Adds a record with the present time of tokio's clock.
+    /// Adds a record with the current time of tokio's clock.
     pub fn record(&self, record: &Record<'_>) {
         self.record_at(time::Instant::now().into_std(), record);
     }
 
-    /// Adds a record with a time. Records are kept in the order of the calls.
+    /// Adds a record with a time. Records are stored in the order of the calls.
     pub fn record_at(&self, at: Instant, record: &Record<'_>) {
         let waits = self.shared.buffer.lock().push(at, record);
         if waits {
@@ -146,7 +167,7 @@ impl Recorder {
         self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns how many records could not be written because the file failed.
+    /// Returns how many records were lost because the file could not be written.
     ///
     /// ```
     /// use lariat_flight::{FlightRecorder, Recorder};
@@ -159,7 +180,13 @@ impl Recorder {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes records as they come, until `stop` is cancelled; then writes the rest.
+    /// Writes records as they arrive until `stop` is cancelled; then writes the rest.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing: unwritten records can be written by another call.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use lariat_flight::{FlightRecorder, Recorder};
@@ -171,18 +198,15 @@ impl Recorder {
     /// let writer = recorder.clone().run(stop.clone());
     /// # writer.await; }
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses nothing: unwritten records can be written by another call.
     pub async fn run(self, stop: CancellationToken) {
+        // The wait is cancelled by the stop, a write is not.
         while stop.run_until_cancelled(self.has_waited()).await.is_some() {
             self.flush().await;
         }
         self.flush().await;
     }
 
-    /// Waits until there are records to write that have waited for long enough.
+    /// Waits until there are records that have waited for long enough.
     async fn has_waited(&self) {
         let waits = &self.shared.waits;
         waits.notified().await;
@@ -191,7 +215,7 @@ impl Recorder {
                 waits.notified().await;
             }
         };
-        // Either is fine: the time has passed, or a frame is complete.
+        // Both results are fine: the time has passed, or a frame is complete.
         let _ = time::timeout(PERIOD, full).await;
     }
 
@@ -201,7 +225,7 @@ impl Recorder {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the write continues.
+    /// If the future is dropped, the write continues in the background.
     pub async fn flush(&self) {
         let is_threaded =
             |runtime: Handle| runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
@@ -209,28 +233,31 @@ impl Recorder {
             return self.flush_in_place();
         }
         let recorder = self.clone();
-        // It fails only if the runtime ends.
+        // Fails only if the runtime is shutting down. The last clone writes the rest then.
         let _ = task::spawn_blocking(move || recorder.flush_in_place()).await;
     }
 
-    /// Writes all records, on this thread.
+    /// Writes all records on the current thread, which it blocks.
     pub fn flush_in_place(&self) {
         self.shared.flush();
     }
 }
 
 impl RecorderCore {
+    /// Writes all records that are buffered now.
     fn flush(&self) {
+        // Two flushes at the same time would write frames out of order.
         let mut file = self.file.lock();
-        // Records that come meanwhile are left for the next call; otherwise this might not end.
+        // Records that arrive meanwhile are left to the next call. Otherwise this might never end.
         let frames = self.buffer.lock().seal_all();
         for _ in 0..frames {
+            // The buffer is not locked while a frame is written, so `record` does not wait for the file.
             let Some((frame, lost)) = self.buffer.lock().pop() else {
                 return;
             };
             if let Err(error) = self.append(&mut file, &frame.payload, frame.records, lost) {
                 let records = u64::from(frame.records);
-                // The next frame that is written contains the count of both.
+                // The next frame that is written reports both.
                 self.buffer.lock().lose(records + u64::from(lost));
                 self.failed.fetch_add(records, Ordering::Relaxed);
                 self.report(&error);
@@ -238,6 +265,7 @@ impl RecorderCore {
         }
     }
 
+    /// Appends a frame; opens the file first if it is not open.
     fn append(
         &self,
         file: &mut Option<Ring>,
@@ -247,12 +275,15 @@ impl RecorderCore {
     ) -> std::io::Result<()> {
         let ring = match file {
             Some(ring) => ring,
+            // After a failure the file is opened again with the next frame: the directory may exist by then.
             None => file.insert(Ring::open(&self.options.path, self.options.bytes)?),
         };
         ring.append(payload, records, lost)
     }
 
+    /// Logs the first failure of the file.
     fn report(&self, error: &std::io::Error) {
+        // Once only: a full disk would otherwise flood the log every second.
         if !self.is_reported.swap(true, Ordering::Relaxed) {
             let file = self.options.path.display();
             tracing::warn!(%file, %error, "the flight recorder cannot write; records are lost until it can");

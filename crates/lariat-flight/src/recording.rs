@@ -1,4 +1,4 @@
-//! Reading a recording.
+//! Reads a recording.
 
 use std::fs;
 use std::io;
@@ -26,21 +26,22 @@ use crate::ring::Header;
 /// ```
 #[derive(Debug)]
 pub struct Recording {
+    /// The bytes of the file.
     bytes: Vec<u8>,
-    /// Positions of frames, in the order in which they were written.
+    /// The positions of the frames, in the order in which they were written.
     frames: Vec<usize>,
 }
 
-/// Why a file cannot be read as a recording.
+/// The error of reading a file as a recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The file cannot be read at all.
+    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The error.
+        /// The I/O error.
         source: io::Error,
     },
     /// The file is not a recording.
@@ -51,7 +52,7 @@ pub enum ReadError {
     },
     /// A later version of Lariat wrote the file.
     #[error(
-        "{} has format {format}, which a later version of Lariat wrote; read it with that one", path.display()
+        "{} has format {format}, which only a later version of Lariat can read", path.display()
     )]
     Later {
         /// The file.
@@ -59,9 +60,9 @@ pub enum ReadError {
         /// Its format.
         format: u32,
     },
-    /// Nothing was recorded yet, or no record is readable.
+    /// The file contains no readable record.
     #[error(
-        "{} has no records; they are written a second after they come, so look again once the process runs", path.display()
+        "{} has no records yet; records are written within a second while the process runs", path.display()
     )]
     Empty {
         /// The file.
@@ -69,12 +70,12 @@ pub enum ReadError {
     },
 }
 
-/// A start of the recorded process.
+/// One run of the recorded process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Session<'a> {
-    /// The number of the start in this file.
+    /// The number of the run in this file.
     pub number: u32,
-    /// When its first record was written, by the wall clock.
+    /// The time of its first record, on the wall clock.
     pub began: SystemTime,
     /// The process id.
     pub process: u32,
@@ -85,9 +86,9 @@ pub struct Session<'a> {
 /// An entry of a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordingEntry<'a> {
-    /// Its session.
+    /// The session of the entry.
     pub session: Session<'a>,
-    /// How long after the beginning of the session.
+    /// The time since the beginning of the session.
     pub at: Duration,
     /// The contents.
     pub what: What<'a>,
@@ -98,17 +99,17 @@ pub struct RecordingEntry<'a> {
 pub enum What<'a> {
     /// A record.
     Record(Record<'a>),
-    /// Records were dropped here, because they came faster than they could be written.
+    /// Records were dropped here because they arrived faster than they were written.
     Lost {
         /// The number of records.
         records: u32,
     },
-    /// Frames are missing here: they are damaged.
+    /// Frames are missing here because they are damaged.
     Missing {
         /// The number of frames.
         frames: u64,
     },
-    /// The rest of a frame is unknown: another version of Lariat wrote it.
+    /// The rest of a frame cannot be decoded; another version of Lariat wrote it.
     Unknown {
         /// The number of records.
         records: u32,
@@ -118,6 +119,12 @@ pub enum What<'a> {
 impl Recording {
     /// Reads a file; damaged parts are skipped.
     ///
+    /// # Errors
+    ///
+    /// If the file cannot be read, is not a recording, or contains no readable record.
+    ///
+    /// # Examples
+    ///
     /// ```
     /// use lariat_flight::{ReadError, Recording};
     ///
@@ -125,10 +132,6 @@ impl Recording {
     /// assert!(matches!(error, ReadError::Unreadable { .. }));
     /// assert_eq!(error.to_string(), "cannot read /no/such/file");
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, is not a recording, or has no readable record.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         let bytes = fs::read(path).map_err(|source| ReadError::Unreadable {
             path: path.to_owned(),
@@ -144,13 +147,14 @@ impl Recording {
         })
     }
 
-    /// Finds the frames in the bytes of a file; without any, returns the header.
+    /// Finds the frames in the bytes of a file; returns the header if there are none.
     pub(crate) fn of(bytes: Vec<u8>) -> Result<Self, Header> {
         let mut frames: Vec<(u64, usize)> = frame::find(&bytes)
+            // The file does not tell where the ring begins, so the order follows from the numbers.
             .map(|(at, frame)| (frame.sequence, at))
             .collect();
         frames.sort_unstable();
-        // A part of an older ring can remain where frames with the same numbers were written.
+        // After a change of the ring, parts of an older one may remain, with frames of the same numbers.
         frames.dedup_by_key(|(sequence, _)| *sequence);
         let header = Header::read(&bytes);
         if frames.is_empty() || matches!(header, Header::Later { .. }) {
@@ -160,13 +164,14 @@ impl Recording {
         Ok(Self { bytes, frames })
     }
 
-    /// Returns the entries, in the order in which they were recorded.
+    /// Iterates over the entries in the order in which they were recorded.
     ///
-    /// Times may go back a little where threads met. If the ring has wrapped, the first entry is not the first of its
-    /// session.
+    /// Times may go back a little, because threads record concurrently. If the ring has wrapped, the first entry is not
+    /// the first of its session.
     pub fn entries(&self) -> impl Iterator<Item = RecordingEntry<'_>> {
         let mut before: Option<u64> = None;
         self.frames().flat_map(move |frame| {
+            // The numbers of intact frames are consecutive; a gap is a damaged frame.
             let expected = before.map_or(frame.sequence, |before| before + 1);
             before = Some(frame.sequence);
             let missing = frame.sequence.saturating_sub(expected);
@@ -174,6 +179,7 @@ impl Recording {
         })
     }
 
+    /// Iterates over the frames.
     fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
         let at = |at: &usize| frame::find(&self.bytes[*at..]).next();
         self.frames.iter().filter_map(at).map(|(_, frame)| frame)
@@ -186,25 +192,32 @@ impl Recording {
     }
 }
 
-/// The entries of a frame.
+/// Iterates over the entries of a frame.
 struct Entries<'a> {
+    /// Decodes the records.
     decoder: Decoder<'a>,
+    /// The session; `None` if it cannot be decoded.
     session: Option<Session<'a>>,
+    /// The time of the last record, in nanoseconds.
     nanos: i64,
-    /// The time of the first record.
+    /// The time of the first record, in nanoseconds.
     first: i64,
     /// The number of records that follow.
     rest: u32,
+    /// The number of frames that are missing before this one.
     missing: u64,
+    /// The number of records that were lost before this frame.
     lost: u32,
 }
 
 impl<'a> Entries<'a> {
+    /// Begins to decode a frame.
     fn of(frame: Frame<'a>, missing: u64) -> Self {
         let mut decoder = Decoder::new(frame.payload);
         let session = session(frame.session, &mut decoder);
         Self {
             nanos: 0,
+            // Missing and lost records get the time of the first record after them.
             first: decoder.clone().signed().unwrap_or(0),
             decoder,
             session,
@@ -214,6 +227,7 @@ impl<'a> Entries<'a> {
         }
     }
 
+    /// Decodes the next record.
     fn record(&mut self) -> Option<Record<'a>> {
         let nanos = self.nanos.checked_add(self.decoder.signed()?)?;
         let record = Record::get(&mut self.decoder)?;
@@ -222,6 +236,7 @@ impl<'a> Entries<'a> {
     }
 }
 
+/// Decodes the session of a frame.
 fn session<'a>(number: u32, decoder: &mut Decoder<'a>) -> Option<Session<'a>> {
     let since_epoch = Duration::get(decoder)?;
     Some(Session {
@@ -249,6 +264,7 @@ impl<'a> Iterator for Entries<'a> {
             self.rest -= 1;
             What::Record(record)
         } else {
+            // Without its length, an unknown record hides where the next one begins.
             let records = std::mem::take(&mut self.rest);
             What::Unknown { records }
         };

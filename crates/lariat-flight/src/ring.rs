@@ -9,7 +9,7 @@ use crate::frame::{self, ALIGNMENT, Frame};
 /// The size of the header, in bytes.
 pub(crate) const HEADER: usize = 64;
 
-/// The first bytes of a file.
+/// The first bytes of the file.
 const MAGIC: [u8; 8] = *b"LARIATFR";
 
 /// The version of the format.
@@ -18,35 +18,37 @@ const FORMAT: u32 = 1;
 /// A file to which frames are written.
 #[derive(Debug)]
 pub(crate) struct Ring {
+    /// The file.
     file: File,
-    /// The length of the file.
+    /// The size of the file.
     len: u64,
     /// The position of the next frame.
     at: u64,
+    /// The number of the last frame.
     sequence: u64,
+    /// The number of this process start.
     session: u32,
 }
 
 /// The header of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Header {
-    Known {
-        len: u64,
-    },
+    /// This version of the format.
+    Known { len: u64 },
     /// A later version of the format.
-    Later {
-        format: u32,
-    },
-    /// The file is empty, or not even the header was written completely.
+    Later { format: u32 },
+    /// The file is empty, or its header was not written completely.
     Empty,
+    /// The file is not a recording.
     Foreign,
 }
 
 impl Header {
+    /// Reads the header at the beginning of a file.
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let magic = &bytes[..bytes.len().min(MAGIC.len())];
         if magic != &MAGIC[..magic.len()] {
-            // A file that was made and never written to has its length, and zeros.
+            // A file that was created and never written to has its full size, with zeros.
             return if bytes.iter().all(|byte| *byte == 0) {
                 Self::Empty
             } else {
@@ -65,6 +67,7 @@ impl Header {
         }
     }
 
+    /// Returns the bytes of the header.
     fn encode(len: u64) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -74,23 +77,24 @@ impl Header {
     }
 }
 
+/// Returns the bytes at a position.
 fn array<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
 impl Ring {
-    /// Opens a file of a length, at the end of its frames.
+    /// Opens a file of some size, after its last frame.
     ///
-    /// A file of another length or format is renamed to `FILE.1`.
+    /// A file of another size or format is renamed to `FILE.1`.
     pub(crate) fn open(path: &Path, len: u64) -> io::Result<Self> {
         let mut file = open(path)?;
         let mut bytes = Vec::new();
-        // The header first: a file that is not a recording may be large.
+        // Only the header first, because a file that is not a recording may be large.
         (&mut file).take(HEADER as u64).read_to_end(&mut bytes)?;
         match Header::read(&bytes) {
             Header::Foreign => {
                 return Err(io::Error::other(
-                    "the file is there and is not a flight recording; it is left unchanged",
+                    "the file exists and is not a flight recording; it is left unchanged",
                 ));
             }
             Header::Known { len: known } if known == len => {
@@ -98,6 +102,7 @@ impl Ring {
             }
             Header::Empty => bytes.clear(),
             Header::Known { .. } | Header::Later { .. } => {
+                // Kept, because an older recording may still be needed. It replaces an earlier file of that name.
                 fs::rename(path, kept(path))?;
                 file = open(path)?;
                 bytes.clear();
@@ -109,6 +114,7 @@ impl Ring {
         }
         file.set_len(len)?;
         let frames = || frame::find(&bytes);
+        // The frame with the highest number is the last one written, wherever it is in the ring.
         let last = frames().max_by_key(|(_, frame)| frame.sequence);
         let end = last.map_or(HEADER, |(at, frame)| at + frame.len());
         Ok(Self {
@@ -120,7 +126,7 @@ impl Ring {
         })
     }
 
-    /// Appends a frame, over the oldest ones if there is no more room.
+    /// Appends a frame, over the oldest ones if the end is reached.
     pub(crate) fn append(&mut self, payload: &[u8], records: u32, lost: u32) -> io::Result<()> {
         let bytes = Frame {
             sequence: self.sequence + 1,
@@ -130,13 +136,13 @@ impl Ring {
             payload,
         }
         .encode();
-        // A frame is never split: readers find frames by their heads.
+        // A frame is never split, because readers search for complete frames.
         if self.at + bytes.len() as u64 > self.len {
             self.wrap()?;
         }
         self.file.seek(SeekFrom::Start(self.at))?;
         self.file.write_all(&bytes)?;
-        // Only after success: a failed frame is written again at the same position, so that no half frame remains.
+        // Only after success: the next frame overwrites a frame that failed halfway.
         self.at += bytes.len() as u64;
         self.sequence += 1;
         Ok(())
@@ -156,9 +162,10 @@ impl Ring {
 
 const _: () = assert!(HEADER.is_multiple_of(ALIGNMENT));
 
-/// Opens a file that only its owner can read, exclusively for this process.
+/// Opens a file that only its owner can read, and locks it for this process.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    // Not truncated: the recording of the crashed process must survive the restart.
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -166,17 +173,17 @@ fn open(path: &Path) -> io::Result<File> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let text = "another recorder writes the file; every process needs one of its own";
+            let text = "another recorder is writing to the file; each process needs its own file";
             return Err(io::Error::other(text));
         }
-        // Some file systems have no locks.
+        // Some file systems do not support locks.
         Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
     Ok(file)
 }
 
-/// Returns the new name of a file of another length or format.
+/// Returns the new name of a file of another size or format.
 fn kept(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");

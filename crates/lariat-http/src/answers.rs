@@ -1,4 +1,4 @@
-//! Answers of the API server that are used for some time.
+//! A cache of the API server's answers to reviews.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,34 +9,40 @@ use tokio::time::Instant;
 /// The maximum number of answers.
 pub(crate) const MOST: usize = 1_000;
 
-/// Answers by question; each is a value, or none for a refusal.
+/// Answers by question; an answer is a value, or `None` for a refusal.
 pub(crate) struct Answers<Q, A>(Mutex<HashMap<Q, Known<A>>>);
 
+/// A cached answer.
 struct Known<A> {
-    /// None if it was refused.
+    /// The answer; `None` for a refusal.
     answer: Option<A>,
+    /// When it expires.
     until: Instant,
 }
 
 impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
+    /// Creates an empty cache.
     pub(crate) fn new() -> Self {
         Self(Mutex::default())
     }
 
-    /// Returns the answer to a question, if it is known and may still be used.
+    /// Returns the answer to a question, unless it is unknown or has expired.
     pub(crate) fn get(&self, question: &Q) -> Option<Option<A>> {
         let all = self.0.lock();
         let known = all.get(question)?;
         (Instant::now() < known.until).then(|| known.answer.clone())
     }
 
+    /// Stores an answer until a time.
     pub(crate) fn put(&self, question: Q, answer: Option<A>, until: Instant) {
         let mut all = self.0.lock();
+        // Expired answers are removed only when the cache is full, so that most calls do not search it.
         if all.len() >= MOST && !all.contains_key(&question) {
             let now = Instant::now();
             all.retain(|_, known| now < known.until);
         }
-        // A refusal does not displace another answer.
+        // A refusal never displaces another answer: anybody can send invalid tokens, and must not be able to empty the
+        // cache.
         if all.len() >= MOST && answer.is_some() {
             let refused = all.iter().find(|(_, known)| known.answer.is_none());
             let oldest = || all.iter().min_by_key(|(_, known)| known.until);
@@ -52,11 +58,13 @@ impl<Q: Hash + Eq + Clone, A: Clone> Answers<Q, A> {
         }
     }
 
+    /// Returns the number of answers.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.lock().len()
     }
 
+    /// Removes all answers.
     #[cfg(test)]
     pub(crate) fn clear(&self) {
         self.0.lock().clear();

@@ -1,4 +1,4 @@
-//! Bearer tokens.
+//! Bearer tokens of requests.
 
 use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
@@ -8,18 +8,30 @@ use crate::error::AuthError;
 /// The maximum length of a token, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
 
-/// The header that may have the token instead of `Authorization`.
+/// The header that may contain the token instead of `Authorization`.
 ///
-/// The API server's proxies to pods and services keep `Authorization` for themselves and pass this one on.
+/// The API server's proxies to pods and services keep `Authorization` for themselves and pass this header on.
 pub const TOKEN_HEADER: &str = "x-lariat-token";
 
 /// Returns the bearer token of a request.
 ///
-/// It is in `Authorization`, behind `Bearer`; in [`TOKEN_HEADER`], as it is, if there is no `Authorization`.
+/// It is read from `Authorization: Bearer TOKEN` or, if there is no such header, from [`TOKEN_HEADER`], whose value is
+/// the token.
 ///
 /// # Errors
 ///
-/// There is not exactly one such header, or it has no token of at most 16 KiB.
+/// [`AuthError::Unauthenticated`] unless there is exactly one such header, with a token of at most 16 KiB.
+///
+/// # Examples
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+///
+/// let mut headers = HeaderMap::new();
+/// assert!(lariat_http::bearer(&headers).is_err());
+/// headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer abc"));
+/// assert_eq!(lariat_http::bearer(&headers), Ok("abc"));
+/// ```
 pub fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
     let name = if headers.contains_key(header::AUTHORIZATION) {
         header::AUTHORIZATION.as_str()
@@ -27,9 +39,10 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
         TOKEN_HEADER
     };
     let mut values = headers.get_all(name).iter();
+    // With two headers it would be open which one counts.
     let (Some(value), None) = (values.next(), values.next()) else {
         return Err(AuthError::unauthenticated(
-            "the request needs one Authorization header, with a bearer token",
+            "the request must have one Authorization header with a bearer token",
         ));
     };
     let token = value.to_str().ok().and_then(|value| {
@@ -44,14 +57,21 @@ pub fn bearer(headers: &HeaderMap) -> Result<&str, AuthError> {
         (1..=LONGEST_TOKEN).contains(&length) && token.bytes().all(|byte| byte.is_ascii_graphic())
     };
     token.map(str::trim).filter(is_token).ok_or_else(|| {
-        AuthError::unauthenticated("the Authorization header is not `Bearer` and a token")
+        AuthError::unauthenticated("the Authorization header must be `Bearer` followed by a token")
     })
 }
 
-/// Returns whether a token is the expected one, in a time that does not depend on how much of it is right.
+/// Compares a token with the expected one, in constant time.
+///
+/// The time depends neither on the length of the expected token nor on how much of the token is right.
+///
+/// ```
+/// assert!(lariat_http::is_same("abc", "abc"));
+/// assert!(!lariat_http::is_same("abd", "abc"));
+/// ```
 #[must_use]
 pub fn is_same(token: &str, expected: &str) -> bool {
-    // Hashes have one length, so that the length of the expected token does not show either.
+    // Hashes have the same length, so the length of the expected token does not show either.
     let [ours, theirs] = [expected, token].map(|token| Sha256::digest(token.as_bytes()));
     let differences = ours.iter().zip(theirs.iter());
     let difference = differences.fold(0, |all, (a, b)| all | (a ^ b));

@@ -1,4 +1,4 @@
-//! Serves connections.
+//! Serves HTTP connections with limits and timeouts.
 
 use std::io;
 use std::pin::Pin;
@@ -17,22 +17,23 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 
-/// The maximum length of a URL that services take, in bytes.
+/// The maximum length of a URL that services should accept, in bytes.
 ///
-/// The head of a request may have four times as much.
+/// The header of a request may be four times as long.
 pub const LONGEST_URL: usize = 16 * 1024;
 
+/// The maximum number of connections.
 const CONNECTIONS: usize = 1_024;
-/// The timeout for the head of a request.
+/// The timeout for the header of a request.
 const HEAD: Duration = Duration::from_secs(30);
-/// The timeout for a client that does not read its response.
+/// The timeout of a client that does not read its response.
 const STALLED: Duration = Duration::from_secs(30);
-/// The timeout for the client's part of a TLS handshake.
+/// The timeout for a TLS handshake.
 #[cfg(feature = "tls")]
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The grace period of running requests after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// The pause after a failed accept, such as without free file descriptors.
+/// The pause after a failed accept, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 /// The size of a connection's buffer, in bytes.
 ///
@@ -41,12 +42,27 @@ const BUFFER: usize = 4 * LONGEST_URL;
 
 /// Serves HTTP/1.1 connections until it is stopped.
 ///
-/// `what` names the service in the log. There are at most 1,024 connections; further ones wait. A client has 30 seconds
-/// to send a head; one that does not read for 30 seconds is disconnected. At the end running requests have 10 seconds.
+/// `what` names the service in logs. At most 1,024 connections are served; further ones wait. A client must send the
+/// header of a request within 30 seconds. A client that does not read for 30 seconds is disconnected. After a stop,
+/// running requests have 10 seconds to end.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future closes all connections.
+///
+/// # Examples
+///
+/// ```no_run
+/// use axum::{Router, routing::get};
+/// use tokio::net::TcpListener;
+/// use tokio_util::sync::CancellationToken;
+///
+/// # async fn example() -> std::io::Result<()> {
+/// let router = Router::new().route("/livez", get(|| async { "ok" }));
+/// let listener = TcpListener::bind("127.0.0.1:8080").await?;
+/// lariat_http::serve("the probes", listener, router, CancellationToken::new()).await;
+/// # Ok(()) }
+/// ```
 pub async fn serve(
     what: &'static str,
     listener: TcpListener,
@@ -60,7 +76,7 @@ pub async fn serve(
 
 /// Serves HTTP/1.1 connections over TLS until it is stopped; see [`serve()`].
 ///
-/// A client has 10 seconds for the handshake. Of a failed handshake the reason is in the log, for debugging.
+/// A client has 10 seconds for the handshake. The reason of a failed handshake is logged at debug level.
 ///
 /// # Cancel safety
 ///
@@ -79,7 +95,7 @@ pub async fn serve_tls(
         let (acceptor, router, stop) = (acceptor.clone(), router.clone(), stop.clone());
         async move {
             let _ = stream.set_nodelay(true);
-            // A stop does not wait for a client that has not yet asked for anything.
+            // A stop does not wait for clients that have not sent a request yet.
             let shaken =
                 stop.run_until_cancelled(time::timeout(HANDSHAKE, acceptor.accept(stream)));
             match shaken.await {
@@ -95,7 +111,7 @@ pub async fn serve_tls(
     accept(what, listener, stopping, served).await;
 }
 
-/// Accepts connections until it is stopped, and then waits for the running requests.
+/// Accepts connections until it is stopped, then waits for the running requests.
 async fn accept<F>(
     what: &'static str,
     listener: TcpListener,
@@ -108,12 +124,14 @@ async fn accept<F>(
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let accepted = async {
+            // Before the accept: further clients wait in the kernel's queue, where they cost this process nothing.
             let permit = Arc::clone(&room).acquire_owned().await;
             (listener.accept().await, permit)
         };
         let (accepted, permit) = tokio::select! {
             biased;
             () = stopping.cancelled() => break,
+            // Ended tasks are collected as they end; the set would grow otherwise.
             Some(ended) = connections.join_next() => {
                 if let Err(error) = ended {
                     tracing::error!(%error, "a connection of {what} has failed");
@@ -143,14 +161,14 @@ async fn accept<F>(
     }
 }
 
-/// Serves a connection until it is closed.
+/// Serves a connection without TLS until it is closed.
 async fn connection(
     what: &'static str,
     stream: TcpStream,
     router: Router,
     stopping: CancellationToken,
 ) {
-    // Events are small, and should be sent immediately.
+    // Server-sent events are small and should be sent immediately.
     let _ = stream.set_nodelay(true);
     requests(what, stream, router, stopping).await;
 }
@@ -162,7 +180,7 @@ async fn requests(
     router: Router,
     stopping: CancellationToken,
 ) {
-    let io = TokioIo::new(Impatient::new(stream, STALLED));
+    let io = TokioIo::new(WriteTimeout::new(stream, STALLED));
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -181,16 +199,23 @@ async fn requests(
     }
 }
 
-/// A connection that fails if the client does not read for some time.
-struct Impatient<S> {
+/// A stream that fails if the client does not read for some time.
+///
+/// hyper has a timeout for the header of a request, but none for writing. A client that never reads would keep its
+/// connection forever.
+struct WriteTimeout<S> {
+    /// The stream.
     stream: S,
+    /// The timeout.
     limit: Duration,
-    /// When it fails; counts while `is_waiting`.
+    /// When the stream fails; counts only while `is_waiting`.
     timer: Pin<Box<Sleep>>,
+    /// Whether a write is waiting for the client.
     is_waiting: bool,
 }
 
-impl<S> Impatient<S> {
+impl<S> WriteTimeout<S> {
+    /// Wraps a stream.
     fn new(stream: S, limit: Duration) -> Self {
         Self {
             stream,
@@ -200,6 +225,7 @@ impl<S> Impatient<S> {
         }
     }
 
+    /// Returns the result of a write, or a timeout if it has waited for too long.
     fn watched<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -218,7 +244,7 @@ impl<S> Impatient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -228,7 +254,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -269,7 +295,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_does_not_read_is_cut_off() {
         let (ours, mut theirs) = tokio::io::duplex(8);
-        let mut stream = Impatient::new(ours, STALLED);
+        let mut stream = WriteTimeout::new(ours, STALLED);
         stream.write_all(b"12345678").await.unwrap();
         // A client that reads now and then is not cut off.
         for _ in 0..3 {

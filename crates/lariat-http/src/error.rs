@@ -1,17 +1,15 @@
-//! What is not known about a request.
+//! The errors of authentication and authorization.
 
-/// The error of a request whose user is unknown. It does not contain the token.
+/// The error of a request whose user or permission is unknown.
+///
+/// It never contains the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The request has no token, or the token was refused.
-    ///
-    /// The response is 401 with this reason.
+    /// The request has no token, or the token was refused: respond with 401.
     #[error("{0}")]
     Unauthenticated(String),
-    /// The user of the token, or what the user may do, cannot be determined now.
-    ///
-    /// The response is 503 with this reason.
+    /// The review of the token or of the access failed: respond with 503.
     #[error("{0}")]
     Unavailable(String),
 }

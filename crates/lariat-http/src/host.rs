@@ -1,13 +1,23 @@
-//! The `Host` of a request.
+//! The `Host` header of requests.
 
 use std::net::IpAddr;
 
 use http::{HeaderMap, header};
 
-/// Returns whether a request names this machine by an address or as `localhost`.
+/// Returns whether the `Host` of a request is an IP address or `localhost`.
 ///
-/// A service on a loopback address that everyone may use has to refuse other requests: they come from a page of another
-/// site whose name is resolved to this machine (DNS rebinding).
+/// A service on a loopback address without authentication must refuse other requests. They come from a web page of
+/// another site, whose name was made to resolve to this machine (DNS rebinding).
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue, header::HOST};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert(HOST, HeaderValue::from_static("localhost:8080"));
+/// assert!(lariat_http::names_this_machine(&headers));
+/// headers.insert(HOST, HeaderValue::from_static("example.com"));
+/// assert!(!lariat_http::names_this_machine(&headers));
+/// ```
 #[must_use]
 pub fn names_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());

@@ -1,8 +1,12 @@
-//! What HTTP services of a program share: bounded connections, the `Host`, users by `TokenReview`s.
+//! Shared parts of a program's HTTP services: connections, hosts, authentication.
+//!
+//! [`serve`] serves an `axum` router with bounded connections and timeouts. [`bearer`] finds the token of a request,
+//! [`TokenReviews`] returns its [`User`], and [`UrlReviews`] returns what the user may access. [`names_this_machine`]
+//! protects services on loopback addresses against DNS rebinding.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there is [`User`] alone |
+//! | `server` | [`serve`], [`TokenReviews`], [`UrlReviews`]; without it there is only [`User`] |
 //! | `tls` | [`serve_tls`]; enables `server` |
 #![cfg_attr(
     not(feature = "tls"),

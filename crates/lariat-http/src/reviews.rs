@@ -1,4 +1,4 @@
-//! Authentication of tokens by the API server.
+//! Authenticates tokens with the API server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,24 +15,29 @@ use crate::answers::Answers;
 use crate::error::AuthError;
 use crate::user::User;
 
+/// How long an answer is used by default.
 const TTL: Duration = Duration::from_secs(60);
-/// The maximum time for which a refused token is refused without another review.
+/// The longest time for which a token is refused without another review.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
+/// The maximum number of reviews at the same time.
 const CONCURRENCY: usize = 16;
+/// The timeout of a review.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-const REFUSED: &str =
-    "the token is invalid: it is unknown, expired or revoked, or for another audience";
-const UNKNOWN: &str = "the token cannot be reviewed now: try again";
+/// The message for a refused token.
+const REFUSED: &str = "the token is unknown, expired, revoked, or for another audience";
+/// The message for a failed review.
+const UNKNOWN: &str = "the token cannot be verified now; try again";
 
-/// Authenticates bearer tokens by `TokenReview`s of the API server.
+/// Authenticates bearer tokens with `TokenReview`s of the API server.
 ///
 /// The program needs the verb `create` for `tokenreviews.authentication.k8s.io`. An answer is used for its
-/// [TTL](Self::with_ttl) (60 seconds by default): for that long a revoked token still works. A refused token is refused
-/// for 10 seconds, or for the TTL if that is shorter. If a review fails or takes more than 10 seconds, the response is
-/// 503, and nothing is cached.
+/// [TTL](Self::with_ttl), 60 seconds by default: a revoked token works for that long. A refusal is used for 10 seconds,
+/// or for the TTL if that is shorter. If a review fails or takes more than 10 seconds, the result is
+/// [`AuthError::Unavailable`], and nothing is cached.
 ///
-/// Tokens are cached as salted SHA-256, and never appear in logs and errors. Clones share the cache.
+/// Tokens are cached as salted SHA-256 hashes, at most 1,000 of them, and never appear in logs and errors. Clones share
+/// the cache.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -44,14 +49,21 @@ const UNKNOWN: &str = "the token cannot be reviewed now: try again";
 /// ```
 #[derive(Clone)]
 pub struct TokenReviews {
+    /// Sends the reviews.
     reviews: Api<TokenReview>,
+    /// The accepted audiences; empty for the API server's.
     audiences: Vec<String>,
+    /// How long an answer is used.
     ttl: Duration,
+    /// The salt of the hashes, random for each process.
     salt: [u8; 16],
+    /// The answers by hash of the token.
     known: Arc<Answers<Hash, User>>,
+    /// Limits the concurrent reviews.
     permits: Arc<Semaphore>,
 }
 
+/// A salted hash of a token.
 type Hash = [u8; 32];
 
 impl TokenReviews {
@@ -68,16 +80,16 @@ impl TokenReviews {
         }
     }
 
-    /// Sets how long an answer is used (default 60 seconds).
+    /// Sets how long an answer is used (default: 60 seconds).
     ///
-    /// The time counts from the moment the review is sent. With zero each request is reviewed.
+    /// The time counts from the moment at which the review is sent. With zero, every request is reviewed.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {
         let known = Arc::new(Answers::new());
         Self { ttl, known, ..self }
     }
 
-    /// Accepts only tokens for one of these audiences (default: for the API server).
+    /// Accepts only tokens for one of these audiences (default: the API server's).
     #[must_use]
     pub fn with_audiences(self, audiences: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let audiences = audiences.into_iter().map(Into::into).collect();
@@ -99,11 +111,23 @@ impl TokenReviews {
     ///
     /// # Errors
     ///
-    /// The API server refuses the token, or the review failed.
+    /// [`AuthError::Unauthenticated`] if the API server refuses the token, [`AuthError::Unavailable`] if the review
+    /// failed.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future cancels the review.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use http::HeaderMap;
+    /// use lariat_http::{AuthError, TokenReviews, User, bearer};
+    ///
+    /// async fn authenticate(reviews: &TokenReviews, headers: &HeaderMap) -> Result<User, AuthError> {
+    ///     reviews.user(bearer(headers)?).await
+    /// }
+    /// ```
     pub async fn user(&self, token: &str) -> Result<User, AuthError> {
         let hash = self.hash(token);
         if let Some(known) = self.known.get(&hash) {
@@ -112,6 +136,7 @@ impl TokenReviews {
         // The semaphore is never closed.
         let _permit = self.permits.acquire().await.ok();
         // Another request may have reviewed it while this one waited for the permit.
+        // Another request with the same token may have been reviewed while this one waited.
         if let Some(known) = self.known.get(&hash) {
             return accepted(known);
         }
@@ -125,6 +150,7 @@ impl TokenReviews {
         accepted(user)
     }
 
+    /// Returns the salted hash of a token.
     fn hash(&self, token: &str) -> Hash {
         let mut hasher = Sha256::new();
         hasher.update(self.salt);
@@ -132,7 +158,7 @@ impl TokenReviews {
         hasher.finalize().into()
     }
 
-    /// Asks the API server; none if it refuses the token.
+    /// Sends a review; `None` if the API server refuses the token.
     async fn review(&self, token: &str) -> Result<Option<UserInfo>, AuthError> {
         let audiences = Some(self.audiences.clone()).filter(|audiences| !audiences.is_empty());
         let review = TokenReview {
@@ -149,20 +175,20 @@ impl TokenReviews {
             Ok(Ok(review)) => review,
             Ok(Err(error)) => {
                 let error = lariat_core::describe(&error);
-                // The API server should not repeat a token in an error, but it must not get into the log.
+                // The API server should not repeat the token in an error. If it does, the token must not get into the
+                // log.
                 let error = error.replace(token, "…");
-                tracing::warn!(error, "a TokenReview failed; the request is not answered");
+                tracing::warn!(error, "a TokenReview failed");
                 return Err(unavailable());
             }
             Err(_) => {
-                tracing::warn!(
-                    "a TokenReview was not answered in time; the request is not answered"
-                );
+                tracing::warn!("a TokenReview timed out");
                 return Err(unavailable());
             }
         };
         let status = review.status.unwrap_or_default();
-        // An API server without support for audiences returns none: the token may be for another program.
+        // An API server that does not know audiences returns none. The token may then be for another program, so it is
+        // refused.
         let is_for_us = self.audiences.is_empty()
             || status
                 .audiences
@@ -175,6 +201,7 @@ impl TokenReviews {
     }
 }
 
+/// Returns the user, or the error of a refused token.
 fn accepted(user: Option<User>) -> Result<User, AuthError> {
     user.ok_or_else(|| AuthError::unauthenticated(REFUSED))
 }

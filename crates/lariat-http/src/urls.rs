@@ -1,4 +1,4 @@
-//! Access of users to URLs, by reviews of the API server.
+//! Authorizes users for URLs with the API server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,25 +16,32 @@ use crate::answers::Answers;
 use crate::error::AuthError;
 use crate::user::User;
 
+/// How long a permission is used.
 const TTL: Duration = Duration::from_secs(60);
-/// The maximum time for which a denial is used without another review.
+/// How long a denial is used.
 const DENIED_TTL: Duration = Duration::from_secs(10);
+/// The maximum number of reviews at the same time.
 const CONCURRENCY: usize = 16;
+/// The timeout of a review.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-const UNKNOWN: &str = "the access of the user cannot be reviewed now: try again";
+/// The message for a failed review.
+const UNKNOWN: &str = "the access of the user cannot be checked now; try again";
 
-/// Authorizes users for URLs by `SubjectAccessReview`s of the API server.
+/// Authorizes users for URLs with `SubjectAccessReview`s of the API server.
 ///
-/// A URL is what rules call `nonResourceURLs`. The program needs the verb `create` for
-/// `subjectaccessreviews.authorization.k8s.io`. An answer is used for 60 seconds, a denial for 10 seconds. If a review
-/// fails or takes more than 10 seconds, the access is unknown, and nothing is cached.
+/// RBAC rules name such URLs in `nonResourceURLs`. The program needs the verb `create` for
+/// `subjectaccessreviews.authorization.k8s.io`. A permission is used for 60 seconds, a denial for 10 seconds. If a
+/// review fails or takes more than 10 seconds, the result is an error, and nothing is cached.
 ///
-/// Clones share the cache, which has at most 1,000 answers.
+/// Clones share the cache of at most 1,000 answers.
 #[derive(Clone)]
 pub struct UrlReviews {
+    /// Sends the reviews.
     reviews: Api<SubjectAccessReview>,
+    /// The answers.
     known: Arc<Answers<Question, ()>>,
+    /// Limits the concurrent reviews.
     permits: Arc<Semaphore>,
 }
 
@@ -52,17 +59,27 @@ impl UrlReviews {
         }
     }
 
-    /// Returns whether a user may use a URL.
+    /// Returns whether a user may access a URL.
     ///
-    /// `verb` is the method in lower case, as in rules.
+    /// `verb` is the HTTP method in lower case, as in RBAC rules.
     ///
     /// # Errors
     ///
-    /// The review failed.
+    /// [`AuthError::Unavailable`] if the review failed.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future cancels the review.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lariat_http::{AuthError, UrlReviews, User};
+    ///
+    /// async fn may_scrape(reviews: &UrlReviews, user: &User) -> Result<bool, AuthError> {
+    ///     reviews.allows(user, "get", "/metrics").await
+    /// }
+    /// ```
     pub async fn allows(
         &self,
         user: &User,
@@ -86,6 +103,7 @@ impl UrlReviews {
         Ok(is_allowed)
     }
 
+    /// Sends a review.
     async fn review(&self, (user, verb, path): &Question) -> Result<bool, AuthError> {
         let attributes = NonResourceAttributes {
             path: Some((*path).to_owned()),
@@ -102,15 +120,13 @@ impl UrlReviews {
         let error = match time::timeout(TIMEOUT, self.reviews.create(&params, &review)).await {
             Ok(Ok(review)) => {
                 let status = review.status.unwrap_or_default();
+                // Both may be set if one authorizer allows and another denies; the denial counts.
                 return Ok(status.allowed && status.denied != Some(true));
             }
             Ok(Err(error)) => lariat_core::describe(&error),
             Err(_) => format!("no answer within {TIMEOUT:?}"),
         };
-        tracing::warn!(
-            error,
-            "a SubjectAccessReview failed; the request is not answered"
-        );
+        tracing::warn!(error, "a SubjectAccessReview failed");
         Err(AuthError::Unavailable(UNKNOWN.to_owned()))
     }
 }

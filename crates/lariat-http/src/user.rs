@@ -1,4 +1,4 @@
-//! The user on whose behalf objects are read.
+//! The user on whose behalf a request is answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,9 +9,9 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
 /// A user as the API server knows it: name, uid, groups and extra values.
 ///
-/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs
-/// the group `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not
-/// matter, nor do repeated ones. A clone shares the texts.
+/// The `UserInfo` of a `TokenReview` converts into a complete user. A user that is created by hand also needs the group
+/// `system:authenticated`, to which role bindings may refer; it is not added automatically. Order and repetition of
+/// groups do not matter. Clones share the texts.
 ///
 /// ```
 /// use lariat_http::User;
@@ -22,11 +22,16 @@ use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct User(Arc<Info>);
 
+/// The attributes of a user.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 struct Info {
+    /// The name.
     name: String,
+    /// The uid; empty if unknown.
     uid: String,
+    /// The groups.
     groups: BTreeSet<String>,
+    /// The extra values, by key.
     extra: BTreeMap<String, Vec<String>>,
 }
 
@@ -47,7 +52,7 @@ impl User {
         self
     }
 
-    /// Sets the uid, which distinguishes users that had the same name at different times.
+    /// Sets the uid, which tells apart users that had the same name at different times.
     #[must_use]
     pub fn uid(mut self, uid: impl Into<String>) -> Self {
         self.info().uid = uid.into();
@@ -66,6 +71,7 @@ impl User {
         self
     }
 
+    /// Returns the attributes, copied if they are shared.
     fn info(&mut self) -> &mut Info {
         Arc::make_mut(&mut self.0)
     }
@@ -76,13 +82,15 @@ impl User {
         &self.0.name
     }
 
-    /// Returns whether there is neither a name nor a group; a review needs one of them.
+    /// Returns whether the user has neither a name nor a group.
+    ///
+    /// A `SubjectAccessReview` needs at least one of them.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.0.name.is_empty() && self.0.groups.is_empty()
     }
 
-    /// Returns the user as a review names it.
+    /// Returns the user's part of a `SubjectAccessReview`.
     #[must_use]
     pub fn review_spec(&self) -> SubjectAccessReviewSpec {
         let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! The configuration of an election: the lease, its holder, and its times.
+//! The configuration of a lease: its name, its holder identity, and its times.
 
 use std::time::Duration;
 
@@ -6,22 +6,22 @@ use crate::error::LeaseError;
 
 /// client-go's `JitterFactor`.
 ///
-/// The renew deadline must leave room for one retry and its jitter.
+/// The renew deadline must leave room for one retry with its jitter.
 pub(crate) const JITTER: f64 = 1.2;
 
-/// Where a pod finds the namespace of its service account.
+/// The file with the namespace of a pod's ServiceAccount.
 const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 /// The configuration of a lease: its name, its holder identity, and its times.
 ///
-/// The defaults are client-go's: the lease duration is 15 seconds, the renew deadline 10 seconds, and the retry period
-/// 2 seconds. The namespace is that of the pod's service account, or the client's if there is none. The identity is the
-/// pod's name (`POD_NAME`, else `HOSTNAME`) and a random suffix, so that a container that is restarted in its pod does
+/// The defaults are client-go's: a lease duration of 15 seconds, a renew deadline of 10 seconds, and a retry period of
+/// 2 seconds. The default namespace is that of the pod's ServiceAccount, or the client's if there is none. The default
+/// identity is the pod's name (`POD_NAME`, or else `HOSTNAME`) with a random suffix, so that a restarted container does
 /// not count as the holder.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_lease::Lease;
+/// use lariat::Lease;
 ///
 /// let lease = Lease::new("shop-operator")
 ///     .namespace("shops")
@@ -33,19 +33,26 @@ const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/name
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a lease does nothing until an elector has it"]
 pub struct Lease {
+    /// The name of the lease object.
     pub(crate) name: String,
+    /// The namespace; `None` for the default.
     pub(crate) namespace: Option<String>,
+    /// The holder identity; `None` for the default.
     pub(crate) identity: Option<String>,
+    /// The lease duration.
     pub(crate) duration: Duration,
+    /// The renew deadline.
     pub(crate) renew_deadline: Duration,
+    /// The retry period.
     pub(crate) retry_period: Duration,
+    /// Whether the lease is released when the program stops.
     pub(crate) releases: bool,
 }
 
 impl Lease {
-    /// Creates the configuration of a lease with a name.
+    /// Creates the configuration of the lease with this name.
     ///
-    /// Programs that elect one leader among them use the same name.
+    /// Processes that elect one leader among themselves use the same name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -58,9 +65,7 @@ impl Lease {
         }
     }
 
-    /// Sets the namespace of the lease.
-    ///
-    /// The default is that of the service account, else the client's.
+    /// Sets the namespace (default: that of the ServiceAccount, or the client's).
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         Self {
             namespace: Some(namespace.into()),
@@ -68,9 +73,9 @@ impl Lease {
         }
     }
 
-    /// Sets the holder identity (default: the pod's name and a random suffix).
+    /// Sets the holder identity (default: the pod's name with a random suffix).
     ///
-    /// Two processes with one identity both count as the holder.
+    /// It must be unique: two processes with the same identity both count as the holder.
     pub fn identity(self, identity: impl Into<String>) -> Self {
         Self {
             identity: Some(identity.into()),
@@ -78,18 +83,18 @@ impl Lease {
         }
     }
 
-    /// Sets the lease duration (default 15 seconds).
+    /// Sets the lease duration (default: 15 seconds).
     ///
-    /// Other processes wait for this long after the last renewal they saw. The server stores whole seconds, so a
-    /// fraction is rounded up.
+    /// Other processes take the lease over when they have not seen a renewal for this long. The server stores whole
+    /// seconds; fractions are rounded up.
     pub fn duration(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
 
-    /// Sets the renew deadline (default 10 seconds).
+    /// Sets the renew deadline (default: 10 seconds).
     ///
-    /// A holder gives up this long after it sent its last answered renewal. The ratio of the lease duration to the
-    /// renew deadline is how much faster the clock of another process may run.
+    /// A holder stops leading this long after it sent its last answered renewal. The clock of another process may run
+    /// faster than the holder's by a factor of up to the lease duration divided by the renew deadline.
     pub fn renew_deadline(self, deadline: Duration) -> Self {
         Self {
             renew_deadline: deadline,
@@ -97,7 +102,7 @@ impl Lease {
         }
     }
 
-    /// Sets the retry period (default 2 seconds): how often a holder renews the lease.
+    /// Sets how often a holder renews the lease (default: every 2 seconds).
     pub fn retry_period(self, period: Duration) -> Self {
         Self {
             retry_period: period,
@@ -107,7 +112,14 @@ impl Lease {
 
     /// Keeps the lease when the program stops (default: it is released).
     ///
-    /// Other processes then wait until it has expired.
+    /// Other processes then wait until the lease has expired.
+    ///
+    /// ```
+    /// use lariat::Lease;
+    ///
+    /// let lease = Lease::new("shop-operator").keep_on_stop();
+    /// # let _ = lease;
+    /// ```
     pub fn keep_on_stop(self) -> Self {
         Self {
             releases: false,
@@ -115,17 +127,23 @@ impl Lease {
         }
     }
 
-    /// Validates the names and the times.
+    /// Validates the names and times.
     ///
     /// # Errors
     ///
-    /// The name, the namespace or the identity is empty; the lease duration is zero or longer than the server can
-    /// store; the retry period is zero; the lease duration is not longer than the renew deadline; or the renew deadline
-    /// is not longer than 1.2 retry periods, as client-go requires.
+    /// [`LeaseError::Invalid`] if:
+    ///
+    /// - the name, the namespace or the identity is empty,
+    /// - the lease duration is zero or longer than the server can store (2^31 seconds),
+    /// - the retry period is zero,
+    /// - the lease duration is not longer than the renew deadline, or
+    /// - the renew deadline is not longer than 1.2 retry periods, as client-go requires.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_lease::Lease;
+    /// use lariat::Lease;
     ///
     /// let error = Lease::new("shop-operator").duration(Duration::from_secs(10)).validate();
     /// assert!(error.unwrap_err().to_string().contains("not longer than the renew deadline"));
@@ -174,21 +192,21 @@ impl Lease {
         Ok(())
     }
 
-    /// Returns the lease duration in the server's whole seconds.
+    /// Returns the lease duration in whole seconds, rounded up.
     pub(crate) fn seconds(&self) -> i32 {
         let rounded = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         i32::try_from(rounded).unwrap_or(i32::MAX)
     }
 }
 
-/// Returns the namespace of the pod's service account; `None` outside a pod.
+/// Returns the namespace of the pod's ServiceAccount; `None` outside of a pod.
 pub(crate) fn own_namespace() -> Option<String> {
     let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
     let namespace = text.trim();
     (!namespace.is_empty()).then(|| namespace.to_owned())
 }
 
-/// Returns the name of the pod or host, with a random suffix.
+/// Returns the name of the pod or host with a random suffix.
 pub(crate) fn own_identity() -> String {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let host = variable("POD_NAME")

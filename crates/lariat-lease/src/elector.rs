@@ -24,22 +24,23 @@ const WATCH_SECONDS: u32 = 290;
 
 /// Acquires a lease, renews it, and releases it: client-go's `LeaderElector`.
 ///
-/// As there, the times in the lease are those of other machines, and are compared for change only. A lease is free once
-/// it has no holder, or has not been seen to change for its duration. So any difference between clocks is tolerated;
-/// how much faster one clock may run is the ratio of the lease duration to the renew deadline.
+/// As in client-go, the times in a lease come from other machines and are only compared for changes. A lease is free
+/// once it has no holder, or once it has not been seen to change for its duration. So clocks may differ by any amount.
+/// How much faster one clock may run than another is the ratio of the lease duration to the renew deadline.
 ///
 /// Three things differ from client-go:
 ///
-/// - A process on standby watches the lease. It takes over immediately when the lease is released, and sends no request
-///   meanwhile.
-/// - A leader's time ends a renew deadline after its last answered renewal was *sent*.
+/// - A process on standby watches the lease instead of polling it. It takes over immediately when the lease is
+///   released.
+/// - A leader's time ends a renew deadline after its last answered renewal was *sent*, not answered.
 /// - A lease that is deleted without being released counts as held for its duration. Its holder, which does not know
 ///   yet, creates it again with its next renewal.
 ///
 /// ```no_run
-/// use lariat_lease::{Elector, Lease};
+/// use lariat::lease::Elector;
+/// use lariat::Lease;
 ///
-/// # async fn example(client: kube::Client) -> Result<(), lariat_lease::LeaseError> {
+/// # async fn example(client: kube::Client) -> Result<(), lariat::lease::LeaseError> {
 /// let elector = Elector::new(client, Lease::new("shop-operator"))?;
 /// let leadership = elector.leadership();
 /// tokio::select! {
@@ -50,18 +51,22 @@ const WATCH_SECONDS: u32 = 290;
 /// ```
 #[derive(Debug)]
 pub struct Elector {
+    /// Sends the requests.
     api: Api<Object>,
+    /// The configuration.
     config: Lease,
+    /// The state that other tasks see.
     leadership: Leadership,
+    /// Logs refused requests once.
     refusals: Refusals,
 }
 
 impl Elector {
-    /// Creates an elector, which does nothing until it runs.
+    /// Creates an elector, which does nothing until it [runs](Self::run).
     ///
     /// # Errors
     ///
-    /// The configuration is invalid: see [`Lease::validate`].
+    /// If the configuration is invalid; see [`Lease::validate`].
     pub fn new(client: Client, lease: Lease) -> Result<Self, LeaseError> {
         lease.validate()?;
         let namespace = lease
@@ -84,21 +89,31 @@ impl Elector {
         self.leadership.clone()
     }
 
-    /// Sets the leadership to standby, before a [run](Self::run) begins.
+    /// Sets the leadership to standby before a further [run](Self::run).
     ///
-    /// After a run the leadership has ended, until the next run is first polled. A task that waits for the leadership
-    /// meanwhile would take that for the end of the next run.
+    /// After a run the leadership is [`Standing::Ended`](crate::Standing::Ended) until the next run is polled for the
+    /// first time. A task that waits for the leadership in between would return as if the next run had ended.
     pub fn stand_by(&self) {
         self.leadership.stands_by(None);
     }
 
     /// Acquires the lease and renews it until `stop` resolves, then releases it.
     ///
-    /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. An elector can run again after a run: it
+    /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. After a run the elector can run again; it
     /// begins on standby.
     ///
+    /// # Errors
+    ///
+    /// [`LeaseError::Lost`] if the lease was not renewed in time, or if another process holds it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the leadership but does not release the lease. Other processes wait until it expires.
+    ///
+    /// # Examples
+    ///
     /// ```no_run
-    /// use lariat_lease::{Elector, LeaseError};
+    /// use lariat::lease::{Elector, LeaseError};
     ///
     /// # async fn example(elector: Elector) -> Result<(), LeaseError> {
     /// let interrupted = async {
@@ -108,18 +123,12 @@ impl Elector {
     /// elector.run(interrupted).await?;
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// The lease was lost: it was not renewed in time, or another process holds it.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves the lease as it is; other processes wait until it expires.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
+        // Also when this future is dropped, because the lease is not renewed any more.
         let _ended = Ended(&self.leadership);
         self.stand_by();
         let mut campaign = Campaign::new(self);
+        // `select` polls `stop` first, so a stop is never reported as a loss that happens at the same time.
         let lost = {
             let stop = pin!(stop);
             let held = pin!(campaign.run());
@@ -128,7 +137,7 @@ impl Elector {
                 futures::future::Either::Right((reason, _)) => Some(reason),
             }
         };
-        // Ended before the release, so that nothing acts as the leader while the lease is given away.
+        // Ended before the release, so that nothing acts as the leader after another process has taken the lease.
         self.leadership.end();
         let Some(reason) = lost else {
             if self.config.releases {
@@ -142,7 +151,7 @@ impl Elector {
     }
 }
 
-/// Ends the leadership when a run is dropped.
+/// Ends the leadership when a run returns or is dropped.
 struct Ended<'a>(&'a Leadership);
 
 impl Drop for Ended<'_> {
@@ -151,14 +160,18 @@ impl Drop for Ended<'_> {
     }
 }
 
+/// One run of an elector.
 struct Campaign<'a> {
+    /// The elector.
     elector: &'a Elector,
+    /// The state machine.
     election: Election,
-    /// Until when this process holds the lease.
+    /// When this process stops leading unless it renews the lease.
     deadline: Instant,
 }
 
 impl<'a> Campaign<'a> {
+    /// Begins a run without knowledge of the lease.
     fn new(elector: &'a Elector) -> Self {
         let identity = Arc::clone(&elector.leadership.status().identity);
         Self {
@@ -168,7 +181,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Acquires and holds the lease; returns why it was lost.
+    /// Acquires and renews the lease; returns the reason for which it was lost.
     async fn run(&mut self) -> String {
         self.acquire().await;
         loop {
@@ -179,6 +192,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
+    /// Waits for the lease and acquires it.
     async fn acquire(&mut self) {
         loop {
             match self.attempt().await {
@@ -187,24 +201,27 @@ impl<'a> Campaign<'a> {
                     self.elector.leadership.stands_by(Some(&holder));
                     self.watch().await;
                 }
+                // A random time, so that processes whose attempts collided do not collide again.
                 _ => self.pause().await,
             }
         }
     }
 
-    /// Renews the lease, with as many attempts as there is time for.
+    /// Renews the lease, with as many attempts as fit before the deadline.
     async fn renew(&mut self) -> Result<(), String> {
         let deadline = self.deadline;
         let tries = async {
             loop {
                 match self.attempt().await {
                     Next::Held => return Ok(()),
+                    // No further attempt: another process leads already.
                     Next::HeldBy(holder) => return Err(format!("{holder} holds it")),
                     _ => time::sleep(self.elector.config.retry_period).await,
                 }
             }
         };
-        // The deadline is that of the last answered renewal, not of this attempt.
+        // The deadline of the last answered renewal, not one that begins with this attempt: other processes count from
+        // that renewal.
         let renewed = time::timeout_at(deadline, tries).await;
         renewed.unwrap_or_else(|_| {
             let after = self.elector.config.renew_deadline;
@@ -216,6 +233,7 @@ impl<'a> Campaign<'a> {
     async fn attempt(&mut self) -> Next {
         let mut request = self.election.attempt(moment());
         loop {
+            // Before the request: the lease counts from the earliest moment at which another process may have seen it.
             let sent = Instant::now();
             let answer = self.elector.send(request).await;
             match self.election.answered(answer, moment()) {
@@ -226,17 +244,21 @@ impl<'a> Campaign<'a> {
         }
     }
 
+    /// Publishes an acquisition or renewal whose request was sent at `sent`.
     fn held(&mut self, sent: Instant) -> Next {
         let deadline = sent + self.elector.config.renew_deadline;
         if deadline <= Instant::now() {
-            // The process was paused, or the answer came late: another process may have taken over.
+            // The process was suspended, or the answer was late. Another process may have taken over by now.
             return Next::Failed;
         }
-        // Counted from when the request was sent: the standby counts from when it saw the renewal, which is later.
+        // Counted from when the request was sent. A process on standby counts from when it saw the renewal, which is
+        // later.
         self.deadline = deadline;
         let epoch = self.election.transitions();
         let slow = self.election.slow_renewals();
         let leadership = &self.elector.leadership;
+        // Before the term is published, so that a task that sees the term sees its own signature and not that of an
+        // earlier term.
         if leadership.epoch() != Some(epoch) {
             leadership.sign_as(format!("{}#{epoch}", leadership.lease()));
         }
@@ -247,9 +269,9 @@ impl<'a> Campaign<'a> {
         Next::Held
     }
 
-    /// Waits until the lease is free or has expired, or the watch is too silent.
+    /// Watches the lease until it is free or has expired.
     ///
-    /// Without a watch it waits until the next attempt.
+    /// Returns earlier if the watch is silent for too long. If the watch fails, waits for the next attempt instead.
     async fn watch(&mut self) {
         let Some(until) = self.election.silent_until() else {
             return;
@@ -257,6 +279,7 @@ impl<'a> Campaign<'a> {
         let Some(version) = self.election.version().map(str::to_owned) else {
             return self.pause().await;
         };
+        // The field selector limits the watch to this lease; a namespace may have many.
         let params = WatchParams::default()
             .fields(&format!("metadata.name={}", self.elector.config.name))
             .timeout(WATCH_SECONDS);
@@ -265,28 +288,32 @@ impl<'a> Campaign<'a> {
             return self.pause().await;
         };
         let mut events = events.boxed();
+        // Ends when the lease is free, and the next attempt acquires it.
         while let Some(until) = self.election.silent_until() {
             match time::timeout_at(until, events.try_next()).await {
                 Ok(Ok(Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)))) => {
                     self.election.observe(lease, Instant::now());
                     self.elector.leadership.stands_by(self.election.holder());
                 }
+                // A deletion is no release: the holder may still lead, and counts for its duration.
                 Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.missing(Instant::now()),
                 Ok(Ok(Some(WatchEvent::Bookmark(_)))) => {}
-                // The lease has expired, or the holder or the watch is dead: the next attempt reads it.
+                // The lease has expired, or the holder or the watch is dead. The next attempt reads the lease.
                 Err(_) => return,
+                // The watch has ended or its version is too old. The next attempt reads the lease before it watches
+                // again.
                 Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => return self.pause().await,
             }
         }
     }
 
-    /// Waits between two attempts to acquire the lease; the time is random.
+    /// Waits between two attempts to acquire the lease, for a random time.
     async fn pause(&self) {
         let period = self.elector.config.retry_period;
         time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;
     }
 
-    /// Releases the lease if it is held, within the renew deadline.
+    /// Releases the lease if it is held; gives up after the renew deadline.
     async fn release(&mut self) {
         let Some(mut request) = self.election.release() else {
             return;
@@ -302,6 +329,7 @@ impl<'a> Campaign<'a> {
                         Request::Get
                     }
                 };
+                // Every read goes through `release`, which decides again whether there is anything to release.
                 if request == Request::Get {
                     request = match self.election.release() {
                         Some(request) => request,
@@ -310,6 +338,7 @@ impl<'a> Campaign<'a> {
                 }
             }
         };
+        // Bounded, so that an unreachable server does not keep the program from stopping. The lease expires then.
         let released = time::timeout(self.elector.config.renew_deadline, tries).await;
         if released.is_err() {
             let lease = self.elector.leadership.lease();
@@ -323,6 +352,7 @@ impl Elector {
     ///
     /// A failed request may have taken effect.
     async fn send(&self, request: Request) -> Answer {
+        // Half of the deadline, so that a hanging request leaves time for a second one.
         let timeout = (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT);
         let sent = async {
             match request {

@@ -1,21 +1,21 @@
-//! The errors of a lease.
+//! The errors of an election.
 
-/// An election that cannot begin, or has ended.
+/// An election that cannot begin, or that has ended.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// The configuration is invalid.
-    #[error("the lease {lease} cannot be held: {reason}")]
+    #[error("invalid configuration of the lease {lease}: {reason}")]
     Invalid {
         /// The name of the lease.
         lease: String,
-        /// What is wrong.
+        /// The violated rule.
         reason: String,
     },
-    /// The lease was held and was lost.
-    #[error("the lease {lease} is lost: {reason}")]
+    /// The lease was held and has been lost.
+    #[error("lost the lease {lease}: {reason}")]
     Lost {
-        /// The namespace and the name of the lease.
+        /// Namespace and name of the lease.
         lease: String,
         /// Why: it was not renewed in time, or another process holds it.
         reason: String,

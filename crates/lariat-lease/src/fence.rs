@@ -11,28 +11,32 @@ use kube::client::Body;
 
 use crate::leadership::Leadership;
 
+/// The error of the client's service.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Groups whose objects are questions to the server, which stores none.
+/// API groups whose objects are questions to the server, which does not store them.
 const REVIEWS: [&str; 2] = [
     "/apis/authorization.k8s.io/",
     "/apis/authentication.k8s.io/",
 ];
 
-/// A write that was refused or cut off because this process does not lead.
+/// The error of a write that was refused or aborted without the leadership.
 ///
 /// kube wraps it in [`kube::Error::Service`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fenced {
+    /// Namespace and name of the lease.
     lease: String,
+    /// The write, for the message.
     what: String,
+    /// Whether the request had been sent.
     was_sent: bool,
 }
 
 impl Fenced {
-    /// Returns whether the request was under way when the leadership ended.
+    /// Returns whether the request had been sent when the leadership ended.
     ///
-    /// It may then have taken effect.
+    /// If so, it may have taken effect.
     #[must_use]
     pub fn was_sent(&self) -> bool {
         self.was_sent
@@ -49,7 +53,7 @@ impl fmt::Display for Fenced {
         if *was_sent {
             write!(
                 f,
-                "{what} was cut off: this process no longer holds the lease {lease}"
+                "{what} was aborted: this process no longer holds the lease {lease}"
             )
         } else {
             write!(
@@ -63,13 +67,24 @@ impl fmt::Display for Fenced {
 impl Error for Fenced {}
 
 impl Leadership {
-    /// Checks that this process may send a write at this moment.
+    /// Checks that this process may send a write now.
     ///
     /// `write` describes the write in the error.
     ///
     /// # Errors
     ///
-    /// This process does not lead.
+    /// If this process does not lead.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lariat::lease::{Fenced, Leadership};
+    ///
+    /// # fn example(leadership: &Leadership) -> Result<(), Fenced> {
+    /// leadership.admit("the report of the day")?;
+    /// println!("sends the report");
+    /// # Ok(()) }
+    /// ```
     pub fn admit(&self, write: impl fmt::Display) -> Result<(), Fenced> {
         if self.leads() {
             return Ok(());
@@ -83,19 +98,18 @@ impl Leadership {
 
     /// Creates a client whose writes are sent only while this process leads.
     ///
-    /// Reads are always sent; reviews of access and tokens count as reads, and so do dry runs.
+    /// Reads are always sent, and so are dry runs and reviews of access and tokens, which store nothing.
     ///
-    /// A write is checked against the deadline at the moment it is sent, and is abandoned at the deadline if it has no
-    /// answer by then. So a process that was suspended past its deadline writes nothing when it continues. Between the
-    /// deadline and the moment at which another process takes over, there is the difference of lease duration and renew
-    /// deadline (by default 5 seconds) for requests that are on their way. A request that the network delays for longer
-    /// can still take effect, so writes that must never meet those of a successor should carry a resource version as
-    /// well.
+    /// A write is checked against the deadline when it is sent, and is aborted at the deadline if it has no answer by
+    /// then. So a process that was suspended past its deadline writes nothing when it continues. Between the deadline
+    /// and the moment at which another process takes over, requests that are on their way have the difference of lease
+    /// duration and renew deadline (5 seconds by default) to arrive. A request that the network delays for longer can
+    /// still take effect. Writes that must not mix with those of a successor should carry a resource version too.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::api::{Api, PostParams};
-    /// use lariat_lease::Elector;
+    /// use lariat::lease::Elector;
     ///
     /// # async fn example(client: kube::Client, elector: Elector) -> kube::Result<()> {
     /// let fenced = elector.leadership().fence(client);
@@ -114,10 +128,12 @@ impl Leadership {
     }
 }
 
-/// A client whose writes need the leadership.
+/// A client service whose writes need the leadership.
 #[derive(Clone)]
 struct Fence {
+    /// Sends the requests.
     client: Client,
+    /// The leadership that writes need.
     leadership: Leadership,
 }
 
@@ -127,11 +143,13 @@ impl tower_service::Service<Request<Body>> for Fence {
     type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        // `Client::send` waits until the client is ready.
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let client = self.client.clone();
+        // Reads pass without the leadership, because a process on standby fills its caches.
         if is_read(&request) {
             return Box::pin(async move { Ok(client.send(request).await?) });
         }
@@ -142,14 +160,16 @@ impl tower_service::Service<Request<Body>> for Fence {
                 what: format!("{} {}", request.method(), request.uri().path()),
                 was_sent: false,
             };
-            // Checked when the request is sent, not when it was created: a process may be suspended in between.
+            // Checked when the future is polled, not when it is created: the process may be suspended in between.
             if !leadership.leads() {
                 return Err(fenced.into());
             }
             tokio::select! {
-                // After a suspension, the lease is checked before the answer.
+                // After a suspension both branches may be ready. The deadline is checked first, so that an answer is
+                // not taken for proof that this process still leads.
                 biased;
                 () = leadership.lost() => {
+                    // Dropping the request below closes it, but the server may have received it already.
                     fenced.was_sent = true;
                     Err(fenced.into())
                 }
@@ -159,12 +179,14 @@ impl tower_service::Service<Request<Body>> for Fence {
     }
 }
 
+/// Returns whether a request stores nothing on the server.
 fn is_read(request: &Request<Body>) -> bool {
     let uri = request.uri();
     let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let is_review = REVIEWS.iter().any(|group| uri.path().starts_with(group));
     let is_dry_run = || {
         let pairs = uri.query().unwrap_or_default().split('&');
+        // `All` is the only value that the API server accepts.
         pairs.into_iter().any(|pair| pair == "dryRun=All")
     };
     is_safe || is_review || is_dry_run()

@@ -10,11 +10,11 @@ use tokio::time::{self, Instant};
 
 /// Whether this process leads, as its elector sees it.
 ///
-/// A clone is the same leadership. It is about this process only: another one may hold the lease as soon as
-/// [`deadline`](Self::deadline) has passed by its own clock.
+/// Clones share one state. It describes this process only: when [`deadline`](Self::deadline) has passed, another
+/// process may hold the lease.
 ///
 /// ```no_run
-/// use lariat_lease::Leadership;
+/// use lariat::lease::Leadership;
 ///
 /// # async fn example(leadership: Leadership) {
 /// if leadership.acquired().await {
@@ -25,20 +25,29 @@ use tokio::time::{self, Instant};
 /// ```
 #[derive(Clone)]
 pub struct Leadership {
+    /// The shared state.
     inner: Arc<Inner>,
 }
 
+/// The state that clones share.
 struct Inner {
+    /// The namespace of the lease.
     namespace: String,
+    /// The name of the lease.
     name: String,
-    /// Both, for messages.
+    /// Namespace and name, for messages.
     lease: String,
+    /// The holder identity of this process.
     identity: Arc<str>,
+    /// The lease duration.
     duration: Duration,
+    /// The state of this process, for tasks that wait for changes.
     standing: watch::Sender<Standing>,
+    /// The current term; `None` unless this process leads. May have expired.
     term: Mutex<Option<Term>>,
     /// The signature of the current term.
     signature: Mutex<Option<Arc<str>>>,
+    /// The totals for the metrics.
     counters: Mutex<Counters>,
 }
 
@@ -46,34 +55,39 @@ struct Inner {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing {
-    /// It waits for the lease.
+    /// The process waits for the lease.
     Standby {
-        /// The holder, as far as is known.
+        /// The last known holder; `None` if the lease is free or unknown.
         holder: Option<Arc<str>>,
     },
-    /// It holds the lease.
+    /// The process holds the lease.
     Leading {
-        /// The number of transitions of the lease, which differs for any two holders.
+        /// The number of transitions of the lease, which differs between any two holders.
         epoch: i32,
     },
-    /// It does not take part any more: it has lost the lease, or was stopped.
+    /// The process does not take part: it was stopped, or has lost the lease.
     Ended,
 }
 
 /// A term of leadership, as of its last renewal.
 #[derive(Debug, Clone, Copy)]
 struct Term {
+    /// The number of transitions of the lease.
     epoch: i32,
     /// When the last answered renewal was sent.
     renewed: Instant,
-    /// Until when no other process holds the lease, even if its clock runs faster.
+    /// When this process stops leading unless it renews the lease.
     deadline: Instant,
 }
 
+/// Totals since the elector was created.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counters {
+    /// The number of renewals.
     renewals: u64,
+    /// The number of renewals that had to read the lease first.
     slow_renewals: u64,
+    /// The number of acquisitions.
     acquired: u64,
 }
 
@@ -83,21 +97,22 @@ struct Counters {
 pub struct LeaseStatus {
     /// Namespace and name of the lease.
     pub lease: String,
-    /// The identity of this process.
+    /// The holder identity of this process.
     pub identity: Arc<str>,
     /// The state of this process.
     pub standing: Standing,
-    /// How often it acquired the lease.
+    /// How many times this process acquired the lease.
     pub acquired: u64,
-    /// How often it renewed the lease.
+    /// How many times this process renewed the lease.
     pub renewals: u64,
     /// How many renewals had to read the lease first.
     ///
-    /// client-go counts them as `leader_election_slowpath_total`.
+    /// client-go's `leader_election_slowpath_total`.
     pub slow_renewals: u64,
 }
 
 impl Leadership {
+    /// Creates the leadership of a process on standby.
     pub(crate) fn new(namespace: &str, name: &str, identity: Arc<str>, duration: Duration) -> Self {
         let (standing, _) = watch::channel(Standing::Standby { holder: None });
         let inner = Inner {
@@ -116,36 +131,40 @@ impl Leadership {
         }
     }
 
-    /// Returns whether this process leads at this moment.
+    /// Returns whether this process leads now.
     ///
-    /// It returns `false` from the deadline on, whether or not the elector has noticed.
+    /// From the deadline on it returns `false`, even if the elector has not noticed yet.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.deadline().is_some()
     }
 
-    /// Returns until when this process leads; `None` if it does not lead.
+    /// Returns when this process stops leading unless it renews the lease.
     ///
-    /// Each renewal moves it.
+    /// `None` if it does not lead.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.term().map(|term| term.deadline)
     }
 
-    /// Returns the transitions of the lease; `None` if this process does not lead.
+    /// Returns the number of transitions of the lease.
+    ///
+    /// `None` if this process does not lead. The number grows with each change of the holder, as long as the lease
+    /// object exists.
     #[must_use]
     pub fn epoch(&self) -> Option<i32> {
         self.term().map(|term| term.epoch)
     }
 
-    /// Returns the name of this term, to sign what is written in it.
+    /// Returns a unique name of this term; `None` if this process does not lead.
     ///
-    /// For a leader it is namespace, name and epoch of the lease, as in `shops/shop-operator#3`; for a member of a ring
-    /// namespace and name of its own lease, as in `shops/shop-operator-1f0a93c4`. It differs for any two terms of a
-    /// lease. `None` if this process does not lead.
+    /// Programs put it into what they write, to record who wrote it. For a leader it is namespace, name and epoch of
+    /// the lease: `shops/shop-operator#3`. For a member of a ring it is namespace and name of the member's lease:
+    /// `shops/shop-operator-1f0a93c4`.
     #[must_use]
     pub fn signature(&self) -> Option<Arc<str>> {
         let signature = self.inner.signature.lock().clone();
+        // The signature of the last term stays stored after its end.
         signature.filter(|_| self.leads())
     }
 
@@ -167,7 +186,7 @@ impl Leadership {
         &self.inner.name
     }
 
-    /// Returns namespace and name of the lease, as in `shops/shop-operator`.
+    /// Returns namespace and name of the lease: `shops/shop-operator`.
     #[must_use]
     pub fn lease(&self) -> &str {
         &self.inner.lease
@@ -179,11 +198,23 @@ impl Leadership {
         &self.inner.identity
     }
 
-    /// Waits until this process leads; `false` if its election ends before.
+    /// Waits until this process leads; returns `false` if the election ends before.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lariat::lease::Leadership;
+    ///
+    /// # async fn example(leadership: Leadership) {
+    /// if leadership.acquired().await {
+    ///     println!("{} leads", leadership.identity());
+    /// }
+    /// # }
+    /// ```
     pub async fn acquired(&self) -> bool {
         let mut standing = self.inner.standing.subscribe();
         let decided = standing.wait_for(|it| !matches!(it, Standing::Standby { .. }));
@@ -194,10 +225,16 @@ impl Leadership {
 
     /// Waits until this process does not lead.
     ///
-    /// Resolves immediately if it does not lead; otherwise at its last deadline or at the end of its election.
+    /// Resolves immediately if it does not lead now; otherwise at its last deadline or when the election ends.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    ///
+    /// # Examples
     ///
     /// ```no_run
-    /// use lariat_lease::Leadership;
+    /// use lariat::lease::Leadership;
     ///
     /// # async fn example(leadership: Leadership, work: impl Future<Output = ()>) {
     /// tokio::select! {
@@ -206,14 +243,11 @@ impl Leadership {
     /// }
     /// # }
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses nothing.
     pub async fn lost(&self) {
         let mut standing = self.inner.standing.subscribe();
         loop {
-            // A renewal moves the deadline without a wake-up.
+            // Read again after each wait: a renewal moves the deadline but wakes no task, because it changes no
+            // standing.
             let Some(deadline) = self.deadline() else {
                 return;
             };
@@ -227,24 +261,27 @@ impl Leadership {
 
     /// Checks that a leader has renewed its lease in time: client-go's `HealthzAdaptor`.
     ///
-    /// It fails only if this process counts as the leader although its last renewal is older than the lease duration
-    /// and `tolerance`: its elector hangs.
+    /// It fails if this process counts as the leader although its last renewal is older than the lease duration plus
+    /// `tolerance`, which means that the elector hangs. It does not fail on standby.
+    ///
+    /// # Errors
+    ///
+    /// A message for the health check, with the lease and the time since the last renewal.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_lease::Leadership;
+    /// use lariat::lease::Leadership;
     ///
     /// fn healthz(leadership: &Leadership) -> Result<(), String> {
     ///     leadership.check(Duration::from_secs(20))
     /// }
     /// # let _ = healthz;
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// A message for the health check, with the lease and the time since the last renewal.
     pub fn check(&self, tolerance: Duration) -> Result<(), String> {
         let leads = matches!(*self.inner.standing.borrow(), Standing::Leading { .. });
+        // Not `term()`, which hides a term whose deadline has passed: finding such a term is the purpose of this check.
         let Some(term) = self.inner.term.lock().filter(|_| leads) else {
             return Ok(());
         };
@@ -276,6 +313,7 @@ impl Leadership {
         }
     }
 
+    /// Returns the current term unless it has expired.
     fn term(&self) -> Option<Term> {
         self.inner
             .term
@@ -283,7 +321,7 @@ impl Leadership {
             .filter(|term| Instant::now() < term.deadline)
     }
 
-    /// Notes the holder of the lease while this process waits for it.
+    /// Sets the state to standby and records the holder.
     pub(crate) fn stands_by(&self, holder: Option<&Arc<str>>) {
         *self.inner.term.lock() = None;
         let standing = Standing::Standby {
@@ -305,9 +343,9 @@ impl Leadership {
         *self.inner.signature.lock() = Some(signature.into());
     }
 
-    /// Notes an acquisition or renewal whose request was sent at `renewed`.
+    /// Records an acquisition or renewal whose request was sent at `renewed`.
     ///
-    /// Returns whether it is the acquisition.
+    /// Returns whether it is an acquisition.
     pub(crate) fn renewed(
         &self,
         epoch: i32,
@@ -315,6 +353,7 @@ impl Leadership {
         deadline: Instant,
         slow: u64,
     ) -> bool {
+        // Before the standing changes, so that a task that is woken by the change finds the term.
         *self.inner.term.lock() = Some(Term {
             epoch,
             renewed,
@@ -327,14 +366,16 @@ impl Leadership {
             is_new
         });
         let mut counters = self.inner.counters.lock();
+        // The first renewal of a term is its acquisition.
         counters.acquired += u64::from(is_new);
         counters.renewals += u64::from(!is_new);
         counters.slow_renewals = slow;
         is_new
     }
 
-    /// Ends the leadership for good.
+    /// Ends the leadership, until the next run.
     pub(crate) fn end(&self) {
+        // Cleared before the standing changes: a task that is woken by the change must not see a term any more.
         *self.inner.term.lock() = None;
         self.inner.standing.send_replace(Standing::Ended);
     }

@@ -1,4 +1,4 @@
-//! The contents of a lease, and the objects that store them.
+//! The contents of a lease, and their form in lease objects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,14 +10,18 @@ use kube::api::ObjectMeta;
 
 /// The contents of a lease: client-go's `LeaderElectionRecord`.
 ///
-/// Remote times are copied and compared for change only, never with a clock.
+/// The times were written by other machines. They are compared with each other for changes, and never with a clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Empty if the lease has no holder.
+    /// The holder identity; empty if the lease has no holder.
     pub(crate) holder: Arc<str>,
+    /// The lease duration in seconds.
     pub(crate) seconds: i32,
+    /// When the holder acquired the lease, on the holder's clock.
     pub(crate) acquired: Option<Timestamp>,
+    /// When the holder last renewed the lease, on the holder's clock.
     pub(crate) renewed: Option<Timestamp>,
+    /// How often the lease has changed its holder.
     pub(crate) transitions: i32,
 }
 
@@ -33,9 +37,9 @@ impl Record {
         }
     }
 
-    /// Creates the record of a released lease.
+    /// Returns the record of the released lease.
     ///
-    /// It expires after a second, and keeps its transitions.
+    /// As in client-go, it has no holder and a duration of one second, and keeps its transitions.
     pub(crate) fn released(&self, now: Timestamp) -> Self {
         Self {
             holder: Arc::default(),
@@ -46,6 +50,7 @@ impl Record {
         }
     }
 
+    /// Reads the record of an object; missing fields are empty or zero.
     pub(crate) fn of(object: &Object) -> Self {
         let spec = object.spec.clone().unwrap_or_default();
         Self {
@@ -57,7 +62,7 @@ impl Record {
         }
     }
 
-    /// Returns how long other processes wait after they saw the record change.
+    /// Returns how long others wait after they have seen the record change.
     pub(crate) fn duration(&self) -> Duration {
         Duration::from_secs(u64::try_from(self.seconds).unwrap_or_default())
     }
@@ -73,12 +78,12 @@ impl Record {
         self.replace(&Object { metadata, spec })
     }
 
-    /// Returns an object with this record instead of its own.
+    /// Returns an object with this record in place of its own.
     ///
     /// Labels, annotations and fields that do not belong to the election are kept.
     pub(crate) fn replace(&self, object: &Object) -> Object {
         let mut object = object.clone();
-        // The server keeps the managed fields that it has.
+        // Without them in the request, the server keeps its own.
         object.metadata.managed_fields = None;
         let spec = object.spec.get_or_insert_default();
         spec.holder_identity = Some(self.holder.to_string());

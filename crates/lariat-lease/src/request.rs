@@ -1,4 +1,4 @@
-//! Sending a request about a lease.
+//! Sends requests about leases and classifies their answers.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,20 +12,22 @@ use tokio::time;
 pub(crate) enum Answer {
     /// The object as stored by the server.
     Object(Box<Object>),
-    /// There is no object of that name.
+    /// There is no object with that name.
     Absent,
-    /// There is a newer version than the one that was sent, or the name is taken.
+    /// The object has a newer version than the one that was sent, or already exists.
     Conflict,
-    /// Another error, or no answer: the request may have taken effect.
+    /// Another error, or no answer. The request may have taken effect.
     Failed,
 }
 
-/// Whether a warning was logged that the API server refuses requests.
+/// Whether a refusal by the API server has been logged as a warning.
+///
+/// Requests are repeated every few seconds, so further refusals are logged at debug level until one request succeeds.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(AtomicBool);
 
 impl Refusals {
-    /// Waits for the answer to a request; it fails if that takes too long.
+    /// Waits for the answer to a request; after the timeout it counts as failed.
     pub(crate) async fn answer(
         &self,
         lease: &str,
@@ -55,7 +57,7 @@ impl Refusals {
     /// Logs the failure of a request.
     pub(crate) fn failed(&self, lease: &str, error: &kube::Error) {
         match error {
-            // This does not pass by itself: a permission is missing, or the name or the namespace is wrong.
+            // This does not resolve by itself: an RBAC rule is missing, or the name or the namespace is wrong.
             kube::Error::Api(status)
                 if (400..500).contains(&status.code) && ![409, 410, 429].contains(&status.code) =>
             {
@@ -65,6 +67,7 @@ impl Refusals {
         }
     }
 
+    /// Logs a refusal: the first one as a warning.
     fn refused(&self, lease: &str, error: &kube::Error) {
         if self.0.swap(true, Ordering::Relaxed) {
             tracing::debug!(%lease, "the API server refuses a request about the lease: {error}");

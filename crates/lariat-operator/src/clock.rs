@@ -1,9 +1,11 @@
-//! The wall clock, for timestamps in objects; durations are measured with tokio's clock.
+//! The wall clock, for timestamps in objects. Durations are measured with tokio's clock.
 
 use jiff::Timestamp;
 use lariat_core::clock;
 
-/// Returns the present time. All other code takes the time as a parameter.
+/// Returns the present time.
+///
+/// Only this function reads the wall clock; all other code takes the time as a parameter.
 pub(crate) fn now() -> Timestamp {
     clock::now().try_into().unwrap_or(Timestamp::MAX)
 }

@@ -1,4 +1,4 @@
-//! Compares two states of an object, for people to read.
+//! The difference between two states of an object, as text for plans and logs.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::names::APPLIED;
 
 /// A field that would change.
 ///
-/// Prints as `spec.replicas: 2 → 3`; a missing field is `(none)`.
+/// Its `Display` is like `spec.replicas: 2 → 3`; a missing value is `(none)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldChange {
     path: String,
@@ -17,22 +17,22 @@ pub struct FieldChange {
     new: Option<String>,
 }
 
-/// The fields that differ between two states.
+/// The fields in which two states of an object differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Diff {
     pub(crate) changes: Vec<FieldChange>,
-    /// The number of further fields, which are not listed.
+    /// The number of fields beyond those in `changes`.
     pub(crate) left_out: usize,
     is_secret: bool,
 }
 
-/// The number of fields listed for one object.
+/// The number of changes that are listed for one object.
 const MOST: usize = 256;
 
-/// The number of characters shown of a value.
+/// The number of characters that are shown of a value.
 const LONGEST: usize = 256;
 
-/// Fields that the API server maintains.
+/// Fields that the API server maintains; their changes are not shown.
 const HIDDEN: [&str; 6] = [
     "managedFields",
     "resourceVersion",
@@ -51,17 +51,17 @@ impl FieldChange {
         &self.path
     }
 
-    /// Returns the present value as JSON, if there is one.
+    /// Returns the present value as JSON, or `None` if the field is missing.
     ///
-    /// Values of Secrets are `(hidden)`; long values are cut.
+    /// Values of Secrets are `(hidden)`. Values of more than 256 characters are truncated.
     #[must_use]
     pub fn before(&self) -> Option<&str> {
         self.old.as_deref()
     }
 
-    /// Returns the planned value as JSON, if there is one.
+    /// Returns the planned value as JSON, or `None` if the field is removed.
     ///
-    /// Values of Secrets are `(hidden)`; long values are cut.
+    /// Values of Secrets are `(hidden)`. Values of more than 256 characters are truncated.
     #[must_use]
     pub fn after(&self) -> Option<&str> {
         self.new.as_deref()
@@ -92,7 +92,7 @@ impl fmt::Display for Diff {
 }
 
 impl Diff {
-    /// Compares two states of an object; values of Secrets are hidden.
+    /// Compares two states of an object; the values of a Secret are hidden.
     pub(crate) fn of(old: &Value, new: &Value, is_secret: bool) -> Self {
         let mut diff = Self {
             is_secret,
@@ -101,7 +101,8 @@ impl Diff {
         let [old, new] = [old, new].map(|object| comparable(object, &HIDDEN));
         compare_fields(&old, &new, |path, old, new| diff.add(path, old, new));
         if diff.changes.len() > 1 {
-            // This annotation changes with everything that is applied.
+            // The annotation with the hash of what was applied changes with every other change. It is shown only if
+            // nothing else changes.
             let path = field_path("metadata.annotations", APPLIED);
             diff.changes.retain(|change| change.path != path);
         }
@@ -129,7 +130,9 @@ impl Diff {
     }
 }
 
-/// Returns whether a field of a Secret contains values, as the annotation of `kubectl apply` does too.
+/// Returns whether a field of a Secret may contain secret values.
+///
+/// Besides `data`, annotations may: `kubectl apply` writes a copy of the whole object there.
 fn shows_values(at: &str) -> bool {
     const OPEN: [&str; 5] = [
         "metadata.name",
@@ -141,6 +144,7 @@ fn shows_values(at: &str) -> bool {
     !OPEN.iter().any(|open| at.starts_with(open))
 }
 
+/// Truncates a long value.
 fn cut(text: String) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),

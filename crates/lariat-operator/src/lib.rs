@@ -1,22 +1,26 @@
-//! Builds operators on shared controllers: reconcilers, finalizers, status and conditions, sets of applied objects,
-//! Events.
+//! Builds operators on shared controllers: reconcilers, finalizers, status, applied objects, Events.
 //!
 //! ```text
 //! Operator ──reconciler──▶ a named handler of the kind's shared controller
-//!    │                        │ called with a Reconcile: the object, the causes, and ways to write
+//!    │                        │ called with a Reconcile: the object, the causes, and methods that write
 //!    │                        ▼
 //!    │            finalizer ▸ reconcile ▸ apply ▸ status ▸ events
-//!    └── at the start: CRDs installed, permissions checked
+//!    └── at the start: installs CRDs, checks permissions
 //! ```
 //!
-//! An [`Operator`] adds a name, an event recorder and the gathering of permissions to a
-//! [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). Everything runs on that factory: two
-//! reconcilers of Pods share one watch, with each other and with every plain handler.
+//! An [`Operator`] is a name on a [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). It adds what
+//! operators need beyond handlers: an event recorder, CRDs, and RBAC rules derived from what is registered. A
+//! [`Reconciler`] is a handler of one kind, which is called with a [`Reconcile`]. All reconcilers run on the factory:
+//! two reconcilers of Pods share one watch, with each other and with all other handlers.
+//!
+//! Where to start reading: [`Reconciler`] for finalizers, owned kinds and retries; [`Reconcile::apply`] for objects
+//! that an owner should have; [`Reconcile::set_status`] and [`ConditionUpdate`] for status; [`Guard`] and
+//! [`Operator::plan_only`] for safety; [`Operator::manifests`] for RBAC; [`CachedApi`] for reads and writes of other
+//! kinds.
 //!
 //! ```
 //! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
-//! use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
-//! use lariat_operator::{Desired, Operator, Reconcile};
+//! use lariat::{Desired, HandlerResult, Operator, Outcome, Reconcile, SharedControllerFactory};
 //! use serde_json::json;
 //!
 //! /// Applies a ConfigMap with the name of each Deployment; it is deleted with the Deployment.
@@ -31,7 +35,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let cluster = lariat_cluster::Cluster::builder().start().await?;
+//! # let cluster = lariat::cluster::Cluster::builder().start().await?;
 //! # let client = cluster.client();
 //! let factory = SharedControllerFactory::builder(client).build();
 //! let operator = Operator::new("names", &factory);
@@ -44,11 +48,11 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `apply` (default) | applied sets of objects: [`Reconcile::apply`] |
-//! | `crd` (default) | CRDs that a start installs: [`Operator::installs`] |
+//! | `apply` (default) | sets of objects that are applied and pruned: [`Reconcile::apply`] |
+//! | `crd` (default) | CRDs that are installed at the start: [`Operator::installs`] |
 //! | `events` (default) | Events: [`Reconcile::event`] |
-//! | `guard` (default) | budgets for writes, and plans: [`Reconciler::guard`], [`Operator::plan_only`]; enables `events` |
-//! | `rbac` (default) | the permissions an operator needs: [`Operator::rules`] |
+//! | `guard` (default) | write budgets and plans: [`Reconciler::guard`], [`Operator::plan_only`]; enables `events` |
+//! | `rbac` (default) | the permissions that an operator needs: [`Operator::rules`] |
 
 #![cfg_attr(
     not(feature = "default"),
@@ -92,16 +96,9 @@ mod yaml;
 
 pub use api::{CachedApi, Mutated, Mutation};
 #[cfg(feature = "apply")]
-pub use apply::{
-    Action, Applied, AppliedObject, Apply, ApplyError, Dependent, Desired, FieldConflict,
-    Immutable, LeftAlone, ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan, Step,
-    Waiting,
-};
+pub use apply::*;
 #[cfg(feature = "crd")]
-pub use crd::{
-    CrdChange, CrdError, CrdMismatch, CrdOptions, CrdReport, Install, InstallError, ensure_crds,
-    with_crd_version,
-};
+pub use crd::*;
 #[cfg(any(feature = "apply", feature = "guard"))]
 pub use diff::FieldChange;
 #[cfg(feature = "events")]

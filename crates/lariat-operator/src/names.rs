@@ -1,31 +1,36 @@
-//! Names that Kubernetes accepts, and the keys of annotations that several modules use.
+//! Rules for names in Kubernetes, and the annotation keys that several modules use.
 
 /// The annotation of an applied object with the hash of what was applied.
 pub(crate) const APPLIED: &str = "lariat.dev/applied";
 
-/// The prefix of the annotations in which an owner records its sets; the names of operator and set follow.
+/// The prefix of the annotations in which an owner records its sets.
+///
+/// The names of operator and set follow.
 pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
+/// The maximum length of a domain in bytes.
 const LONGEST_DOMAIN: usize = 253;
-/// The longest word of a qualified name, in bytes.
+/// The maximum length of the word of a qualified name in bytes.
 pub(crate) const LONGEST_WORD: usize = 63;
+/// The maximum length of a field manager in bytes.
 const LONGEST_MANAGER: usize = 128;
 
-/// Returns why a text cannot be a field manager, if it cannot.
+/// Returns why a text cannot be a field manager, or `None` if it can.
 pub(crate) fn not_a_manager(text: &str) -> Option<&'static str> {
     let is_shown = |c: char| c == ' ' || !(c.is_control() || c.is_whitespace());
     match text {
         "" => Some("is empty"),
         text if text.len() > LONGEST_MANAGER => Some("is longer than 128 bytes"),
-        text if !text.chars().all(is_shown) => Some("has characters that cannot be printed"),
+        text if !text.chars().all(is_shown) => Some("has unprintable characters"),
         _ => None,
     }
 }
 
-/// Returns the field manager under which one reconciler of an operator applies: `operator/reconciler`, with a hash for
-/// what does not fit into 128 bytes or cannot be printed.
+/// Returns the field manager under which one reconciler of an operator applies.
 ///
-/// It is the same in every process and version, because the API server keeps fields under it.
+/// It is `operator/reconciler`. A name that is too long or has unprintable characters is replaced by the beginning of
+/// the operator's name and a hash. The result is the same in every process and version, because the API server stores
+/// the ownership of fields under it.
 pub(crate) fn manager_of(operator: &str, reconciler: &str) -> String {
     let whole = format!("{operator}/{reconciler}");
     if not_a_manager(&whole).is_none() {
@@ -38,7 +43,7 @@ pub(crate) fn manager_of(operator: &str, reconciler: &str) -> String {
     format!("{}{hash}", &operator[..end.unwrap_or_default()])
 }
 
-/// The hash FNV-1a, which unlike the standard library's never changes.
+/// The hash FNV-1a, which never changes, unlike that of the standard library.
 pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
@@ -66,7 +71,7 @@ pub(crate) fn fnv(text: &str) -> u64 {
     hash.finish()
 }
 
-/// Returns whether a text is a domain in lower case, as before the slash of a qualified name.
+/// Returns whether a text is a domain, as before the slash of a qualified name.
 pub(crate) fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
         let taken = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
@@ -78,15 +83,18 @@ pub(crate) fn is_domain(text: &str) -> bool {
     text.len() <= LONGEST_DOMAIN && text.split('.').all(is_label)
 }
 
-/// Returns whether a text is letters and digits, with `-`, `_` and `.` inside, as after the slash of a qualified name.
+/// Returns whether a text is a word, as after the slash of a qualified name.
+///
+/// It has letters and digits, with `-`, `_` and `.` inside.
 pub(crate) fn is_word(text: &str) -> bool {
     let ends_well = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     let taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     ends_well(text.bytes().next()) && ends_well(text.bytes().next_back()) && text.bytes().all(taken)
 }
 
-/// Returns whether a text is a qualified name, as the keys of labels and annotations are: a word of at most 63 bytes,
-/// perhaps behind a domain and a slash.
+/// Returns whether a text is a qualified name, such as the key of a label.
+///
+/// It is a word of at most 63 bytes, perhaps after a domain and a slash.
 pub(crate) fn is_qualified(text: &str) -> bool {
     let (domain, word) = match text.split_once('/') {
         Some((domain, word)) => (Some(domain), word),

@@ -1,20 +1,19 @@
-//! YAML of plain documents, as manifests are.
+//! YAML of manifests.
 
 use serde::Serialize;
 use serde_json::Value;
 
 /// Returns an object as YAML, in the form that kubectl prints.
 ///
-/// Use it to generate manifests, for example of CRDs and roles.
-///
-/// Members are in the order of their names, texts in double quotes unless they are plain words.
+/// Use it to generate manifests, for example of CRDs and roles. Members are sorted by name. Texts are in double quotes
+/// unless they are plain words.
 ///
 /// ```
 /// use serde_json::json;
 ///
 /// let role = json!({"kind": "Role", "rules": [{"apiGroups": [""], "verbs": ["get"]}]});
 /// let expected = "kind: Role\nrules:\n- apiGroups:\n  - \"\"\n  verbs:\n  - get\n";
-/// assert_eq!(lariat_operator::yaml(&role)?, expected);
+/// assert_eq!(lariat::operator::yaml(&role)?, expected);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 ///
@@ -25,9 +24,9 @@ pub fn yaml<T: Serialize + ?Sized>(object: &T) -> serde_json::Result<String> {
     Ok(document(&serde_json::to_value(object)?))
 }
 
-/// Writes a document.
+/// Returns a document as YAML.
 pub(crate) fn document(value: &Value) -> String {
-    // Lines are as long as the texts in them.
+    // Long texts are not folded, so that the output is stable and can be searched.
     let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
     serde_saphyr::to_string_with_options(value, options).expect("all of JSON is YAML")
 }

@@ -1,16 +1,17 @@
-//! The request that adds a key: which lanes, when, how urgent, and why.
+//! A request to add a key, and its parts: payload, priority and lanes.
 
 use std::time::Duration;
 
-/// The data that travels with a key: in Lariat, the reasons why it was added.
+/// Data that travels with a key; in Lariat, the reasons for its adds.
 ///
-/// When two adds of one key merge, their payloads merge too; the queue gives them no other meaning. Payloads merge in
-/// the order of the adds, with two exceptions: the payload of a delay that ended, and that of a key which a worker gave
-/// back or retries, count as older than all that was added meanwhile. Merging happens under the lock of the queue, so
-/// it must be quick and must not use the queue.
+/// When two adds of one key merge, their payloads merge; the queue does nothing else with them. Payloads merge in the
+/// order of the adds, with two exceptions: the payload of a delay that has ended, and that of a key which a worker
+/// gives back or retries, count as older than everything added meanwhile.
+///
+/// Merging happens under the lock of the queue, so it must be quick and must not use the queue.
 ///
 /// ```
-/// use lariat_queue::{Add, Payload, WorkQueue};
+/// use lariat::queue::{Add, Payload, WorkQueue};
 ///
 /// #[derive(Clone, Default)]
 /// struct Reasons(Vec<&'static str>);
@@ -38,10 +39,11 @@ impl Payload for () {
 
 /// The urgency of a key; higher priorities are dequeued first.
 ///
-/// A priority cannot starve a lower one: see [`Ageing`](crate::Ageing).
+/// Lower priorities do not starve: see [`Ageing`](crate::Ageing).
 ///
 /// ```
-/// use lariat_queue::{Add, Priority, WorkQueue};
+/// use lariat::queue::{Add, WorkQueue};
+/// use lariat::Priority;
 ///
 /// let queue: WorkQueue<&str> = WorkQueue::default();
 /// queue.add("listed", Add::now().priority(Priority::Low));
@@ -50,12 +52,12 @@ impl Payload for () {
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// Work without urgency: initial lists, resyncs.
+    /// Work that can wait, such as initial lists and resyncs.
     Low,
-    /// Fresh changes; the default.
+    /// Changes; the default.
     #[default]
     Normal,
-    /// Work that overtakes fresh changes.
+    /// Work that is dequeued before changes.
     High,
 }
 
@@ -63,6 +65,7 @@ impl Priority {
     /// All priorities, from lowest to highest.
     pub const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
 
+    /// The number of priorities.
     pub(crate) const LEVELS: usize = Self::ALL.len();
 
     /// Returns the name in lower case.
@@ -81,11 +84,14 @@ impl Priority {
     }
 }
 
-/// A request to add a key: which lanes, when, how urgent, and why.
+/// A request to add a key: which lanes, after what delay, how urgent, and why.
+///
+/// The default is all lanes, now, with normal priority.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_queue::{Add, Priority, WorkQueue};
+/// use lariat::queue::{Add, WorkQueue};
+/// use lariat::Priority;
 ///
 /// let queue: WorkQueue<String> = WorkQueue::default();
 /// queue.add("pod-a".into(), Add::after(Duration::from_secs(30)).priority(Priority::Low));
@@ -93,16 +99,22 @@ impl Priority {
 #[derive(Debug, Clone)]
 #[must_use = "a request does nothing until it is added to a queue"]
 pub struct Add<P = ()> {
+    /// The lanes that become due.
     pub(crate) lanes: Lanes,
+    /// The delay; zero means now.
     pub(crate) after: Duration,
+    /// Whether the delay remains if the lanes become due earlier.
     pub(crate) kept: bool,
+    /// The priority.
     pub(crate) priority: Priority,
+    /// The least number of failures in a row to record for the lanes.
     pub(crate) failures: u32,
+    /// The payload.
     pub(crate) payload: P,
 }
 
 impl<P: Default> Add<P> {
-    /// Requests all lanes of the key now, at normal priority.
+    /// Creates an add of all lanes, now, with normal priority.
     pub fn now() -> Self {
         Self {
             lanes: Lanes::ALL,
@@ -114,11 +126,23 @@ impl<P: Default> Add<P> {
         }
     }
 
-    /// Requests all lanes after a delay; zero means now.
+    /// Creates an add of all lanes after a delay; zero means now.
     ///
-    /// A delay of more than thirty years counts as thirty years. The delay is the longest the lanes wait: if they
-    /// become due earlier for another reason, that run satisfies this request too (controller-runtime's rule that ready
-    /// keys beat waiting ones). See [`kept`](Self::kept) for a delay that is not cut short.
+    /// The delay is an upper bound: if the lanes become due earlier for another reason, that run satisfies this add
+    /// too, as in controller-runtime's priority queue. Use [`kept`](Self::kept) for a delay that is not cut short.
+    /// Delays of more than thirty years count as thirty years.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::after(Duration::from_millis(10)));
+    /// assert!(queue.try_get().is_none());
+    /// assert_eq!(*queue.get().await.expect("the queue is open").key(), "pod-a");
+    /// # }
+    /// ```
     pub fn after(delay: Duration) -> Self {
         Self {
             after: delay,
@@ -128,10 +152,10 @@ impl<P: Default> Add<P> {
 }
 
 impl<P> Add<P> {
-    /// Restricts the request to some lanes; with an empty set it does nothing.
+    /// Sets the lanes (default: all). With an empty set, the add does nothing.
     ///
     /// ```
-    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, WorkQueue};
     ///
     /// let queue: WorkQueue<&str> = WorkQueue::default();
     /// queue.add("pod-a", Add::now().lanes(LaneId::new(1)));
@@ -145,14 +169,13 @@ impl<P> Add<P> {
         }
     }
 
-    /// Keeps the delay even if the lanes run earlier for another reason.
+    /// Keeps the delay even if the lanes become due earlier: client-go's `AddAfter`.
     ///
-    /// This is client-go's `AddAfter`: a key may be both queued and delayed. Of two kept delays of a lane the earlier
-    /// wins.
+    /// The key may then be ready and delayed at the same time. Of two kept delays of a lane, the earlier counts.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_queue::{Add, WorkQueue};
+    /// use lariat::queue::{Add, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -166,33 +189,41 @@ impl<P> Add<P> {
         Self { kept: true, ..self }
     }
 
-    /// Sets the priority; a key that is already queued keeps the higher one.
+    /// Sets the priority (default: normal). A ready key keeps the higher of two.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// Sets how many times in a row the lanes have failed.
+    /// Sets how many times in a row the lanes have failed (default: 0).
     ///
-    /// For a caller that remembers more than the queue, which forgets a key when nothing of it is due or delayed. Of
-    /// this and the queue's own count the higher is kept.
+    /// For a caller that remembers failures longer than the queue, which forgets a key when nothing of it is due or
+    /// delayed. The higher of this and the queue's own count is used.
+    ///
+    /// ```
+    /// use lariat::queue::{Add, LaneId, WorkQueue};
+    ///
+    /// let (queue, lane) = (WorkQueue::<&str>::default(), LaneId::new(1));
+    /// queue.add("pod-a", Add::now().lanes(lane).failures(3));
+    /// assert_eq!(queue.failures(&"pod-a", lane), 3);
+    /// ```
     pub fn failures(self, failures: u32) -> Self {
         Self { failures, ..self }
     }
 
-    /// Sets the payload.
+    /// Sets the payload (default: [`Default::default`]).
     pub fn payload(self, payload: P) -> Self {
         Self { payload, ..self }
     }
 }
 
-/// The identifier of a lane, the same for every key.
+/// The identifier of a lane, the same for all keys.
 ///
-/// The queue gives the numbers no meaning, except that [`WHOLE`](Self::WHOLE) is the key as a whole.
+/// The caller chooses the numbers. [`WHOLE`](Self::WHOLE) is reserved for the key as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneId(u32);
 
 impl LaneId {
-    /// The key as a whole: if it is due, every lane is due.
+    /// The key as a whole: if it is due, all lanes are due.
     pub const WHOLE: Self = Self(u32::MAX);
 
     /// Creates the identifier of a lane.
@@ -213,10 +244,10 @@ impl LaneId {
     }
 }
 
-/// A set of lanes, or all of them.
+/// A set of lanes, or all lanes.
 ///
 /// ```
-/// use lariat_queue::{LaneId, Lanes};
+/// use lariat::queue::{LaneId, Lanes};
 ///
 /// let [one, two, three] = [1, 2, 3].map(LaneId::new);
 /// let mut lanes: Lanes = [one, two].into_iter().collect();
@@ -227,15 +258,17 @@ impl LaneId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lanes(Repr);
 
+/// The representation of a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Repr {
+    /// All lanes.
     All,
     /// Sorted, without duplicates and without `WHOLE`.
     Set(Box<[LaneId]>),
 }
 
 impl Lanes {
-    /// All lanes, including those that do not exist yet.
+    /// All lanes, including lanes that are not in use yet.
     pub const ALL: Self = Self(Repr::All);
 
     /// Returns the empty set.
@@ -244,7 +277,7 @@ impl Lanes {
         Self(Repr::Set(Box::default()))
     }
 
-    /// Returns whether the set contains every lane.
+    /// Returns whether the set is [`Lanes::ALL`].
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0 == Repr::All
@@ -265,7 +298,7 @@ impl Lanes {
         }
     }
 
-    /// Returns whether the set contains every lane of another set.
+    /// Returns whether the set contains all lanes of another set.
     #[must_use]
     pub fn includes(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -275,7 +308,7 @@ impl Lanes {
         }
     }
 
-    /// Iterates over the lanes; [`Lanes::ALL`] yields [`LaneId::WHOLE`] alone.
+    /// Iterates over the lanes; [`Lanes::ALL`] yields only [`LaneId::WHOLE`].
     pub fn ids(&self) -> impl Iterator<Item = LaneId> {
         let ids: &[LaneId] = match &self.0 {
             Repr::All => &[LaneId::WHOLE],
@@ -284,7 +317,7 @@ impl Lanes {
         ids.iter().copied()
     }
 
-    /// Adds one lane; [`LaneId::WHOLE`] means all.
+    /// Adds a lane; [`LaneId::WHOLE`] makes it [`Lanes::ALL`].
     pub fn insert(&mut self, lane: LaneId) {
         match &mut self.0 {
             Repr::All => {}
@@ -305,6 +338,7 @@ impl Lanes {
             (_, Repr::All) => self.0 = Repr::All,
             (Repr::Set(mine), Repr::Set(theirs)) if mine.is_empty() => *mine = theirs.clone(),
             (Repr::Set(mine), Repr::Set(theirs)) => {
+                // Most merges add no lane, and then nothing is allocated.
                 if theirs.iter().any(|lane| mine.binary_search(lane).is_err()) {
                     *mine = sorted(mine.iter().chain(theirs).copied());
                 }
@@ -322,6 +356,7 @@ impl From<LaneId> for Lanes {
 impl FromIterator<LaneId> for Lanes {
     fn from_iter<I: IntoIterator<Item = LaneId>>(lanes: I) -> Self {
         let set = sorted(lanes);
+        // `WHOLE` has the greatest number, so it is last.
         if set.last() == Some(&LaneId::WHOLE) {
             Self::ALL
         } else {
@@ -330,6 +365,7 @@ impl FromIterator<LaneId> for Lanes {
     }
 }
 
+/// Returns the lanes in order, each once.
 fn sorted(lanes: impl IntoIterator<Item = LaneId>) -> Box<[LaneId]> {
     let mut set: Vec<LaneId> = lanes.into_iter().collect();
     set.sort_unstable();

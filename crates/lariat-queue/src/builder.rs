@@ -1,4 +1,4 @@
-//! The options of a queue.
+//! Configures and creates a queue.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -9,7 +9,7 @@ use crate::{Payload, RateLimiter, Tap, WorkQueue, lasso_default};
 /// Configures a [`WorkQueue`].
 ///
 /// ```
-/// use lariat_queue::{Ageing, Exponential, WorkQueue, group};
+/// use lariat::queue::{Ageing, Exponential, WorkQueue, group};
 /// use std::time::Duration;
 ///
 /// // Keys are "namespace/name"; a namespace with many keys cannot block the others.
@@ -22,8 +22,11 @@ use crate::{Payload, RateLimiter, Tap, WorkQueue, lasso_default};
 /// ```
 #[must_use = "a builder does nothing until it is built"]
 pub struct QueueBuilder<K> {
+    /// How low priorities age.
     ageing: Ageing,
+    /// The backoff of retries.
     limiter: Box<dyn RateLimiter>,
+    /// The group of a key; `None` without fair queuing.
     group: Option<Group<K>>,
 }
 
@@ -32,7 +35,7 @@ impl<K: Eq + Hash + Clone> WorkQueue<K> {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_queue::{Exponential, WorkQueue};
+    /// use lariat::queue::{Exponential, WorkQueue};
     ///
     /// let limiter = Exponential::new(Duration::from_millis(10), Duration::from_secs(60));
     /// let queue: WorkQueue<String> = WorkQueue::builder().limiter(limiter).build();
@@ -44,13 +47,14 @@ impl<K: Eq + Hash + Clone> WorkQueue<K> {
 }
 
 impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
-    /// Creates a queue with default ageing, lasso's retry curve, and no groups.
+    /// Creates a queue with default ageing, lasso's backoff, and no fair queuing.
     fn default() -> Self {
         QueueBuilder::new().build()
     }
 }
 
 impl<K> QueueBuilder<K> {
+    /// Creates a builder with the default options.
     pub(crate) fn new() -> Self {
         Self {
             ageing: Ageing::default(),
@@ -59,7 +63,7 @@ impl<K> QueueBuilder<K> {
         }
     }
 
-    /// Sets how low priorities age while they wait (default: [`Ageing::default`]).
+    /// Sets how low priorities age (default: [`Ageing::default`]).
     pub fn ageing(self, ageing: Ageing) -> Self {
         Self { ageing, ..self }
     }
@@ -74,16 +78,16 @@ impl<K> QueueBuilder<K> {
         }
     }
 
-    /// Enables fair queuing between groups of keys (default: first in, first out).
+    /// Enables fair queuing between groups of keys (default: none).
     ///
-    /// Within a priority, groups are served round robin, so that a group with many keys cannot starve the others. See
-    /// [`group`].
+    /// Within a priority, groups are served round robin, so that a group with many keys does not delay the others.
+    /// [`group`] computes a group number from any value, such as a namespace.
     ///
-    /// The function is called under the lock of the queue, each time a key is put in line. It must be quick and must
-    /// not use the queue. A key for which it panics counts as one of group 0.
+    /// The function is called under the lock of the queue, each time a key becomes ready. It must be quick and must not
+    /// use the queue. If it panics, the key belongs to group 0.
     ///
     /// ```
-    /// use lariat_queue::{Add, WorkQueue, group};
+    /// use lariat::queue::{Add, WorkQueue, group};
     ///
     /// let queue: WorkQueue<(&str, u32)> = WorkQueue::builder()
     ///     .fair_by(|key: &(&str, u32)| group(&key.0))
@@ -123,6 +127,7 @@ impl<K> QueueBuilder<K> {
         self.build_with(Some(Box::new(tap)))
     }
 
+    /// Creates the queue, with or without a tap.
     fn build_with<P: Payload + Clone>(self, tap: Option<Box<dyn Tap<K, P>>>) -> WorkQueue<K, P>
     where
         K: Eq + Hash + Clone + 'static,
@@ -137,7 +142,15 @@ impl<K> QueueBuilder<K> {
 
 /// Returns a group number for [`QueueBuilder::fair_by`]: a hash of the value.
 ///
-/// Two groups with the same number are treated as one, which is as likely as a collision of 64-bit hashes.
+/// Values with the same hash form one group. The hash is the same in every process that is built with the same Rust
+/// version.
+///
+/// ```
+/// use lariat::queue::group;
+///
+/// assert_eq!(group(&"kube-system"), group(&"kube-system"));
+/// assert_ne!(group(&"kube-system"), group(&"default"));
+/// ```
 #[must_use]
 pub fn group(of: &impl Hash) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();

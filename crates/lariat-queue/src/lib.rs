@@ -1,22 +1,27 @@
-//! A deduplicating work queue with lanes, priorities, delays and per-lane retries.
+//! A deduplicating work queue with lanes, priorities, delayed adds and retries.
 //!
 //! Producers [`add`](WorkQueue::add) keys, workers [`get`](WorkQueue::get) them. The rules are those of client-go's
 //! work queue:
 //!
 //! - A key that is added twice before a worker gets it is dequeued once.
-//! - A key that is being processed is never given to another worker. If it is added meanwhile, it is queued again when
+//! - A key that is being processed is not given to another worker. If it is added meanwhile, it is queued again when
 //!   the worker is done.
 //! - Keys of one priority are dequeued in the order in which they were added.
 //!
-//! Beyond client-go, a key has *lanes*: independent pieces of work that share the key (in Lariat, the handlers of a
-//! kind). Each lane fails, backs off and becomes due on its own, and a worker sees which lanes are due. The reason why
-//! a key was added travels with it as a [`Payload`]; when adds merge, their payloads do.
+//! Beyond client-go, a key has *lanes*: independent pieces of work on the same key. In Lariat a lane is a handler. Each
+//! lane fails, backs off and becomes due on its own, and a worker sees which lanes are due. The reason for an add
+//! travels with the key as a [`Payload`]; when adds merge, their payloads merge.
 //!
-//! The queue has no Kubernetes types. [`QueueCore`] is the state machine without clock and tasks, [`WorkQueue`] the
-//! async shell around it.
+//! The crate contains no Kubernetes types. In the order of reading:
+//!
+//! - [`Add`] describes an add: the lanes, the delay, the [`Priority`], the payload.
+//! - [`WorkQueue`] is the queue that producers and workers share, [`Work`] a key that a worker is processing.
+//! - [`Verdict`] is the result of a lane, and a [`RateLimiter`] computes the delay of a retry.
+//! - [`QueueStats`], [`QueueSnapshot`] and [`Tap`] show what a queue does.
+//! - [`QueueCore`] is the state machine below, in which time is a parameter.
 //!
 //! ```
-//! use lariat_queue::{Add, WorkQueue};
+//! use lariat::queue::{Add, WorkQueue};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let queue: WorkQueue<&str> = WorkQueue::default();

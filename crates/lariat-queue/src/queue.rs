@@ -1,4 +1,4 @@
-//! What producers and workers call: the queue's handle, and a key in processing.
+//! The queue's handle for producers and workers, and a key in processing.
 
 use std::fmt;
 use std::hash::Hash;
@@ -14,12 +14,14 @@ use crate::{
     QueuedKey, RateLimiter, Tap,
 };
 
-/// A work queue shared by producers and workers; a clone is the same queue.
+/// A work queue that producers and workers share; clones share one queue.
 ///
-/// Adding never waits. Time is tokio's clock.
+/// Adding a key never waits. A key is delivered at least once for each add, and adds before the delivery merge into it.
+/// Create a queue with [`Default`] or a [`builder`](WorkQueue::builder). Delays are measured on tokio's clock, so
+/// paused tests control them.
 ///
 /// ```
-/// use lariat_queue::{Add, WorkQueue};
+/// use lariat::queue::{Add, WorkQueue};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -35,10 +37,12 @@ use crate::{
 /// # }
 /// ```
 pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+    /// The queue itself.
     shared: Arc<SharedQueue<K, P>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
+    /// Creates a queue around a core.
     pub(crate) fn from_parts(
         core: QueueCore<K, P>,
         limiter: Box<dyn RateLimiter>,
@@ -49,11 +53,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Adds a key. A queue that is shutting down ignores it.
+    /// Adds a key; does nothing after a shutdown.
+    ///
+    /// If the key is already queued, the add merges with it. If it is being processed, it is queued again when its
+    /// worker is done. See [`QueueCore::add`] for how delays and priorities combine.
+    ///
+    /// ```
+    /// use lariat::queue::{Add, WorkQueue};
+    ///
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// queue.add("pod-a", Add::now());
+    /// assert_eq!(queue.len(), 1);
+    /// ```
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.lock_as_producer();
-        // Without a tap the clock is read only if the add changes something.
+        // Without a tap, the clock is read only if the add changes more than the payload.
         let at = state.tap.is_some().then(now);
         if let Some(at) = at {
             state.show_add(at, &key, &add, None);
@@ -64,18 +80,18 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Adds many keys under one lock.
+    /// Adds many keys under one lock, in order.
     ///
     /// ```
-    /// use lariat_queue::{Add, WorkQueue};
+    /// use lariat::queue::{Add, WorkQueue};
     ///
     /// let queue: WorkQueue<u32> = WorkQueue::default();
     /// queue.add_all((0..3).map(|key| (key, Add::now())));
     /// assert_eq!(queue.len(), 3);
     /// ```
     pub fn add_all(&self, adds: impl IntoIterator<Item = (K, Add<P>)>) {
-        // Collected before the lock, because the iterator may use the queue. The keys are hashed here too: hashing
-        // takes as long as the rest of an add.
+        // Collected before the lock is taken, because the iterator is user code and may use the queue. The keys are
+        // hashed here too: hashing takes as long as the rest of an add.
         let hasher = &self.shared.hasher;
         let hashed = |(key, add): (K, Add<P>)| ((hasher.hash(&key), key), add);
         let adds: Vec<_> = adds.into_iter().map(hashed).collect();
@@ -87,13 +103,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Adds a key after the delay of the limiter: client-go's `AddRateLimited`.
+    /// Adds a key after the limiter's delay: client-go's `AddRateLimited`.
     ///
-    /// Each such add counts as a failure of the key, so the delay grows, until a run in which no lane fails. If `add`
-    /// has a delay of its own, the shorter of the two counts.
+    /// Each such add counts as a failure of the key ([`LaneId::WHOLE`]), so the delays grow until a run in which no
+    /// lane fails. If `add` has a delay of its own, the shorter of the two counts.
     ///
     /// ```
-    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -104,6 +120,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// ```
     pub fn add_rate_limited(&self, key: K, add: Add<P>) {
         self.shared.change(|state, now| {
+            // The tap must report the delay that the limiter chose, which is known only after the key has been moved
+            // into the core.
             let shown = state.tap.is_some().then(|| (key.clone(), add.clone()));
             let (limiter, mut limited) = (&mut state.limiter, None);
             let delay = |failures| *limited.insert(limiter.delay(failures, now));
@@ -116,7 +134,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Returns how many times in a row a lane of a key has failed.
     ///
-    /// Zero for a key that the queue does not contain.
+    /// Zero if the queue does not contain the key.
     #[must_use]
     pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
         self.shared.state.lock().core.failures(key, lane)
@@ -124,10 +142,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Resets the failures of a lane of a key: client-go's `Forget`.
     ///
-    /// [`LaneId::WHOLE`] stands for all lanes of the key. Nothing is removed from the queue.
+    /// [`LaneId::WHOLE`] resets those of all lanes. Nothing is removed from the queue.
     ///
     /// ```
-    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -142,15 +160,35 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         state.show(now, || QueueStep::Forget { key, lane });
     }
 
-    /// Waits for the next key; `None` once the queue has ended.
+    /// Waits for the next key; returns `None` once the queue has ended.
     ///
-    /// A queue has ended when it is draining or shutting down, no key is ready and no key is being processed.
+    /// The queue has ended when it is draining or shut down and no key is ready or in processing. Until the [`Work`] is
+    /// finished or dropped, no other worker gets the same key.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: a key is dequeued and returned in the same step.
+    /// Dropping the future loses nothing: a key is dequeued and returned in the same poll.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::queue::{Add, WorkQueue};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let queue: WorkQueue<u32> = WorkQueue::default();
+    /// queue.add_all([(1, Add::now()), (2, Add::now())]);
+    /// queue.shut_down();
+    /// let mut processed = Vec::new();
+    /// while let Some(work) = queue.get().await {
+    ///     processed.push(*work.key());
+    ///     work.done();
+    /// }
+    /// assert_eq!(processed, [1, 2]);
+    /// # }
+    /// ```
     pub async fn get(&self) -> Option<Work<K, P>> {
-        // A worker that never has to wait would otherwise starve the other tasks of its thread.
+        // A worker that never has to wait would otherwise starve the other tasks of its thread: nothing below yields
+        // while keys are ready.
         task::consume_budget().await;
         let mut waiting = None;
         loop {
@@ -171,19 +209,20 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Gets a key, or registers the caller as a waiter.
+    /// Gets a key, or registers the caller as a waiting worker.
     ///
-    /// A waiter that was woken unregisters in the same step.
+    /// A worker that was woken is unregistered in the same step.
     fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
         let mut state = self.shared.lock_as_worker();
-        // Leaving and looking happen under one lock: a wake-up between them would be lost.
+        // Unregistering, looking for a key and registering again happen under one lock. With a gap between them, a key
+        // that is added in the gap would wake no worker.
         if let Some(waiting) = woken {
             waiting.leave(&mut state);
         }
         if let Some(item) = state.get(now) {
-            // Wake-ups merge, so a worker that gets a key wakes the next one if there are more keys or the timer has no
-            // owner.
+            // `wake_one` wakes one worker, however many keys were added. So each worker that gets a key wakes the next
+            // one if there are more, or if the timer has no owner now.
             wake_one(state, now);
             return Attempt::Got(item);
         }
@@ -202,6 +241,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         Some(self.work(item))
     }
 
+    /// Wraps a dequeued key, so that dropping it returns it.
     fn work(&self, item: Item<K, P>) -> Work<K, P> {
         Work {
             queue: self.clone(),
@@ -211,11 +251,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Limits the queue to the keys that are due now, until [`resume`](Self::resume).
     ///
-    /// Keys that become due later are accepted and kept for after the drain. [`get`](Self::get) returns `None` once the
-    /// keys that were due have been processed.
+    /// Keys that become due later are accepted and deferred until the drain ends. [`get`](Self::get) returns `None`
+    /// once the keys that were due have been processed.
     ///
     /// ```
-    /// use lariat_queue::{Add, WorkQueue};
+    /// use lariat::queue::{Add, WorkQueue};
     ///
     /// let queue: WorkQueue<&str> = WorkQueue::default();
     /// queue.add("pod-a", Add::now());
@@ -234,7 +274,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Ends a drain; keys that became due meanwhile are queued in that order.
+    /// Ends a drain and queues the keys that became due during it, in that order.
     pub fn resume(&self) {
         self.shared.change(|state, now| {
             state.core.resume();
@@ -244,10 +284,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
     ///
-    /// Workers process the keys that are ready, and then end.
+    /// Workers process the keys that are ready; after that, [`get`](Self::get) returns `None`.
     ///
     /// ```
-    /// use lariat_queue::{Add, WorkQueue};
+    /// use lariat::queue::{Add, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -262,21 +302,27 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
     }
 
-    /// Refuses further adds and drops delayed and ready keys.
+    /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
     ///
-    /// Keys in processing are forgotten when their workers return them; then the workers end. This is
-    /// controller-runtime's `ShutDown`.
+    /// Keys in processing are dropped when their workers return them. Once all have been returned, [`get`](Self::get)
+    /// returns `None`.
     pub fn shut_down_now(&self) {
         self.end(QueueStep::ShutDown { now: true }, QueueCore::shut_down_now);
     }
 
     /// Shuts down and waits until all ready keys have been processed.
     ///
-    /// A later shutdown, or [`reopen`](Self::reopen), ends the wait immediately. This is client-go's
-    /// `ShutDownWithDrain`.
+    /// This is client-go's `ShutDownWithDrain`. A later shutdown, or [`reopen`](Self::reopen), ends the wait
+    /// immediately.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends only the wait; the queue remains shut down.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// use lariat_queue::{Add, WorkQueue};
+    /// use lariat::queue::{Add, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -290,21 +336,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// assert!(queue.is_empty());
     /// # }
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future ends only the wait; the queue remains shut down.
     pub async fn shut_down_with_drain(&self) {
         let own = self.end(QueueStep::ShutDown { now: false }, QueueCore::shut_down);
         self.shared.wait_for(own).await;
     }
 
-    /// Accepts adds again after a shutdown, and ends the waits for its drain.
+    /// Accepts adds again after a shutdown.
+    ///
+    /// A call of [`shut_down_with_drain`](Self::shut_down_with_drain) that still waits returns.
     pub fn reopen(&self) {
         self.end(QueueStep::Reopen, QueueCore::reopen);
     }
 
-    /// Shuts down in some way, or reopens; returns the number of this step.
+    /// Shuts down or reopens the queue; returns the number of this change.
     fn end(&self, step: QueueStep<'_, K, P>, how: fn(&mut QueueCore<K, P>)) -> u64 {
         let number = self.shared.change(|state, now| {
             how(&mut state.core);
@@ -313,42 +357,45 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             state.shutdowns += 1;
             state.shutdowns
         });
+        // Also without an end of the queue: a caller that waits for an earlier shutdown is to return now.
         self.shared.ended.notify_waiters();
         number
     }
 
-    /// Returns how many keys are in line.
+    /// Returns the number of ready keys.
+    ///
+    /// Delayed keys and keys in processing do not count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.state.lock().core.len()
     }
 
-    /// Returns whether no key is in line; keys may be delayed or being processed.
+    /// Returns whether no key is ready; keys may be delayed or in processing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the keys that are ready.
+    /// Returns the ready keys, in no particular order.
     ///
-    /// Their order has no meaning; the same calls lead to the same order.
+    /// The order is reproducible: the same calls lead to the same order.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()
     }
 
-    /// Returns the first keys of the queue with their states.
+    /// Returns a copy of up to `limit` keys with their states, for diagnostics.
     ///
-    /// Keys in line come first, in the order of the next dequeues if nothing ages meanwhile; then those in processing,
-    /// those deferred until the end of a drain, and those that are delayed, by time. At most `limit` keys are copied.
+    /// Ready keys come first, in the order in which they will be dequeued if no key ages meanwhile. Keys in processing
+    /// follow, then deferred keys, then delayed keys by time.
     ///
-    /// Nothing changes in the queue. Its lock is held for a time that grows with `limit` and the keys in processing (with
-    /// fair queuing with the groups too), and not with the keys in the queue: at most 16,384 places in line and as many
-    /// deadlines are looked at. What is behind them may be missing even if `limit` is not reached.
+    /// The queue is not changed. The time under its lock depends on `limit`, on the number of keys in processing and,
+    /// with fair queuing, on the number of groups. It does not depend on the length of the queue: at most 16,384 ready
+    /// positions and as many deadlines are read. Keys beyond that may be missing even if `limit` is not reached.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_queue::{Add, KeyState, WorkQueue};
+    /// use lariat::queue::{Add, KeyState, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -365,7 +412,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.state.lock().core.snapshot(limit, now)
     }
 
-    /// Returns the state of a key at constant cost; `None` if the queue does not contain it.
+    /// Returns the state of a key; `None` if the queue does not contain it.
+    ///
+    /// The cost is constant.
     #[must_use]
     pub fn queued(&self, key: &K) -> Option<QueuedKey<K>> {
         let now = now();
@@ -374,7 +423,15 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Returns the sizes of the queue's internal structures, at constant cost.
     ///
-    /// For checks, and for gauges of long-running programs.
+    /// For leak checks and gauges: each size has an upper bound.
+    ///
+    /// ```
+    /// use lariat::queue::{Add, WorkQueue};
+    ///
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// assert!(queue.memory().iter().all(|structure| structure.entries <= structure.bound));
+    /// ```
     #[must_use]
     pub fn memory(&self) -> [QueueMemory; 4] {
         self.shared.state.lock().core.memory()
@@ -408,25 +465,29 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
     }
 }
 
-/// The result of asking for a key.
+/// The result of [`WorkQueue::get_or_join`].
 enum Attempt<K, P> {
+    /// A key was ready.
     Got(Item<K, P>),
+    /// The queue has ended.
     Finished,
-    /// The caller is a waiter; with a deadline, it owns the timer.
+    /// The caller is registered; with a deadline, it owns the timer.
     Wait {
+        /// The number of the waiting worker.
         number: u32,
+        /// When the caller must look again, even if it is not woken.
         deadline: Option<Instant>,
     },
 }
 
-/// A key that a worker is processing; no other worker gets it until then.
+/// A key that a worker is processing; no other worker gets it meanwhile.
 ///
-/// Finish it with [`done`](Self::done), [`done_with`](Self::done_with) or [`retry`](Self::retry). Dropping it without a
-/// result, as when a worker panics or is cancelled, gives the key back: the same lanes are due again, and no failure is
-/// counted.
+/// Finish it with [`done`](Self::done), [`done_with`](Self::done_with) or [`retry`](Self::retry). If it is dropped
+/// instead, as when a worker panics or is cancelled, the key is returned to the queue: the same lanes are due again,
+/// and no failure is counted.
 ///
 /// ```
-/// use lariat_queue::{Add, WorkQueue};
+/// use lariat::queue::{Add, WorkQueue};
 ///
 /// let queue: WorkQueue<&str> = WorkQueue::default();
 /// queue.add("pod-a", Add::now());
@@ -435,12 +496,14 @@ enum Attempt<K, P> {
 /// ```
 #[must_use = "dropping it puts the key back into the queue"]
 pub struct Work<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+    /// The queue that the key is returned to.
     queue: WorkQueue<K, P>,
-    /// `None` only once the work is done.
+    /// The dequeued key; `None` only once the work is finished.
     item: Option<Item<K, P>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
+    /// Returns the dequeued key.
     fn item(&self) -> &Item<K, P> {
         self.item.as_ref().expect("`done` consumes the work")
     }
@@ -457,7 +520,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         &self.item().lanes
     }
 
-    /// Returns the merged payload of the adds.
+    /// Returns the merged payloads of the adds.
     #[must_use]
     pub fn payload(&self) -> &P {
         &self.item().payload
@@ -469,13 +532,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         self.item().priority
     }
 
-    /// Returns how long the key was ready before it was dequeued.
+    /// Returns how long the key was due before it was dequeued.
     #[must_use]
     pub fn waited(&self) -> Duration {
         self.item().waited
     }
 
-    /// Returns how many times in a row a lane has failed.
+    /// Returns how many times in a row a lane had failed before this run.
     #[must_use]
     pub fn failures(&self, lane: LaneId) -> u32 {
         let mut failures = self.item().failures.iter();
@@ -486,7 +549,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
 
     /// Returns the limiter's delay after one more failure of a lane.
     ///
-    /// Each call asks the limiter, so a [`TokenBucket`](crate::TokenBucket) loses a token.
+    /// Each call asks the limiter, so a [`TokenBucket`](crate::TokenBucket) loses a token. Use it for the delay of
+    /// [`Verdict::Failed`].
+    ///
+    /// ```
+    /// use lariat::queue::{Add, LaneId, Verdict, WorkQueue};
+    ///
+    /// let queue: WorkQueue<&str> = WorkQueue::default();
+    /// queue.add("pod-a", Add::now());
+    /// let (work, lane) = (queue.try_get().expect("the key is due"), LaneId::new(1));
+    /// let after = work.backoff(lane);
+    /// work.done_with([(lane, Verdict::Failed { after, payload: (), priority: None })]);
+    /// assert_eq!(queue.failures(&"pod-a", lane), 1);
+    /// ```
     #[must_use]
     pub fn backoff(&self, lane: LaneId) -> Duration {
         let failures = self.failures(lane).saturating_add(1);
@@ -494,19 +569,19 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         state.limiter.delay(failures, now())
     }
 
-    /// Finishes the whole key and resets its failures.
+    /// Finishes all lanes of the key and resets their failures.
     pub fn done(self) {
         self.done_with([(LaneId::WHOLE, Verdict::Done)]);
     }
 
     /// Finishes the key with a verdict on each lane.
     ///
-    /// Lanes without a verdict are done and keep their failures, as long as the queue still contains the key: a key of
+    /// Lanes without a verdict count as done and keep their failures as long as the queue contains the key. A key of
     /// which nothing is due or delayed is removed with its failures.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, Verdict, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -523,7 +598,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     /// # }
     /// ```
     pub fn done_with(mut self, verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>) {
-        // Collected while this still owns the key, and before the lock: the iterator may panic, or use the queue.
+        // The iterator is user code: it may panic, and then the drop of `self` must still return the key; and it may
+        // use the queue, which is locked below.
         let verdicts: Verdicts<P> = verdicts.into_iter().collect();
         let Some(item) = self.item.take() else {
             return;
@@ -534,13 +610,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
         self.queue.shared.wake(state, now);
     }
 
-    /// Finishes the key as [`done_with`](Self::done_with) does, and gets the next one.
+    /// Finishes the key as [`done_with`](Self::done_with) does, and gets the next key.
     ///
-    /// Returns `None` if no key is ready. Both happen under one lock of the queue, so a busy worker pays for one lock
-    /// where `done_with` and [`WorkQueue::get`] take two.
+    /// Returns `None` if no key is ready. Both happen under one lock, so a busy worker takes one lock per key rather
+    /// than two.
     ///
     /// ```
-    /// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, Verdict, WorkQueue};
     ///
     /// let queue: WorkQueue<u32> = WorkQueue::default();
     /// queue.add_all((0..3).map(|key| (key, Add::now())));
@@ -568,8 +644,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
 
     /// Counts a failure of the whole key and retries it after the limiter's delay.
     ///
+    /// The payload is kept for the retry.
+    ///
     /// ```
-    /// use lariat_queue::{Add, LaneId, WorkQueue};
+    /// use lariat::queue::{Add, LaneId, WorkQueue};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let queue: WorkQueue<&str> = WorkQueue::default();

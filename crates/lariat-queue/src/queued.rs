@@ -1,16 +1,18 @@
-//! What a queue contains, for people who look at it.
+//! A read-only copy of the keys in a queue, for diagnostics.
 
 use std::time::Duration;
 
 use crate::{LaneId, Priority};
 
-/// The first keys of a queue at one moment; see [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
+/// The first keys of a queue at one moment.
+///
+/// Returned by [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueueSnapshot<K> {
-    /// The keys: those in line, then those in processing, deferred, and delayed.
+    /// The keys: ready ones first, then those in processing, deferred, and delayed.
     pub keys: Vec<QueuedKey<K>>,
-    /// How many keys the queue contains, those that were left out included.
+    /// How many keys the queue contains, including those that were left out.
     pub total: usize,
 }
 
@@ -18,13 +20,13 @@ pub struct QueueSnapshot<K> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeyState {
-    /// In line for a worker.
+    /// Queued for a worker.
     Ready,
-    /// With a worker; lanes of it may be due again, or delayed.
+    /// Being processed by a worker; lanes of it may be due again or delayed.
     Processing,
-    /// Due, but kept until the end of the drain that is under way.
+    /// Due, but deferred until the current drain ends.
     Deferred,
-    /// Nothing is due; lanes of it are delayed.
+    /// Nothing is due; at least one lane is delayed.
     Delayed,
 }
 
@@ -41,25 +43,41 @@ impl KeyState {
     }
 }
 
-/// A key in a queue.
+/// A key in a queue and its state.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat::queue::{Add, KeyState, WorkQueue};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("pod-a", Add::after(Duration::from_secs(5)));
+/// let queued = queue.queued(&"pod-a").expect("the queue contains it");
+/// assert_eq!(queued.state, KeyState::Delayed);
+/// assert!(queued.lanes[0].due_in <= Duration::from_secs(5));
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueuedKey<K> {
     /// The key.
     pub key: K,
-    /// Its state.
+    /// The state of the key.
     pub state: KeyState,
-    /// The priority of what is due; of the run in processing, or the highest of what is delayed, if nothing is due.
-    pub priority: Priority,
-    /// How long something of it has been due; zero if nothing is.
-    pub due_for: Duration,
-    /// How long a worker has been processing it; `None` unless it is in processing.
-    pub processing_for: Option<Duration>,
-    /// What is due and what is delayed, soonest first.
+    /// The priority of the lanes that are due.
     ///
-    /// A lane that is due may be delayed too: see [`Add::kept`](crate::Add::kept). [`LaneId::WHOLE`] stands for all lanes.
+    /// If no lane is due, the priority of the run in processing, or the highest of the delayed lanes.
+    pub priority: Priority,
+    /// How long a lane has been due; zero if none is.
+    pub due_for: Duration,
+    /// How long a worker has been processing the key; `None` if none is.
+    pub processing_for: Option<Duration>,
+    /// The lanes that are due or delayed, soonest first.
+    ///
+    /// A lane that is due may be delayed too: see [`Add::kept`](crate::Add::kept). [`LaneId::WHOLE`] stands for all
+    /// lanes.
     pub lanes: Vec<QueuedLane>,
-    /// Failures in a row, for the lanes that have any, whether they are due or not.
+    /// The failures in a row of each lane that has any, due or not.
     pub failures: Vec<(LaneId, u32)>,
 }
 
@@ -78,6 +96,6 @@ impl<K> QueuedKey<K> {
 pub struct QueuedLane {
     /// The lane.
     pub lane: LaneId,
-    /// In what time it becomes due; zero if it is due.
+    /// The time until it becomes due; zero if it is due.
     pub due_in: Duration,
 }

@@ -1,7 +1,9 @@
-//! The state that the handles of a queue share.
+//! The state that all handles of a queue share.
 //!
-//! It consists of the core behind a lock, the waiting workers, and the one timer. A change of the state ends with
-//! [`wake_one`], which releases the lock and wakes at most one worker.
+//! [`SharedQueue`] is the core behind a lock. Workers that find no key register in [`Waiters`] and sleep. Every change
+//! of the state ends with [`SharedQueue::wake`] or [`wake_one`], which releases the lock and wakes at most one worker;
+//! a worker that finds a key wakes the next one if there is more to do. There is one timer for all delays: one waiting
+//! worker owns it and sleeps until the next deadline, all others sleep until they are woken.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -18,38 +20,46 @@ use tokio::time;
 use crate::core::{Hasher, Item, QueueCore, Verdict};
 use crate::{Add, LaneId, Payload, QueueStep, RateLimiter, Tap};
 
-/// How often a worker tries the lock before it waits: some microseconds.
+/// How often a worker tries the lock before it blocks: some microseconds.
 const WORKER_SPINS: u32 = 256;
 
-/// How often a producer checks for waiting workers: a microsecond or two at most.
+/// How often a producer gives way to workers: one or two microseconds at most.
 const PRODUCER_SPINS: u32 = 32;
 
-/// The shared part of a queue's handles and of the work in progress.
+/// The shared part of a queue's handles.
 pub(crate) struct SharedQueue<K, P> {
-    /// The core's own hasher, to hash outside the core's lock.
+    /// The core's hasher, to hash keys outside the lock.
     pub(crate) hasher: Hasher,
+    /// The core and the waiting workers.
     pub(crate) state: Mutex<QueueState<K, P>>,
-    /// How many workers wait for the lock.
+    /// How many workers did not get the lock immediately and are still trying.
     starved: AtomicUsize,
-    /// Notifies callers that wait for the end of a shutdown.
+    /// Notifies callers that wait for a shutdown to complete.
     pub(crate) ended: Notify,
 }
 
-/// What the lock guards.
+/// The state that the lock guards.
 pub(crate) struct QueueState<K, P> {
+    /// The state machine.
     pub(crate) core: QueueCore<K, P>,
+    /// The backoff of retries.
     pub(crate) limiter: Box<dyn RateLimiter>,
+    /// The workers that found no key.
     waiters: Waiters,
-    /// The deadline that one waiter sleeps until, and the waiter's number.
+    /// The deadline that one waiting worker sleeps until, and that worker's number.
     ///
-    /// All others sleep without a timer.
+    /// All others sleep without a timer. `None` if no waiting worker has one.
     timer: Option<(Instant, u32)>,
-    /// Counts shutdowns and reopenings; a later one ends the wait for an earlier one.
+    /// Counts shutdowns and reopenings.
+    ///
+    /// A wait for a shutdown ends when the number changes.
     pub(crate) shutdowns: u64,
+    /// The observer of the steps.
     pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
+    /// Creates the shared state around a core.
     pub(crate) fn new(
         core: QueueCore<K, P>,
         limiter: Box<dyn RateLimiter>,
@@ -72,14 +82,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         }
     }
 
-    /// Takes the lock ahead of producers, which give way for a moment.
+    /// Takes the lock, ahead of producers.
     ///
-    /// A producer that releases the lock and takes it again immediately nearly always gets it: waking a waiting thread
-    /// takes many times as long as an add. So workers spin, and producers check `starved` first.
+    /// A producer that releases the lock and takes it again immediately nearly always wins against a blocked thread:
+    /// waking that thread takes many times as long as an add. So workers spin first, and producers check `starved`
+    /// before they take the lock.
     pub(crate) fn lock_as_worker(&self) -> MutexGuard<'_, QueueState<K, P>> {
         if let Some(state) = self.state.try_lock() {
             return state;
         }
+        // `starved` is a hint and guards no data, so relaxed ordering suffices: a producer that sees it late only gives
+        // way late.
         self.starved.fetch_add(1, Ordering::Relaxed);
         let spun = (0..WORKER_SPINS).find_map(|_| {
             hint::spin_loop();
@@ -90,8 +103,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         state
     }
 
-    /// Takes the lock to add keys; gives way to waiting workers.
+    /// Takes the lock to add keys; gives way to workers that wait for it.
     pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, QueueState<K, P>> {
+        // Bounded: many workers in a row must not keep producers out.
         for _ in 0..PRODUCER_SPINS {
             if self.starved.load(Ordering::Relaxed) == 0 {
                 break;
@@ -101,10 +115,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         self.state.lock()
     }
 
-    /// Waits until a shutdown has completed or was followed by another.
+    /// Waits until a shutdown has completed, or has been replaced by a later one.
     pub(crate) async fn wait_for(&self, shutdown: u64) {
         loop {
-            // Created before the check, so that a notification between the check and the wait is not lost.
+            // Created before the check: it receives notifications from its creation on, so one between the check and
+            // the await is not lost.
             let ended = self.ended.notified();
             if self.is_over(shutdown) {
                 return;
@@ -113,7 +128,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         }
     }
 
-    /// Returns whether a shutdown has completed or was followed by another.
+    /// Returns whether a shutdown has completed or has been replaced by a later one.
     fn is_over(&self, shutdown: u64) -> bool {
         let state = self.state.lock();
         state.core.is_finished() || state.shutdowns != shutdown
@@ -121,6 +136,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
 
     /// Changes the state and wakes the workers that the change concerns.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut QueueState<K, P>, Instant) -> T) -> T {
+        // Read before the lock, to hold the lock for less time. So the times of two threads may be out of order by as
+        // long as one waited; the core treats negative differences as zero.
         let now = now();
         let mut state = self.lock_as_producer();
         let result = change(&mut state, now);
@@ -128,11 +145,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
         result
     }
 
-    /// Releases the lock and wakes the workers that a change concerns.
+    /// Releases the lock and wakes the workers that the last change concerns.
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, QueueState<K, P>>, now: Instant) {
+        // All workers return `None` now, so all are woken at once instead of one by one.
         if state.core.is_finished() {
             let wakers = state.waiters.wake_all();
-            // Wakers run arbitrary code, so they are called outside the lock.
+            // Wakers run arbitrary code, which may use the queue, so they are called outside the lock.
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
             self.ended.notify_waiters();
@@ -142,7 +160,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> SharedQueue<K, P> {
     }
 }
 
-/// The verdicts on the lanes of a key, as a rule one or two.
+/// The verdicts on the lanes of a key, usually one or two.
 pub(crate) type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
@@ -157,7 +175,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
         item
     }
 
-    /// Takes a key back and reports it to the tap.
+    /// Returns a finished key to the core and reports it to the tap.
     pub(crate) fn done(&mut self, item: &Item<K, P>, verdicts: Verdicts<P>, now: Instant) {
         let done = || QueueStep::Done {
             key: &item.key,
@@ -168,11 +186,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
         self.show_empty(now);
     }
 
-    /// Registers a waiter, with the timer if no other waiter watches the next deadline.
+    /// Registers a waiting worker, with the timer if no other owns it for the deadline.
     pub(crate) fn join(&mut self) -> (u32, Option<Instant>) {
         let number = self.waiters.join();
         let deadline = self.unwatched_deadline();
-        // Set under the same lock as the registration, so that no second waiter takes the timer.
+        // Set under the same lock as the registration, so that exactly one worker owns the timer.
         if let Some(at) = deadline {
             self.timer = Some((at, number));
         }
@@ -193,6 +211,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
         }
     }
 
+    /// Reports an add to the tap.
     pub(crate) fn show_add(&self, at: Instant, key: &K, add: &Add<P>, limited: Option<Duration>) {
         self.show(
             || at,
@@ -205,20 +224,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
         );
     }
 
-    /// Reports ended delays to the tap, if any ended.
+    /// Reports to the tap that delays ended since the count was `before`.
     pub(crate) fn show_release(&self, before: u64, at: Instant) {
         if self.core.released() != before {
             self.show(|| at, || QueueStep::Release);
         }
     }
 
+    /// Reports to the tap that the queue has become like a new one, if it has.
     pub(crate) fn show_empty(&self, at: Instant) {
         if self.tap.is_some() && self.core.is_like_new() {
             self.show(|| at, || QueueStep::Emptied);
         }
     }
 
-    /// Removes a waiter and its timer; returns whether it was woken or owned the timer.
+    /// Unregisters a waiting worker and its timer.
+    ///
+    /// Returns whether it was woken or owned the timer: then another worker must take its place.
     fn leave(&mut self, waiter: u32) -> bool {
         let was_woken = self.waiters.leave(waiter);
         let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == waiter);
@@ -228,9 +250,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueState<K, P> {
         was_woken || had_timer
     }
 
-    /// Returns the next deadline if no worker would wake up for it.
+    /// Returns the next deadline if no waiting worker would wake up by then.
     fn unwatched_deadline(&self) -> Option<Instant> {
         let next = self.core.next_deadline()?;
+        // A timer for an earlier time suffices: its owner looks at the queue then and registers again for this
+        // deadline.
         let is_watched = |(at, _): &(Instant, u32)| *at <= next;
         (!self.timer.as_ref().is_some_and(is_watched)).then_some(next)
     }
@@ -241,37 +265,46 @@ pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     mut state: MutexGuard<'_, QueueState<K, P>>,
     now: Instant,
 ) {
+    // The owner of the timer is woken last among several idle workers: it would give up the timer, and another worker
+    // would have to take it over.
     let watcher = state.timer.map(|(_, waiter)| waiter);
     let released = state.core.released();
     let has_ready = state.core.has_ready(now);
     state.show_release(released, now);
-    // At most one worker is woken here; it wakes the next one if there is more to do.
+    // At most one worker is woken here, and it wakes the next one if there are more keys. Waking all would let them
+    // contend for this lock.
     let waker = if has_ready {
         let keys = state.core.len();
         state.waiters.wake_for(keys, watcher)
     } else if state.unwatched_deadline().is_some() {
         match watcher {
-            // The timer's owner sleeps until a later time; once woken, it registers again for this one.
+            // The owner sleeps until a later time. Once woken, it registers again, for this deadline. Waking another
+            // worker would work too, but then two would have timers.
             Some(watcher) => state.waiters.wake(watcher),
             None => state.waiters.wake_for(1, None),
         }
     } else {
         None
     };
+    // The waker runs arbitrary code, so it is called outside the lock.
     drop(state);
     if let Some(waker) = waker {
         waker.wake();
     }
 }
 
-/// A waiting worker, until it leaves or is dropped.
+/// A registered waiting worker; unregisters when it is dropped.
 pub(crate) struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
+    /// The queue.
     shared: &'a SharedQueue<K, P>,
+    /// The worker's number in [`Waiters`].
     number: u32,
+    /// Whether [`leave`](Self::leave) has unregistered it.
     has_left: bool,
 }
 
 impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
+    /// Represents a worker that has registered.
     pub(crate) fn new(shared: &'a SharedQueue<K, P>, number: u32) -> Self {
         Self {
             shared,
@@ -280,6 +313,7 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
         }
     }
 
+    /// Waits until the worker is woken.
     pub(crate) async fn woken(&self) {
         poll_fn(|cx| {
             let mut state = self.shared.lock_as_worker();
@@ -292,9 +326,9 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
         .await;
     }
 
-    /// Unregisters, in order to look at the queue.
+    /// Unregisters the worker, which looks at the queue under the same lock.
     pub(crate) fn leave(mut self, state: &mut QueueState<K, P>) {
-        // The drop below must not pass the wake-up on: this worker uses it.
+        // This worker uses the wake-up itself, so the drop below must not pass it on.
         self.has_left = true;
         state.leave(self.number);
     }
@@ -307,7 +341,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
             return;
         }
         let mut state = self.shared.lock_as_worker();
-        // The wake-up or the timer of this worker would be lost with it.
+        // A worker that was woken, or whose timer was to fire, is cancelled here, for instance by a `select!`. Nobody
+        // else was woken for the key, so its wake-up passes on.
         if state.leave(self.number) {
             wake_one(state, now());
         }
@@ -316,35 +351,41 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
 
 /// The waiting workers.
 ///
-/// As a rule, the one that joined last is woken first: its caches are warm. All of this happens under the lock of the
-/// queue, so there is no race: a worker registers and looks at the queue in one step, and a change of the queue wakes a
-/// worker in the same step.
+/// Usually the one that registered last is woken first, because the processor's caches contain its data. Everything
+/// here happens under the lock of the queue: a worker looks for a key and registers in one step, and a change of the
+/// queue picks a worker in the same step, so no wake-up is lost.
 #[derive(Debug, Default)]
 struct Waiters {
-    /// By number; the numbers in `vacant` are free.
+    /// The waiting workers by number; the numbers in `vacant` are free.
     all: Vec<Waiter>,
+    /// The numbers that are not in use.
     vacant: Vec<u32>,
-    /// The numbers of the waiters that were not woken; the last to join is last.
+    /// The numbers of the workers that have not been woken, in order of registration.
+    ///
+    /// The order is approximate: removing a worker moves the last one to its position.
     idle: Vec<u32>,
-    /// How many were woken and have not left.
+    /// How many were woken and have not unregistered yet.
     woken: usize,
 }
 
+/// A waiting worker.
 #[derive(Debug)]
 struct Waiter {
-    /// The waiter's position in `idle`; `None` once it was woken.
+    /// The worker's position in `idle`; `None` once it was woken.
     place: Option<u32>,
+    /// Wakes its task; `None` until it is polled.
     waker: Option<Waker>,
 }
 
 impl Waiters {
-    /// Adds a waiter, and returns its number.
+    /// Registers a worker and returns its number.
     fn join(&mut self) -> u32 {
         let waiter = Waiter {
             place: Some(self.idle.len() as u32),
             waker: None,
         };
         let number = match self.vacant.pop() {
+            // Numbers are used again, so `all` is as long as the most workers that ever waited at once.
             Some(number) => {
                 self.all[number as usize] = waiter;
                 number
@@ -358,23 +399,25 @@ impl Waiters {
         number
     }
 
-    /// Returns whether a waiter was woken; otherwise stores the waker.
+    /// Returns whether a worker was woken; otherwise stores its waker.
     fn poll(&mut self, number: u32, waker: &Waker) -> bool {
         let waiter = &mut self.all[number as usize];
         if waiter.place.is_none() {
             return true;
         }
         match &mut waiter.waker {
+            // `clone_from` keeps the stored waker if it wakes the same task.
             Some(known) => known.clone_from(waker),
             none => *none = Some(waker.clone()),
         }
         false
     }
 
-    /// Removes a waiter; returns whether it was woken.
+    /// Unregisters a worker; returns whether it was woken.
     fn leave(&mut self, number: u32) -> bool {
         self.vacant.push(number);
         let waiter = &mut self.all[number as usize];
+        // Dropped now, not when the number is used again: a waker keeps its task alive.
         waiter.waker = None;
         let Some(place) = waiter.place else {
             self.woken -= 1;
@@ -384,11 +427,11 @@ impl Waiters {
         false
     }
 
-    /// Wakes a waiter unless enough for `keys` keys are awake, preferably not `last`.
+    /// Wakes a worker unless `keys` workers are awake already; `last` only if alone.
     ///
-    /// The woken worker looks at the queue and wakes the next one if there is more to do. It may run late, if the task
-    /// that polls it is busy, so no waiter is relied on for more than one key.
+    /// A woken worker may run late, if its thread is busy, so each is counted on for one key only.
     fn wake_for(&mut self, keys: usize, last: Option<u32>) -> Option<Waker> {
+        // Enough workers are on their way. They will wake others if keys are left.
         if self.woken >= keys {
             return None;
         }
@@ -401,16 +444,20 @@ impl Waiters {
         self.wake(number)
     }
 
-    /// Wakes a waiter, unless it was woken already.
+    /// Marks a worker as woken and returns its waker; `None` if it was woken before.
     fn wake(&mut self, number: u32) -> Option<Waker> {
         let waiter = &mut self.all[number as usize];
         let place = waiter.place.take()?;
+        // Without a waker the worker has not been polled since it registered. Its first poll sees that it was woken.
         let waker = waiter.waker.take();
+        // Counted until the worker unregisters, so that a change meanwhile does not wake a second worker for the same
+        // key.
         self.woken += 1;
         self.remove_idle(place);
         waker
     }
 
+    /// Marks all idle workers as woken and returns their wakers.
     fn wake_all(&mut self) -> Vec<Waker> {
         let idle = std::mem::take(&mut self.idle);
         self.woken += idle.len();
@@ -422,15 +469,17 @@ impl Waiters {
         wakers.collect()
     }
 
+    /// Removes a position of `idle`; the last element moves there.
     fn remove_idle(&mut self, place: u32) {
         self.idle.swap_remove(place as usize);
+        // The last worker has moved to this position and must know it.
         if let Some(moved) = self.idle.get(place as usize) {
             self.all[*moved as usize].place = Some(place);
         }
     }
 }
 
-/// Returns the time of tokio's clock.
+/// Returns the time of tokio's clock, which tests can pause.
 pub(crate) fn now() -> Instant {
     time::Instant::now().into_std()
 }

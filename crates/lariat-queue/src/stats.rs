@@ -1,15 +1,15 @@
-//! Metrics of a queue.
+//! The metrics of a queue.
 
 use std::time::Duration;
 
 use crate::Priority;
 
-/// The metrics of a queue at one moment: client-go's workqueue metrics, and more.
+/// The metrics of a queue at one moment, a superset of client-go's.
 ///
-/// A snapshot is a copy of fixed size, taken under the lock of the queue.
+/// It is a copy of fixed size, taken under the lock of the queue.
 ///
 /// ```
-/// use lariat_queue::{Add, WorkQueue};
+/// use lariat::queue::{Add, WorkQueue};
 ///
 /// let queue: WorkQueue<&str> = WorkQueue::default();
 /// queue.add("pod-a", Add::now());
@@ -23,64 +23,64 @@ use crate::Priority;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// How many times a key became due (`adds_total`); merged adds count once.
+    /// How many times a key became due (`adds_total`). Merged adds count once.
     pub adds: u64,
     /// How many times a lane was scheduled again after a failure (`retries_total`).
     ///
-    /// Rate limited adds count too, and lanes that were postponed.
+    /// Includes rate-limited adds and postponed lanes.
     pub retries: u64,
-    /// How many times a lane asked for another run.
+    /// How many times a lane asked to run again without having failed.
     pub requeues: u64,
     /// How many times a key was dequeued.
     pub dequeued: u64,
-    /// Keys that wait for a delay to end, or for the end of a drain.
+    /// The number of keys that wait for a delay or for the end of a drain.
     pub delayed: usize,
-    /// Keys that are being processed.
+    /// The number of keys in processing.
     pub processing: usize,
-    /// Keys in processing that will be ready again as soon as they come back.
+    /// The number of keys in processing that were added again meanwhile.
     pub dirty: usize,
-    /// The time spent so far on the keys in processing, as a sum.
+    /// The total time spent so far on the keys in processing.
     ///
     /// client-go's `unfinished_work_seconds`.
     pub unfinished: Duration,
-    /// The time spent so far on the oldest key in processing.
+    /// The time spent so far on the key that has been in processing longest.
     ///
     /// client-go's `longest_running_processor_seconds`.
     pub longest: Duration,
-    /// How long keys were ready before they were dequeued (`queue_duration_seconds`).
+    /// How long keys were due before they were dequeued (`queue_duration_seconds`).
     pub waits: Histogram,
     /// How long workers processed keys (`work_duration_seconds`).
     pub works: Histogram,
+    /// The depth by priority, the highest first.
     pub(crate) depths: [usize; Priority::LEVELS],
 }
 
 impl QueueStats {
-    /// Returns how many keys have something due that no worker has (`depth`).
+    /// Returns the number of keys with due lanes (`depth`).
     ///
-    /// These are the ready keys, and those in processing that are dirty.
+    /// These are the ready keys, and the keys in processing that were added again.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depths.iter().sum()
     }
 
-    /// Returns how many of these keys have the given priority.
+    /// Returns the number of keys with due lanes of a priority.
     #[must_use]
     pub fn depth_of(&self, priority: Priority) -> usize {
         self.depths[priority.level()]
     }
 }
 
-/// The size of one of the structures in which a queue stores keys.
+/// The size of one of a queue's internal structures, and its bound.
 ///
-/// | `what` | keyed by | bound |
+/// | `what` | an entry is | bound |
 /// |---|---|---|
-/// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or in processing |
-/// | `queue tickets` | place in line | twice the keys in line, and 64 for each priority |
-/// | `queue deadlines` | delayed lane of a key | twice those that count, at least 1,024 more |
-/// | `queue processing` | key in processing | twice the keys in processing, and 64 |
+/// | `queue keys` | a key | keys that are ready, delayed, deferred, or in processing |
+/// | `queue tickets` | a position in the ready queue | twice the ready keys, plus 64 for each priority |
+/// | `queue deadlines` | a delayed lane of a key | twice the live deadlines; at least 1,024 more than these |
+/// | `queue processing` | a dequeue | twice the keys in processing, plus 64 |
 ///
-/// A key is removed with its last lane: when a worker gives it back, and nothing of it is due or delayed. The failures
-/// of its lanes are removed with it.
+/// A key is removed together with the failures of its lanes when a worker returns it and no lane is due or delayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueMemory {
@@ -88,11 +88,12 @@ pub struct QueueMemory {
     pub what: &'static str,
     /// The number of entries.
     pub entries: usize,
-    /// The upper bound on the entries, given the keys in the queue at this moment.
+    /// The upper bound on the entries, given the keys in the queue now.
     pub bound: usize,
 }
 
 impl QueueMemory {
+    /// Creates a measurement.
     pub(crate) fn new(what: &'static str, entries: usize, bound: usize) -> Self {
         Self {
             what,
@@ -106,7 +107,7 @@ impl QueueMemory {
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_queue::Histogram;
+/// use lariat::queue::Histogram;
 ///
 /// let mut waits = Histogram::default();
 /// (1..=100).for_each(|millis| waits.record(Duration::from_millis(millis)));
@@ -117,13 +118,15 @@ impl QueueMemory {
 pub struct Histogram {
     /// `buckets[i]` counts durations above 2^(i-1) µs and up to 2^i µs.
     ///
-    /// The first one counts all durations up to 1 µs.
+    /// The first bucket counts all durations up to 1 µs.
     buckets: [u64; BUCKETS],
+    /// The sum of all durations.
     sum: Duration,
+    /// The longest duration.
     max: Duration,
 }
 
-/// Buckets reach up to 38 hours; the last one counts longer durations too.
+/// The buckets reach up to 38 hours; the last one also counts longer durations.
 const BUCKETS: usize = 38;
 
 impl Default for Histogram {
@@ -137,10 +140,10 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Adds a duration.
+    /// Counts a duration.
     pub fn record(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        // As in Prometheus, a bucket includes its upper bound. Durations of some nanoseconds more belong to the next
+        // As in Prometheus, a bucket includes its upper bound. A duration of some nanoseconds more belongs to the next
         // bucket.
         let above = u64::from(!duration.subsec_nanos().is_multiple_of(1000));
         let below = micros.saturating_add(above).saturating_sub(1);
@@ -159,9 +162,9 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Iterates over the buckets as (inclusive upper bound, count).
+    /// Iterates over the buckets as pairs of inclusive upper bound and count.
     ///
-    /// The last bucket also counts durations above its bound.
+    /// The counts are not cumulative. The last bucket also counts durations above its bound.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let bound = |bucket: u32| Duration::from_micros(1 << bucket);
         (0..).map(bound).zip(self.buckets)
@@ -179,15 +182,25 @@ impl Histogram {
         self.buckets.iter().sum()
     }
 
-    /// Returns the longest duration, exactly.
+    /// Returns the longest duration exactly; zero if nothing was counted.
     #[must_use]
     pub fn max(&self) -> Duration {
         self.max
     }
 
-    /// Returns an upper bound for the given share of the durations, such as `0.99`.
+    /// Returns an upper bound of a quantile, such as `0.99`.
     ///
-    /// It is the upper bound of a bucket, so up to twice the true value; zero if nothing was recorded.
+    /// It is the upper bound of a bucket, so up to twice the true value. Zero if nothing was counted.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::queue::Histogram;
+    ///
+    /// let mut histogram = Histogram::default();
+    /// (0..100).for_each(|_| histogram.record(Duration::from_micros(3)));
+    /// histogram.record(Duration::from_secs(1));
+    /// assert_eq!(histogram.quantile(0.5), Duration::from_micros(4));
+    /// ```
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let rank = (share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64;
@@ -205,27 +218,35 @@ impl Histogram {
 /// Totals since the queue was created.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
+    /// See [`QueueStats::adds`].
     pub(crate) adds: u64,
+    /// See [`QueueStats::retries`].
     pub(crate) retries: u64,
+    /// See [`QueueStats::requeues`].
     pub(crate) requeues: u64,
-    /// Keys in processing of which something is due again; a gauge, not a total.
+    /// The number of keys in processing with dirty lanes; a gauge, not a total.
     pub(crate) dirty: usize,
+    /// See [`QueueStats::dequeued`].
     dequeued: u64,
+    /// See [`QueueStats::waits`].
     waits: Histogram,
+    /// See [`QueueStats::works`].
     works: Histogram,
 }
 
 impl Counters {
+    /// Counts a dequeue.
     pub(crate) fn dequeued(&mut self, waited: Duration) {
         self.dequeued += 1;
         self.waits.record(waited);
     }
 
+    /// Counts the end of a key's processing.
     pub(crate) fn worked(&mut self, took: Duration) {
         self.works.record(took);
     }
 
-    /// Returns the totals, with zeros for the gauges that the core fills in.
+    /// Returns the totals; the gauges that only the core knows are zero.
     pub(crate) fn snapshot(&self) -> QueueStats {
         QueueStats {
             adds: self.adds,

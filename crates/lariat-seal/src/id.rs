@@ -1,18 +1,27 @@
-//! The ids of keys; they are not secret.
+//! The ids of keys, which are not secret.
 
 use std::fmt;
 
-/// The id of a key that wraps others; it is not secret.
+/// The id of a key that wraps other keys; it is not secret.
+///
+/// ```
+/// use lariat::seal::KeyId;
+///
+/// let id = KeyId::new("arn:aws:kms:eu-central-1:1:key/a")?;
+/// assert_eq!(id.as_str(), "arn:aws:kms:eu-central-1:1:key/a");
+/// assert!(KeyId::new("").is_err());
+/// # Ok::<(), lariat::seal::InvalidKeyId>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Box<str>);
 
 /// A text that is not a valid [`KeyId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a key id has 1 to 255 visible ASCII characters")]
+#[error("a key id must have 1 to 255 visible ASCII characters")]
 pub struct InvalidKeyId;
 
 impl KeyId {
-    /// Creates an id, such as the resource name of a key in a key management service.
+    /// Creates an id, such as the name of a key in a key management service.
     ///
     /// # Errors
     ///
@@ -46,7 +55,7 @@ impl fmt::Debug for KeyId {
     }
 }
 
-/// The id of a data key, which is part of the data that it sealed.
+/// The id of a data key, which is a part of the data it sealed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DataKeyId(pub(crate) [u8; 4]);
 

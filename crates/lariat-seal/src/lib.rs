@@ -1,11 +1,12 @@
-//! Encryption at rest of values and files, with keys stored in an envelope.
+//! Encryption at rest of values and files, with envelope encryption of the keys.
 //!
-//! Data is sealed with the data keys of a [`Keyring`]. In its [stored form](Keyring::stored) they are encrypted: reading
-//! them takes the key of a [`KeyWrapper`], which is read from a [file or the environment](LocalKeys) or stays in a key
-//! management service. Every cipher is AES-256-GCM, by `ring`.
+//! A [`Keyring`] seals values and [streams](SealedWriter) with its data keys. Its [stored form](Keyring::stored)
+//! contains the data keys encrypted. To load it, a [`KeyWrapper`] decrypts them, with a key that is read from a [file
+//! or the environment](LocalKeys) or that stays in a key management service. [`Sealing`] selects the kinds to encrypt.
+//! All ciphers are AES-256-GCM, by `ring`.
 //!
 //! ```
-//! use lariat_seal::{Context, Keyring, LocalKeys};
+//! use lariat::seal::{Context, Keyring, LocalKeys};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -27,25 +28,26 @@
 //!
 //! # Why no nonce is used twice
 //!
-//! AES-GCM is broken by two texts under one key and nonce. Counters in a file do not prevent that: a file that is restored
-//! from a backup counts again from an earlier number. So nothing that must be unique is stored:
+//! AES-GCM is broken by two texts under one key and nonce. Counters in a file do not prevent that: a file that is
+//! restored from a backup counts again from an earlier number. So nothing that must be unique is stored:
 //!
-//! - A data key encrypts no value itself. Each `Keyring` in memory draws a salt of 96 random bits and seals with the key that
-//!   is derived from the data key and that salt (HKDF-SHA256). Two processes, or two runs on either side of a restore, have
-//!   different keys.
-//! - Each value has a nonce of 96 random bits. After [`SEALS_PER_SALT`] values a new salt is drawn automatically: the probability
-//!   that a key meets a nonce twice is below 2^-41.
-//! - Each [stream](SealedWriter) has a salt, and with it a key, of its own, under which its parts are numbered.
+//! - A data key encrypts no value itself. Each `Keyring` in memory draws a salt of 96 random bits, and seals with the
+//!   key that is derived from the data key and that salt (HKDF-SHA256). Two processes, or two runs before and after a
+//!   restore, use different keys.
+//! - Each value has a nonce of 96 random bits. After [`SEALS_PER_SALT`] values a new salt is drawn automatically, so
+//!   the probability that a key meets a nonce twice is below 2^-41.
+//! - Each stream has a salt, and therefore a key, of its own, under which its parts are numbered.
 //!
-//! Random bits come from the operating system at each use, so a copy of a virtual machine's memory does not repeat values
-//! either, but for a stream that is open while the memory is copied.
+//! Random bits come from the operating system at each use. So a copy of a virtual machine's memory does not repeat
+//! values either, except for a stream that is open while the memory is copied.
 //!
-//! # What is protected, and what is not
+//! # What is protected and what is not
 //!
-//! Sealed data reveals its length, which data key sealed it and which values one process sealed, and nothing else. Data
-//! that is changed, moved to another [`Context`] or cut off is rejected. A file or row that is replaced by an earlier one
-//! of the same context is not detected. Keys are overwritten when they are dropped; copies that the compiler leaves on the
-//! stack, and memory that is swapped out, are not. No key is in `Debug`, errors or logs.
+//! Sealed data reveals its length, the data key that sealed it, and which values were sealed by one process, but
+//! nothing else. Data that was changed, moved to another [`Context`] or cut off is rejected. A file or row that was
+//! replaced by an earlier one of the same context is not detected. Keys are overwritten in memory when they are
+//! dropped; copies that the compiler leaves on the stack and memory that was swapped out are not. No key appears in
+//! `Debug`, errors or logs.
 
 mod context;
 mod error;

@@ -1,4 +1,4 @@
-//! The choice of sealed kinds, and their wrapper.
+//! The selection of kinds to encrypt, and the wrapper of their keys.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,28 +10,28 @@ use crate::wrapper::KeyWrapper;
 
 /// Returns whether objects of a kind are never stored in plain text.
 ///
-/// These are Secrets of the core group, in any version.
+/// That holds for Secrets of the core group, in every version.
 ///
 /// ```
-/// use lariat_core::Gvk;
+/// use lariat::Gvk;
 ///
-/// assert!(lariat_seal::is_always_sealed(&Gvk::new("", "v1", "Secret")));
-/// assert!(!lariat_seal::is_always_sealed(&Gvk::new("", "v1", "ConfigMap")));
+/// assert!(lariat::seal::is_always_sealed(&Gvk::new("", "v1", "Secret")));
+/// assert!(!lariat::seal::is_always_sealed(&Gvk::new("", "v1", "ConfigMap")));
 /// ```
 #[must_use]
 pub fn is_always_sealed(kind: &Gvk) -> bool {
     kind.group().is_empty() && kind.kind() == "Secret"
 }
 
-/// Which kinds are encrypted where they are stored, and the wrapper of their keys.
+/// The kinds that are encrypted at rest, and the wrapper of their keys.
 ///
-/// A clone is the same.
+/// Clones share the wrapper.
 ///
 /// ```
-/// use lariat_core::Gvk;
-/// use lariat_seal::{LocalKeys, Sealing};
+/// use lariat::seal::{LocalKeys, Sealing};
+/// use lariat::Gvk;
 ///
-/// # fn example() -> Result<(), lariat_seal::KeyError> {
+/// # fn example() -> Result<(), lariat::seal::KeyError> {
 /// let tokens = Gvk::new("demo.dev", "v1", "Token");
 /// let sealing = Sealing::of_kinds([tokens], LocalKeys::from_file("/etc/operator/key")?);
 /// assert!(sealing.seals(&Gvk::new("", "v1", "Secret")));
@@ -40,13 +40,14 @@ pub fn is_always_sealed(kind: &Gvk) -> bool {
 /// ```
 #[derive(Clone)]
 pub struct Sealing {
+    /// Wraps the keys.
     wrapper: Arc<dyn KeyWrapper>,
-    /// `None` for all kinds.
+    /// The kinds; `None` for all.
     kinds: Option<Arc<BTreeSet<Gvk>>>,
 }
 
 impl Sealing {
-    /// Seals all kinds.
+    /// Encrypts all kinds.
     #[must_use]
     pub fn of_everything(wrapper: impl KeyWrapper) -> Self {
         Self {
@@ -55,7 +56,7 @@ impl Sealing {
         }
     }
 
-    /// Seals some kinds, and always Secrets.
+    /// Encrypts some kinds, and Secrets in any case.
     #[must_use]
     pub fn of_kinds(kinds: impl IntoIterator<Item = Gvk>, wrapper: impl KeyWrapper) -> Self {
         Self {
@@ -64,10 +65,11 @@ impl Sealing {
         }
     }
 
-    /// Returns whether a kind is sealed.
+    /// Returns whether a kind is encrypted.
     #[must_use]
     pub fn seals(&self, kind: &Gvk) -> bool {
         let chosen = self.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
+        // Secrets are sealed whatever was chosen, so that a forgotten entry does not store them in plain text.
         chosen || is_always_sealed(kind)
     }
 

@@ -1,9 +1,9 @@
 //! Streams: data that is too large to be sealed in one piece.
 //!
-//! A stream begins with the byte 2, the id of the data key (4) and a salt (12). Parts follow: four bytes
-//! (little-endian), whose lowest 31 bits are the length of the part and whose highest says whether it is the last one,
-//! and the encrypted part with its tag. The nonce of a part is its number and whether it is the last one, so parts that
-//! are changed, missing or in another order cannot be opened.
+//! A stream begins with the byte 2, the id of the data key (4 bytes) and a salt (12 bytes). Parts follow. Each has four
+//! bytes (little-endian), whose lowest 31 bits are the length of the part and whose highest bit marks the last part,
+//! and then the ciphertext with its tag. The nonce of a part is its number and the mark of the last part. So parts that
+//! were changed, are missing or are in another order cannot be opened.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -23,17 +23,21 @@ pub(crate) const FORMAT: u8 = 2;
 /// How many bytes are encrypted at a time.
 const PART: usize = 64 * 1024;
 
-/// The highest bit of a part's length: it is the last one.
+/// The bit of a part's length that marks the last part.
 const LAST: u32 = 1 << 31;
 
-/// The position in a stream, and what its parts are sealed with.
+/// The position in a stream, and the cipher of its parts.
 struct Parts {
+    /// The cipher.
     cipher: Cipher,
+    /// The context.
     context: Context,
+    /// The number of the next part.
     next: u64,
 }
 
 impl Parts {
+    /// Begins a stream.
     fn new(key: &DataKey, salt: &Salt, context: Context) -> Self {
         Self {
             cipher: key.for_stream(salt),
@@ -42,22 +46,24 @@ impl Parts {
         }
     }
 
+    /// Returns the nonce of the next part.
     fn nonce(&mut self, is_last: bool) -> [u8; NONCE] {
         let mut nonce = [0; NONCE];
         nonce[..8].copy_from_slice(&self.next.to_be_bytes());
+        // The mark is a part of the nonce, so a stream that is cut off after a part does not end authentically.
         nonce[NONCE - 1] = u8::from(is_last);
         self.next += 1;
         nonce
     }
 }
 
-/// Encrypts what is written to it, and writes it to another writer.
+/// Encrypts what is written to it, and writes the result to another writer.
 ///
-/// Returned by [`Keyring::seal_stream`](crate::Keyring::seal_stream). At most 64 KiB are buffered until they are
-/// encrypted. After a write has failed, every further one fails.
+/// Returned by [`Keyring::seal_stream`](crate::Keyring::seal_stream). It buffers at most 64 KiB. After a failed write,
+/// every further write fails.
 ///
 /// ```
-/// # use lariat_seal::{Context, Keyring, LocalKeys};
+/// # use lariat::seal::{Context, Keyring, LocalKeys};
 /// use std::io::{Read, Write};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -75,17 +81,20 @@ impl Parts {
 /// ```
 #[must_use = "what is not finished does not open"]
 pub struct SealedWriter<W> {
+    /// Receives the encrypted stream.
     to: W,
+    /// The position and the cipher.
     parts: Parts,
-    /// Plain text that is not encrypted yet, at most a part.
+    /// Plain text that is not encrypted yet, at most one part.
     part: Zeroizing<Vec<u8>>,
-    /// The head of the stream, until it is written.
+    /// The beginning of the stream, until it is written.
     head: Option<Vec<u8>>,
-    /// A part was written incompletely, so the stream cannot be continued.
+    /// Whether a part was written incompletely, so that the stream cannot continue.
     failed: bool,
 }
 
 impl<W: Write> SealedWriter<W> {
+    /// Reads the beginning of a stream.
     pub(crate) fn new(key: &DataKey, context: Context, to: W) -> Result<Self, SealError> {
         let salt: Salt = random().map_err(|NoRandomness| SealError::NoRandomness)?;
         Ok(Self {
@@ -101,13 +110,14 @@ impl<W: Write> SealedWriter<W> {
     ///
     /// # Errors
     ///
-    /// The writer's error.
+    /// The error of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.write_part(true)?;
         self.to.flush()?;
         Ok(self.to)
     }
 
+    /// Fails if an earlier write has failed.
     fn check(&self) -> io::Result<()> {
         if self.failed {
             Err(io::Error::other("an earlier write to the stream failed"))
@@ -116,9 +126,11 @@ impl<W: Write> SealedWriter<W> {
         }
     }
 
+    /// Encrypts and writes the buffered part.
     fn write_part(&mut self, is_last: bool) -> io::Result<()> {
         self.check()?;
-        // Until all is written: a part that is sealed again under the next number could not be opened.
+        // Reset when all is written. After half a part nothing can follow: the same plain text under the next number
+        // could not be opened.
         self.failed = true;
         if let Some(head) = self.head.take() {
             self.to.write_all(&head)?;
@@ -150,9 +162,9 @@ impl<W: Write> Write for SealedWriter<W> {
         Ok(fits)
     }
 
-    /// Flushes what is encrypted already.
+    /// Flushes the parts that are encrypted already.
     ///
-    /// A part is encrypted when it is full, or at the end.
+    /// A part is encrypted when it is full or when the stream is finished.
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }
@@ -168,22 +180,29 @@ impl<W> fmt::Debug for SealedWriter<W> {
 
 /// Reads a sealed stream and decrypts it.
 ///
-/// Returned by [`Keyring::open_stream`](crate::Keyring::open_stream). Its end is reported only after the last part,
-/// with nothing after it, was found to be authentic. After an error every read fails.
+/// Returned by [`Keyring::open_stream`](crate::Keyring::open_stream). It reports the end only after the last part was
+/// authenticated and nothing follows it. After an error every read fails.
 pub struct OpenedReader<R> {
+    /// The sealed stream.
     from: R,
+    /// The position and the cipher.
     parts: Parts,
     /// The current part, decrypted.
     part: Zeroizing<Vec<u8>>,
-    /// How many bytes of it were returned.
+    /// How many bytes of the part have been returned.
     read: usize,
+    /// Whether the stream continues after the part.
     state: ReadState,
 }
 
+/// The state of a reader.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadState {
+    /// More parts follow.
     More,
+    /// The stream has ended.
     Ended,
+    /// The stream is damaged.
     Damaged,
 }
 
@@ -212,7 +231,7 @@ impl<R: Read> OpenedReader<R> {
         })
     }
 
-    /// Reads the next part.
+    /// Reads and decrypts the next part.
     fn next_part(&mut self) -> io::Result<ReadState> {
         self.part.clear();
         self.read = 0;
@@ -233,9 +252,10 @@ impl<R: Read> OpenedReader<R> {
         if !is_last {
             return Ok(ReadState::More);
         }
+        // Nothing may follow the last part: data that was appended would go unnoticed.
         match io::copy(&mut self.from.by_ref().take(1), &mut io::sink())? {
             0 => Ok(ReadState::Ended),
-            _ => Err(damaged(SealError::Malformed("there is more behind it"))),
+            _ => Err(damaged(SealError::Malformed("more data follows it"))),
         }
     }
 }
@@ -248,9 +268,10 @@ impl<R: Read> Read for OpenedReader<R> {
                 ReadState::Damaged => return Err(damaged(SealError::Rejected)),
                 ReadState::More => {}
             }
-            // Until the next part was found to be authentic.
+            // Reset when the next part is authenticated. If reading panics or fails, later reads must fail too.
             self.state = ReadState::Damaged;
             let next = self.next_part();
+            // The buffer may contain plain text that failed the authentication.
             if next.is_err() {
                 self.part.clear();
             }
@@ -264,10 +285,12 @@ impl<R: Read> Read for OpenedReader<R> {
     }
 }
 
+/// Wraps an error for [`Read`].
 fn damaged(error: SealError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+/// Reports an unexpected end as damage.
 fn cut_off(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => damaged(SealError::Malformed("it is cut off")),

@@ -1,8 +1,18 @@
-//! What may happen in a run.
+//! The disturbances of a run.
 
 use std::time::Duration;
 
-/// What may happen in a run, and for how long.
+/// Configures the writes, faults and kills of a run, and its duration.
+///
+/// ```
+/// use lariat::sim::{Chaos, Simulation};
+/// use std::time::Duration;
+///
+/// // Half a minute of writes and broken connections, without killed processes.
+/// let chaos = Chaos::default().lasts(Duration::from_secs(30)).kills(false);
+/// let simulation = Simulation::new(7).chaos(chaos);
+/// # drop(simulation);
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until a simulation has them"]
 pub struct Chaos {
@@ -29,23 +39,21 @@ impl Default for Chaos {
 }
 
 impl Chaos {
-    /// Sets for how much virtual time things happen (default a minute).
+    /// Sets how long writes and faults go on, in virtual time (default 1 min).
     ///
-    /// Zero is for nothing but the start.
-    ///
-    /// They happen as often in a long run as in a short one.
+    /// With zero the programs only start. Their rate does not depend on the duration.
     pub fn lasts(self, lasts: Duration) -> Self {
         Self { lasts, ..self }
     }
 
-    /// Sets how long the program has to settle after the last fault (default 20 minutes).
+    /// Sets the time to settle after the last fault (default 20 minutes).
     ///
-    /// It has to be longer than the longest wait between two tries of the program.
+    /// It must be longer than the longest backoff of the program; otherwise the checks at rest fail.
     pub fn rests(self, rests: Duration) -> Self {
         Self { rests, ..self }
     }
 
-    /// Sets how many names objects of a kind have at most (default 12; zero counts as one).
+    /// Sets the number of names per kind (default 12; zero counts as one).
     pub fn names(self, names: u16) -> Self {
         Self { names, ..self }
     }
@@ -55,7 +63,7 @@ impl Chaos {
         Self { faults, ..self }
     }
 
-    /// Enables kills, restarts and pauses of processes, and jumps of clocks (default true).
+    /// Enables kills, restarts and pauses of processes, and clock jumps (default true).
     pub fn kills(self, kills: bool) -> Self {
         Self { kills, ..self }
     }

@@ -8,7 +8,7 @@ use lariat_core::ObjectKey;
 /// An action of an operator or a foreign client, completed or about to begin.
 #[derive(Debug, Clone)]
 pub(crate) enum Deed {
-    /// The process is an operator from now on, with this longest period between reconciles.
+    /// The process becomes an operator with this longest reconcile period.
     ///
     /// With `fetches`, reads that its caches cannot answer are part of its work.
     Operates { period: Duration, fetches: bool },

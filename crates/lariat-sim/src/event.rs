@@ -47,10 +47,10 @@ pub(crate) enum Event {
         attempt: u32,
         object: Option<Shown>,
         causes: Arc<Causes>,
-        /// How often the cache of the kind has been filled; none if the process has no such cache.
+        /// How often the kind's cache was filled; `None` without such a cache.
         loads: Option<u64>,
     },
-    /// A call of a handler ended; the result is none if the call panicked or was dropped.
+    /// A call of a handler ended; no result if it panicked or was dropped.
     Ended {
         handler: HandlerId,
         key: ObjectKey,
@@ -102,7 +102,7 @@ pub(crate) enum Event {
     LifeBegan(LifeId),
     /// A process ended or was killed; it reports nothing more in this life.
     LifeEnded(LifeId),
-    /// From now on something may be wrong with a process or a kind; none for all of them.
+    /// Faults may affect a process or a kind from now on; `None` for all.
     Disturbed {
         process: Option<Arc<str>>,
         kind: Option<Gvk>,

@@ -1,4 +1,4 @@
-//! A run in which something did not hold.
+//! The result of a run in which a check failed.
 
 use std::fmt;
 
@@ -17,6 +17,22 @@ const VIOLATIONS: usize = 5;
 /// It displays as a report: what does not hold, the plan (reduced if the simulation
 /// [shrinks](crate::Simulation::shrinks)), and the lines of the trace about the object of the first violation. All
 /// times are virtual, since the start of the run.
+///
+/// ```
+/// use lariat::Gvk;
+/// use lariat::sim::{Chaos, Objects, Simulation};
+/// use std::time::Duration;
+///
+/// let failure = Simulation::new(7)
+///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
+///     .chaos(Chaos::default().lasts(Duration::from_secs(5)))
+///     .program("broken", |_| async { Err("no configuration".into()) })
+///     .shrinks(false)
+///     .run()
+///     .unwrap_err();
+/// assert!(!failure.violations().is_empty());
+/// assert!(failure.to_string().starts_with("seed 7 fails"));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub(crate) seed: u64,
@@ -36,7 +52,7 @@ impl Failure {
         self.seed
     }
 
-    /// Returns what does not hold, in the order in which it was noticed; never empty.
+    /// Returns what the checkers found, in order of detection; never empty.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations

@@ -117,7 +117,7 @@ impl Body {
         }))
     }
 
-    /// Returns the process's own view of its lease; none while it is down or has no factory.
+    /// Returns the process's own view of its lease; `None` while it is down.
     pub(crate) fn member(&self) -> Option<Member> {
         let (BodyState::Running(life) | BodyState::Paused(life, _)) = &self.state else {
             return None;
@@ -139,7 +139,10 @@ impl Body {
             number: self.lives,
         };
         self.lives += 1;
+        // Each life has a seed of its own, from the generator of the process: a restart does not repeat the delays of
+        // the life before.
         let seed = self.random.u64(..);
+        // A new runtime for each life: the tasks and timers of the last one are gone.
         let mut machine =
             Machine::new(&self.name, seed, at, &self.traffic.recorder).rate(self.rate);
         let (link, carrying) = Link::new(
@@ -148,6 +151,7 @@ impl Body {
             &self.line,
             &self.traffic,
         );
+        // The cluster handles requests on its own runtime, by its own clock.
         drop(world.machine.spawn(carrying));
         let (commands, asked) = mpsc::unbounded_channel();
         let recorder = &self.traffic.recorder;
@@ -158,6 +162,7 @@ impl Body {
         recorder.note(Event::LifeBegan(life));
         let running = (self.program)(process.clone());
         let main = machine.spawn(running);
+        // A first turn of no length, so that the program has begun before anything can happen to it.
         machine.run(async {});
         self.state = BodyState::Running(Box::new(Life {
             machine,
@@ -181,6 +186,7 @@ impl Body {
                     .recorder
                     .say(format!("{} runs again", self.name));
                 life.process.acts(Act::Resumed);
+                // A process stopped by a signal finds its clock advanced when it continues, and its timers due at once.
                 life.machine.skip(until);
                 self.state = BodyState::Running(life);
             }

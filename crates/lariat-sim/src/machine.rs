@@ -22,8 +22,8 @@ pub(crate) struct Machine {
     runtime: Runtime,
     /// Virtual time up to which it has run.
     at: Duration,
-    /// The runtime's clock at its start, and when that was. Timers round up to milliseconds, so its clock may be ahead of
-    /// `at` for a moment; turns are measured from here, so that this does not add up.
+    /// The runtime's clock at its start, and when that was. Timers round up to milliseconds, so its clock may be ahead
+    /// of `at` for a moment; turns are measured from here, so that this does not add up.
     origin: (Instant, Duration),
     random: fastrand::Rng,
     recorder: Recorder,
@@ -41,12 +41,15 @@ impl Machine {
     /// The operating system gives no runtime.
     pub(crate) fn new(name: &Arc<str>, seed: u64, at: Duration, recorder: &Recorder) -> Self {
         let mut builder = Builder::new_current_thread();
+        // Paused time jumps to the next timer when no task is ready: virtual time costs nothing, and never depends on
+        // how fast the host is.
         builder.enable_time().start_paused(true);
         seed_scheduler(&mut builder, seed);
         let polls = Polls::of(&mut builder);
         let runtime = builder
             .build()
             .expect("a runtime without I/O needs no resources");
+        // Read inside of the runtime: outside of it `Instant::now` is the real clock.
         let origin = (runtime.block_on(async { Instant::now() }), at);
         Self {
             name: Arc::clone(name),
@@ -71,6 +74,8 @@ impl Machine {
         if until < self.at {
             return;
         }
+        // The turn is a sleep on the runtime: while it is pending, tokio runs ready tasks and jumps from timer to
+        // timer, but never beyond `end`.
         let end = self.instant(until);
         self.run(async move { time::sleep_until(end).await });
         self.at = until;
@@ -102,15 +107,22 @@ impl Machine {
             let now = move || started + origin.elapsed();
             // Dropped before the turn ends: each machine has a wall clock of its own.
             let _simulated = clock::simulate(move || wall + now());
+            // Events of this turn are stamped by this runtime's clock, converted to the time of the run, since clocks
+            // of machines may run at different rates.
             recorder.begin_turn(&name, started + rate.of_run(origin.elapsed()), rate);
             future.await
         });
+        // The hash makes two runs differ at the first turn in which tasks ran in another order, long before a line of
+        // the trace does.
         self.recorder.end_turn(self.at, self.polls.hash());
         result
     }
 
-    /// Reads the state of the machine at its time, without running tasks and without consuming randomness.
+    /// Reads the machine's state at its time.
+    ///
+    /// It runs no tasks and consumes no randomness.
     pub(crate) fn look<T>(&self, look: impl FnOnce() -> T) -> T {
+        // In the runtime `Instant::now` is the clock of the machine; entering it runs no task.
         let _entered = self.runtime.enter();
         look()
     }
@@ -162,6 +174,7 @@ impl Machine {
             rate: _,
             polls,
         } = self;
+        // The last polls count for the hash although the machine gets no further turn.
         recorder.end_turn(at, polls.hash());
         recorder.end(|| drop(runtime));
     }
@@ -173,6 +186,8 @@ fn seed_scheduler(builder: &mut Builder, seed: u64) {
     builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
 }
 
-/// tokio takes a seed only with `--cfg tokio_unstable`; without it some orders differ from run to run.
+/// The seed of tokio's scheduler, with `--cfg tokio_unstable` only.
+///
+/// Without it some orders differ from run to run.
 #[cfg(not(tokio_unstable))]
 fn seed_scheduler(_: &mut Builder, _: u64) {}

@@ -128,6 +128,8 @@ impl Line {
     pub(crate) fn limit(&mut self, streams: Option<usize>) {
         let closed = STREAMS - streams.unwrap_or(STREAMS).min(STREAMS);
         if closed > self.closed {
+            // Permits in use cannot be forgotten; `closed` counts those that were, so that lifting the limit returns as
+            // many.
             self.closed += self.streams.forget_permits(closed - self.closed);
         } else {
             self.streams.add_permits(self.closed - closed);
@@ -183,6 +185,7 @@ impl Link {
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
+        // A parcel has plain bytes: a stream would be polled by the runtime of the cluster, outside of turns of its process.
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -237,6 +240,7 @@ async fn carry(
     let tasks = TaskTracker::new();
     while let Some(parcel) = arriving.recv().await {
         let delivering = deliver(parcel, service.clone(), Arc::clone(&line), tasks.clone());
+        // One task for each request, so that requests overtake each other by their random delays.
         tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
     tasks.close();
@@ -270,6 +274,7 @@ async fn deliver(
     };
     let answered = async {
         let (response, place) = if lingers {
+            // In a task of its own, which the drop of this future does not end.
             tasks.spawn(sent).await.map_err(io::Error::other)?
         } else {
             sent.await
@@ -279,6 +284,8 @@ async fn deliver(
         response.map(|response| (response, place))
     };
     let response = tokio::select! {
+        // `select!` chooses a branch at random, by a seed that only `--cfg tokio_unstable` can set. A biased one is
+        // repeatable.
         biased;
         () = answer.closed() => return,
         response = answered => response,
@@ -303,6 +310,8 @@ async fn deliver(
         };
         let Some(frame) = frame else { return };
         let is_last = frame.is_err();
+        // The reader has not had a turn since the window filled. This counts as progress, so that the driver keeps
+        // turns short while a long body is read.
         if frames.capacity() == 0 {
             line.lock().waits += 1;
         }

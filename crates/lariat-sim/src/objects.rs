@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 /// A kind whose objects foreign clients write and delete during a run.
 ///
 /// ```
-/// use lariat_core::Gvk;
-/// use lariat_sim::Objects;
+/// use lariat::sim::Objects;
+/// use lariat::Gvk;
 /// use serde_json::json;
 ///
 /// let config_maps = Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps")
@@ -59,6 +59,18 @@ impl Objects {
     ///
     /// The simulation defines it before the program starts. During a run it may vanish, and come back with another
     /// version or scope; at the end it is served as `gvk` says, in namespaces.
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    /// use lariat::sim::Objects;
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    /// let widgets = Objects::new(Gvk::new("example.com", "v1", "Widget"), "widgets")
+    ///     .custom(schema)
+    ///     .content(|number| json!({"spec": {"number": number}}));
+    /// # drop(widgets);
+    /// ```
     pub fn custom(self, open_api_v3_schema: Value) -> Self {
         let schema = Some(open_api_v3_schema);
         Self { schema, ..self }

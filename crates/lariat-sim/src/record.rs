@@ -37,20 +37,22 @@ struct Inner {
 struct Now {
     actor: Arc<str>,
     at: Duration,
-    /// The clock of the actor's runtime at `at`; none between turns, where no runtime's clock can be read.
+    /// The clock of the actor's runtime at `at`; `None` between turns.
+    ///
+    /// No runtime's clock can be read then.
     since: Option<Instant>,
     /// How fast the clock of the actor's runtime is.
     rate: Rate,
 }
 
-/// What a checker found.
+/// A violated invariant, as a checker reported it.
 #[derive(Debug, Clone)]
 pub struct Violation {
-    /// The checker.
+    /// The name of the checker.
     pub check: &'static str,
-    /// When it was noticed, since the start of the run.
+    /// When it was detected, in virtual time since the start of the run.
     pub at: Duration,
-    /// What is wrong.
+    /// A description of what is wrong.
     pub what: String,
 }
 
@@ -121,10 +123,13 @@ impl Recorder {
     pub(crate) fn note(&self, event: Event) {
         let mut guard = self.0.lock();
         let inner = &mut *guard;
+        // Events of an ending runtime are held back until all have come, to be sorted; see `end`.
         if let Some(ending) = &mut inner.ending {
             return ending.push(event);
         }
         inner.number += 1;
+        // Log lines are left out: this number decides the length of turns, and a run must be the same with and without
+        // logs.
         inner.events += u64::from(!matches!(event, Event::Log(_)));
         inner.calls += u64::from(matches!(event, Event::Began { .. }));
         inner.commits += u64::from(matches!(event, Event::Committed(_)));
@@ -135,6 +140,7 @@ impl Recorder {
             at: inner.now.at + elapsed,
             actor: Arc::clone(&inner.now.actor),
         };
+        // The oracle first: checkers compare the event with what the server had at this moment, this event included.
         inner.oracle.saw(&moment, &event);
         let found = inner.checks.saw(&inner.oracle, &moment, &event);
         if let Some(text) = event.text() {
@@ -157,6 +163,7 @@ impl Recorder {
         self.0.lock().ending = Some(Vec::new());
         end();
         let mut ended = self.0.lock().ending.take().unwrap_or_default();
+        // By their text, since everything else about their order depends on ids that differ from run to run.
         ended.sort_by_cached_key(Event::text);
         for event in ended {
             self.note(event);

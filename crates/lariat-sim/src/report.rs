@@ -1,11 +1,29 @@
-//! A run in which everything held.
+//! The result of a run in which every check passed.
 
 use std::time::Duration;
 
 use crate::coverage::Coverage;
 use crate::trace::Trace;
 
-/// What happened in a run in which everything held.
+/// The result of a run in which every check passed.
+///
+/// ```
+/// use lariat::Gvk;
+/// use lariat::sim::{Chaos, Objects, Simulation};
+/// use std::time::Duration;
+///
+/// let report = Simulation::new(7)
+///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
+///     .chaos(Chaos::default().lasts(Duration::from_secs(5)).rests(Duration::from_secs(60)))
+///     .program("idle", |process| async move {
+///         process.terminated().await;
+///         Ok(())
+///     })
+///     .run()
+///     .unwrap_or_else(|failure| panic!("{failure}"));
+/// assert_eq!(report.seed(), 7);
+/// assert!(report.lasted() >= Duration::from_secs(65));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Report {
     pub(crate) seed: u64,

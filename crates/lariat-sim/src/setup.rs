@@ -73,8 +73,9 @@ impl Setup {
     }
 }
 
-/// The kinds of the trial, in the order of the simulation's list; objects of the second may have a controlling owner of
-/// the first.
+/// The kinds of the trial, in the order of the simulation's list.
+///
+/// Objects of the second kind may be controlled by objects of the first.
 pub(crate) fn kinds() -> [Gvk; 2] {
     [
         Gvk::new("", "v1", "ConfigMap"),

@@ -58,7 +58,7 @@ pub(crate) fn ledger(uid: &str) -> ObjectKey {
     ObjectKey::namespaced(LEDGERS, &format!("ledger-{uid}"))
 }
 
-/// Returns whether a shop is to have the finalizer; one that is no longer wanted stays.
+/// Returns whether a shop should have the finalizer; an unwanted one stays.
 pub(crate) fn wants_finalizer(shop: &Value) -> bool {
     shop["spec"]["number"] != 4
 }

@@ -1,7 +1,8 @@
 //! Smaller plans that still fail.
 //!
-//! A plan is the list of steps a seed led to, so a smaller plan is a run of its own: everything else that comes from the
-//! seed stays as it is. First steps are taken out, halves first and single ones last; then what is left is made simpler.
+//! A plan is the list of steps a seed led to, so a smaller plan is a run of its own: everything else that comes from
+//! the seed stays as it is. First steps are taken out, halves first and single ones last; then what is left is made
+//! simpler.
 
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,8 @@ impl Shrinking {
         }
         self.runs += 1;
         match Driver::new(&self.scenario).run(plan) {
+            // Only the same check: a smaller plan that fails otherwise is another bug, and would hide the one that was
+            // found.
             Err(smaller) if check_of(&smaller) == self.check => {
                 self.failure = smaller;
                 true

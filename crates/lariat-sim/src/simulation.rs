@@ -1,4 +1,4 @@
-//! A run: programs, a cluster, what happens to them, and what must hold.
+//! The entry point: programs, a cluster, disturbances and checks.
 
 use std::fmt;
 use std::future::Future;
@@ -28,9 +28,8 @@ pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use lariat_controller::{Context, Outcome};
-/// use lariat_core::Gvk;
-/// use lariat_sim::{Chaos, Objects, Simulation};
+/// use lariat::sim::{Chaos, Objects, Simulation};
+/// use lariat::{Context, Gvk, Outcome};
 /// use std::time::Duration;
 ///
 /// let report = Simulation::new(7)
@@ -59,7 +58,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Begins a simulation of a seed, without a program.
+    /// Creates a simulation from a seed, without programs.
     pub fn new(seed: u64) -> Self {
         Self {
             scenario: Scenario::new(seed),
@@ -70,8 +69,8 @@ impl Simulation {
 
     /// Adds a process that runs a program, each time it is started.
     ///
-    /// Several processes with one program are its replicas. A program that returns before it is asked to, or that
-    /// returns an error, fails the run.
+    /// Replicas are several processes with the same program. A program must run until [`Process::terminated`] resolves;
+    /// one that returns earlier, or returns an error, fails the run.
     pub fn program<F, Fut>(mut self, name: &str, program: F) -> Self
     where
         F: Fn(Process) -> Fut + Send + Sync + 'static,
@@ -91,7 +90,7 @@ impl Simulation {
         self
     }
 
-    /// Sets what may happen, and for how long.
+    /// Sets which disturbances happen, and for how long.
     pub fn chaos(mut self, chaos: Chaos) -> Self {
         self.scenario.chaos = chaos;
         self
@@ -100,6 +99,26 @@ impl Simulation {
     /// Adds a check that must hold at rest.
     ///
     /// [`Cluster::objects`] shows what the server has.
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    /// use lariat::sim::{Chaos, Objects, Simulation};
+    /// use std::time::Duration;
+    ///
+    /// let report = Simulation::new(7)
+    ///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
+    ///     .chaos(Chaos::default().lasts(Duration::from_secs(5)).rests(Duration::from_secs(60)))
+    ///     .program("idle", |process| async move {
+    ///         process.terminated().await;
+    ///         Ok(())
+    ///     })
+    ///     .at_rest("few objects", |cluster| match cluster.objects("configmaps").len() {
+    ///         0..=20 => Ok(()),
+    ///         more => Err(format!("there are {more}")),
+    ///     })
+    ///     .run();
+    /// assert!(report.is_ok());
+    /// ```
     pub fn at_rest(
         mut self,
         name: &str,
@@ -111,13 +130,13 @@ impl Simulation {
         self
     }
 
-    /// Puts warnings and errors that libraries log into the trace, or not (default false).
+    /// Sets whether libraries' warnings and errors go into the trace (default false).
     pub fn logs(mut self, logs: bool) -> Self {
         self.scenario.logs = logs;
         self
     }
 
-    /// Enables the reduction of failing plans before a failure is returned (default true).
+    /// Enables shrinking of failing plans before they are returned (default true).
     pub fn shrinks(self, shrinks: bool) -> Self {
         Self { shrinks, ..self }
     }
@@ -126,12 +145,24 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// Something that must hold does not. The failure has the smallest plan that was found to lead to it, and the trace
-    /// of that run.
+    /// A check failed. The failure has the smallest plan that was found to reproduce it, and the trace of that run.
     ///
     /// # Panics
     ///
     /// It is called on a thread of a tokio runtime: a simulation drives runtimes of its own.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::sim::{Chaos, Simulation};
+    /// use std::time::Duration;
+    ///
+    /// let simulation = Simulation::of_lariat(3).chaos(Chaos::default().lasts(Duration::from_secs(1)));
+    /// match simulation.run() {
+    ///     Ok(report) => assert!(report.requests() > 0),
+    ///     Err(failure) => panic!("{failure}"),
+    /// }
+    /// ```
     pub fn run(&self) -> Result<Report, Box<Failure>> {
         let Scenario { seed, chaos, .. } = &self.scenario;
         let plan = match &self.planner {

@@ -4,8 +4,8 @@ use std::fmt;
 
 use lariat_cache::CachedObject;
 use lariat_cluster::StoredObject;
-use lariat_controller::{ShardKey, Share};
 use lariat_core::{Gvk, ObjectKey, RawObject};
+use lariat_lease::{ShardKey, Share};
 
 use crate::actors::LifeId;
 use crate::shown::Shown;

@@ -17,7 +17,7 @@ const CONTEXT: usize = 10;
 /// `--cfg tokio_unstable` also the order in which tasks were polled.
 ///
 /// ```
-/// use lariat_sim::{Chaos, Simulation};
+/// use lariat::sim::{Chaos, Simulation};
 /// use std::time::Duration;
 ///
 /// let simulation = Simulation::of_lariat(1)
@@ -64,7 +64,7 @@ impl Trace {
         self.hash = mix(self.hash, number);
     }
 
-    /// Returns the last lines, 20,000 at most, each with its virtual time and its actor.
+    /// Returns at most the last 20,000 lines, with virtual time and actor.
     #[must_use]
     pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> {
         self.lines.iter().map(|line| line.text.as_str())

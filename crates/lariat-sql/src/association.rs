@@ -1,21 +1,21 @@
-//! Kinds whose objects belong to those of another kind, as a Node to its Pods.
+//! Associations: kinds whose objects belong to those of another kind, as Pods to Nodes.
 
 use std::sync::Arc;
 
 use lariat_core::Gvk;
 
-/// Objects of another kind that belong to an object.
+/// Objects of another kind that belong to an object, as the Node of a Pod.
 ///
 /// Queries can filter, sort and count by their fields and labels.
 ///
-/// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an
-/// object with a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to
-/// be in the cache, and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow
-/// one kind.
+/// Objects are associated by a field of both, by a label, or by an owner reference, and only within a namespace: an
+/// object with a namespace belongs to objects of the same one, and to objects of cluster-scoped kinds. Both kinds must
+/// be in the cache, and neither can be encrypted. Watches cannot have conditions on associated objects, because they
+/// follow one kind.
 ///
 /// ```
-/// use lariat_core::Gvk;
-/// use lariat_sql::{Association, Field, FieldType, Query, Schema, associated, field};
+/// use lariat::sql::{Association, Field, FieldType, Query, Schema, associated, field};
+/// use lariat::Gvk;
 ///
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Gvk::new("", "v1", "Node");
@@ -38,7 +38,7 @@ pub struct Association {
     by: By,
 }
 
-/// By what objects belong together, as a program says it.
+/// How objects are associated, as the program has defined it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum By {
     /// The names of fields of this kind and of the other one.
@@ -55,9 +55,9 @@ pub(crate) enum By {
 impl Association {
     /// Associates the objects in whose field `other` is a value of the field `own`.
     ///
-    /// Fields are named as in the schemas of their kinds, and are both texts, or of one type. Where `other` is
-    /// `metadata.name` or `metadata.uid`, and `own` has one value, there is one associated object at most, and objects
-    /// can be sorted by its fields.
+    /// Fields are named as in the schemas of their kinds; both are texts, or of one type. If `other` is `metadata.name`
+    /// or `metadata.uid`, and `own` has one value, there is at most one associated object, and objects can be sorted by
+    /// its fields.
     #[must_use]
     pub fn field(name: &str, kind: impl Into<Gvk>, own: &str, other: &str) -> Self {
         let by = By::Field {
@@ -73,7 +73,7 @@ impl Association {
         Self::new(name, kind.into(), By::Label(key.into()))
     }
 
-    /// Associates the owners of a kind; there may be several.
+    /// Associates the owners of a kind; an object may have several.
     #[must_use]
     pub fn owner(name: &str, kind: impl Into<Gvk>) -> Self {
         let is_controller = false;
@@ -104,12 +104,12 @@ impl Association {
         &self.kind
     }
 
-    /// Returns whether queries can write the name.
+    /// Returns whether a query can contain the name.
     pub(crate) fn has_name(&self) -> bool {
         is_name(&self.name)
     }
 
-    /// Returns by what objects belong together.
+    /// Returns how objects are associated.
     pub(crate) fn by(&self) -> &By {
         &self.by
     }
@@ -125,7 +125,7 @@ impl Association {
 
 /// Returns whether a text is the name of an association.
 ///
-/// Names have a letter, then letters, digits, `_` and `-`, all of ASCII.
+/// A name is an ASCII letter, followed by ASCII letters, digits, `_` and `-`.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_sign)

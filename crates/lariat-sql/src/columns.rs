@@ -6,19 +6,19 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 use crate::field::{Field, FieldType};
 
-/// The path of the labels, which queries name without a field.
+/// The path of the labels, which queries use without a field.
 const LABELS: &str = "metadata.labels";
 
 /// The fields of a version's printer columns.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
     pub(crate) fields: Vec<Field>,
-    /// The names of columns that cannot be fields, each with the reason.
+    /// The names of columns that cannot be fields, with the reasons.
     pub(crate) skipped: Vec<(String, &'static str)>,
 }
 
 impl Columns {
-    /// Reads the columns of a version; none if the CRD does not have it.
+    /// Reads the columns of a version; `None` if the CRD does not have it.
     pub(crate) fn of(crd: &CustomResourceDefinition, version: &str) -> Option<Self> {
         let mut versions = crd.spec.versions.iter();
         let version = versions.find(|of| of.name == version)?;
@@ -33,7 +33,7 @@ impl Columns {
     }
 }
 
-/// Converts a column into a field; none for a label, which needs no field.
+/// Converts a column to a field; `None` for a label, which needs no field.
 fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'static str> {
     let of = match column.type_.as_str() {
         "integer" => FieldType::Integer,
@@ -41,10 +41,12 @@ fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'sta
         "string" => FieldType::Text,
         "boolean" => FieldType::Boolean,
         "date" => FieldType::Time,
+        // An array or object has no order, so it cannot be a column of the table.
         _ => return Err("its type is not integer, number, string, boolean or date"),
     };
     let path = path(&column.json_path)?;
     let below = path.strip_prefix(LABELS);
+    // Labels have a table of their own, so a column for one would be stored twice.
     if below.is_some_and(|below| below.starts_with(['.', '['])) {
         return Ok(None);
     }
@@ -52,11 +54,12 @@ fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'sta
     field.map(Some).map_err(|_| "its jsonPath is not supported")
 }
 
-/// Converts a JSONPath into the text of a [`Path`](crate::Path).
+/// Converts a JSONPath to the text of a [`Path`](crate::Path).
 ///
 /// Forms that a path would read as names of members, such as slices, are refused.
 fn path(json_path: &str) -> Result<String, &'static str> {
     let mut path = String::with_capacity(json_path.len());
+    // Kubernetes accepts the root with and without `$`.
     let trimmed = json_path.strip_prefix('$').unwrap_or(json_path);
     let mut rest = trimmed.strip_prefix('.').unwrap_or(trimmed);
     while !rest.is_empty() {
@@ -73,6 +76,7 @@ fn path(json_path: &str) -> Result<String, &'static str> {
         if name.is_empty() || name.contains(['[', ']', '{', '}', '*', '\\']) {
             return Err("its jsonPath has a member that is not supported");
         }
+        // An escaped dot: the name needs brackets in a path.
         if name.contains('.') {
             path.push_str(&format!("[{name}]"));
         } else {
@@ -86,9 +90,9 @@ fn path(json_path: &str) -> Result<String, &'static str> {
     Ok(path)
 }
 
-/// Reads the name of a member; returns it and what follows.
+/// Reads the name of a member; returns it and the rest.
 ///
-/// A dot behind a backslash is part of the name.
+/// A dot after a backslash is part of the name.
 fn member(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut rest = text;
@@ -107,7 +111,7 @@ fn member(text: &str) -> (String, &str) {
 
 /// Returns where brackets end, if they mean the same in a [`Path`](crate::Path).
 ///
-/// They have a number, `*`, a name in quotes, or an equality in them.
+/// That is so for a number, `*`, a quoted name, and an equality.
 fn bracket(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let end = if inside.starts_with("?(") {
@@ -117,6 +121,7 @@ fn bracket(text: &str) -> Option<usize> {
     } else {
         let end = inside.find(']')?;
         let is_number = end > 0 && inside[..end].bytes().all(|byte| byte.is_ascii_digit());
+        // A slice, a union or a negative index: a path would read it as the name of a member.
         if !is_number && inside[..end] != *"*" {
             return None;
         }

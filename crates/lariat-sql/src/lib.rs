@@ -1,7 +1,12 @@
-//! A cache of Kubernetes objects in SQL, to filter, sort, page, count and watch.
+//! A cache of Kubernetes objects in SQL, to filter, sort, page, count and watch them.
 //!
-//! The cache subscribes to the shared informer of each of its kinds, so there is no second watch. Objects and their
-//! indexed fields are written to SQLite (or PostgreSQL) by tasks that the informer never waits for.
+//! The cache subscribes to the shared informer of each of its kinds, so there is no second watch. Tasks that the
+//! informer never waits for write objects and their indexed fields to SQLite or PostgreSQL. Queries read one committed
+//! state.
+//!
+//! Start with [`SqlCache`]: its [builder](SqlCacheBuilder) takes a [`Schema`] of [`Field`]s for each kind. A
+//! [`SqlKind`] answers a [`Query`] with an [`Answer`], and a [`Watch`] reports changes from an answer's [`Revision`]
+//! on. [`Access`] restricts what a user sees; [`AccessReviews`] determines it.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Changes of rows.
+//! Changes of rows, as a writer applies them.
 
 use lariat_core::ObjectKey;
 
@@ -9,7 +9,7 @@ pub(crate) enum Op {
     Put {
         row: Row,
         json: Vec<u8>,
-        /// Whether the row may be there in this state, from an earlier process.
+        /// Whether an earlier process may have written the row in this state.
         is_initial: bool,
     },
     Delete(ObjectKey),

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::field::{Value, natural_key};
 
-/// A value that is given with a statement, or that a row has.
+/// A parameter of a statement, or a value of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Param {
     Null,
@@ -13,7 +13,7 @@ pub(crate) enum Param {
     Integer(i64),
     Real(f64),
     Bytes(Vec<u8>),
-    /// Values that a column may have, of any number; no column of a row is one.
+    /// Any number of values of a column; no column of a row contains a list.
     List(List),
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum List {
     Bytes(Vec<Vec<u8>>),
 }
 
-/// A value that is written, and mostly borrowed.
+/// A value to be written, which is borrowed if possible.
 #[derive(Debug, Clone)]
 pub(crate) enum Arg<'a> {
     Null,
@@ -36,9 +36,10 @@ pub(crate) enum Arg<'a> {
 }
 
 impl List {
-    /// Converts parameters into a list; returns them if no list has their type.
+    /// Converts parameters to a list; returns them if no list has their type.
     pub(crate) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
         match params.first() {
+            // All values are of one field, so the type of the first is the type of all.
             Some(Param::Text(_)) => {
                 let texts = params.into_iter().filter_map(|param| match param {
                     Param::Text(text) => Some(text),
@@ -71,12 +72,14 @@ impl Param {
         match (self, other) {
             (Self::Text(one), Self::Text(other)) => one.cmp(other),
             (Self::Integer(one), Self::Integer(other)) => one.cmp(other),
+            // A total order even if NaN occurs, because the result decides where a page begins.
             (Self::Real(one), Self::Real(other)) => one.total_cmp(other),
             (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
             (Self::Null, Self::Null) => Ordering::Equal,
+            // As in the ORDER BY of both databases: NULL is last in ascending order and first in descending order.
             (Self::Null, _) => Ordering::Greater,
             (_, Self::Null) => Ordering::Less,
-            // A cursor of another type of column; it orders nothing.
+            // From a cursor for a column of another type; there is no order.
             _ => Ordering::Equal,
         }
     }
@@ -119,6 +122,7 @@ impl<'a> Arg<'a> {
 /// Returns bytes that compare as addresses do.
 fn ip_key(address: &std::net::IpAddr) -> Vec<u8> {
     match address {
+        // The first byte separates the families: all IPv4 addresses sort before all IPv6 addresses.
         std::net::IpAddr::V4(address) => [&[4], address.octets().as_slice()].concat(),
         std::net::IpAddr::V6(address) => [&[6], address.octets().as_slice()].concat(),
     }

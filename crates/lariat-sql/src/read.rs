@@ -1,4 +1,4 @@
-//! What queries find.
+//! The results of queries, before they become answers.
 
 use std::cmp::Reverse;
 
@@ -9,27 +9,27 @@ use crate::query::QueryError;
 use crate::revision::Revision;
 use crate::sql::StorageError;
 
-/// What a query finds, all of it at one revision.
+/// The result of a query, all of it at one revision.
 #[derive(Default)]
 pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
-    /// The number of objects on all pages; none if it was not requested.
+    /// The number of objects on all pages; `None` if it was not requested.
     pub(crate) total: Option<u64>,
-    /// The cursor of the next answer; none at the end.
+    /// The cursor for the next objects; `None` at the end.
     pub(crate) next: Option<String>,
     pub(crate) revision: Revision,
     /// The counts of each summary.
     pub(crate) summaries: Vec<Vec<Count>>,
 }
 
-/// An object that was found.
+/// An object that a query has found.
 pub(crate) struct Found {
     pub(crate) key: String,
     pub(crate) version: String,
     pub(crate) json: Vec<u8>,
 }
 
-/// A query that cannot be answered, for one reason or another.
+/// The error of a query that was not answered.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ReadError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ impl Count {
     ) -> Vec<Self> {
         let mut counts: Vec<_> = counts.into_iter().collect();
         counts.sort_by_cached_key(|(value, namespace, objects)| {
-            // The key of a natural text is computed once.
+            // The sort key of a natural text is computed once.
             let (natural, other) = match value {
                 Value::Natural(text) => (Some(natural_key(text)), None),
                 value => (None, Some(value.clone())),

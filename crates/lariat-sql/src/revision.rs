@@ -1,21 +1,21 @@
-//! The revision of a kind of the cache.
+//! Revisions: states of a kind of the cache.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A revision: the state of a kind of the cache.
+/// A revision: a state of a kind of the cache.
 ///
-/// It starts with a resource version of the API server, for which a query can wait. In answers it also contains the
-/// number of the change in this cache, as in `81734-1f0a93c4-512`, from which a watch can resume. A mere resource
-/// version, as objects have it, is a revision as well.
+/// It begins with a resource version of the API server, which a query can wait for. In answers it also contains the
+/// number of a change in this cache, as in `81734-1f0a93c4-512`, from which a watch can resume. The resource version of
+/// an object alone is a revision too.
 ///
 /// ```
-/// use lariat_sql::Revision;
+/// use lariat::sql::Revision;
 ///
 /// let of_object: Revision = "81734".parse()?;
 /// let of_answer: Revision = "81734-1f0a93c4-512".parse()?;
 /// assert_eq!(of_object.version(), of_answer.version());
-/// # Ok::<(), lariat_sql::RevisionError>(())
+/// # Ok::<(), lariat::sql::RevisionError>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Revision {
@@ -23,10 +23,10 @@ pub struct Revision {
     place: Option<Position>,
 }
 
-/// A place in the history of changes that a process has in memory.
+/// A position in the history of changes that a process has in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Position {
-    /// Differs between processes and starts.
+    /// Differs between processes and between starts.
     pub(crate) history: u32,
     /// The number of the last change.
     pub(crate) change: u64,

@@ -1,4 +1,4 @@
-//! Rows: the indexed part of an object.
+//! Rows: the indexed part of objects.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -19,9 +19,9 @@ use crate::schema::Schema;
 pub(crate) struct Row {
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
-    /// The object's resource version.
+    /// The resource version of the object.
     pub(crate) version: Arc<str>,
-    /// The values of each field: one at most, unless the field has many.
+    /// The values of each field: at most one, unless the field has many.
     pub(crate) cells: Vec<Vec<Value>>,
     pub(crate) labels: Labels,
     pub(crate) owners: Vec<Owner>,
@@ -34,10 +34,10 @@ pub(crate) struct Owner {
     pub(crate) is_controller: bool,
 }
 
-/// A field that an object has no usable value for.
+/// A field for which an object has no usable value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unindexable {
-    /// The place of the field in the schema.
+    /// The position of the field in the schema.
     pub(crate) place: usize,
     pub(crate) reason: &'static str,
 }
@@ -54,7 +54,7 @@ impl fmt::Debug for Row {
 
 /// Returns an object's JSON, or only its metadata if its content is not valid JSON.
 ///
-/// The cache checks the content of an object only when it is decoded. Here it becomes a part of other texts.
+/// The cache checks the content of an object only when it is decoded. Here it becomes part of other texts.
 pub(crate) fn sound(json: &[u8]) -> Cow<'_, [u8]> {
     if serde_json::from_slice::<IgnoredAny>(json).is_ok() {
         return Cow::Borrowed(json);
@@ -72,10 +72,11 @@ impl Row {
         object: &CachedObject,
         json: &[u8],
     ) -> (Self, Vec<Unindexable>) {
+        // The usual case.
         if let Ok(json) = serde_json::from_slice(json) {
             return Self::read(schema, object, &json);
         }
-        // Skipped parts may be nested arbitrarily deep.
+        // The parser skips other members, however deep they are nested.
         let metadata = serde_json::from_slice::<OnlyMetadata>(&sound(json))
             .map_or(Json::Null, |only| only.metadata);
         let json = serde_json::json!({"metadata": metadata});
@@ -118,8 +119,8 @@ impl Row {
 
     /// Returns a digest of everything that is indexed.
     ///
-    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make
-    /// two objects with one digest.
+    /// Rows with the same digest differ at most in version and JSON. It is a part of SHA-256, so that users cannot
+    /// create two objects with one digest.
     pub(crate) fn digest(&self) -> [u8; DIGEST] {
         let mut hash = digest::Context::new(&SHA256);
         // Each part begins with its length, so that no two sequences of parts are the same bytes.
@@ -132,6 +133,7 @@ impl Row {
             cell.iter()
                 .for_each(|value| add(value.to_string().as_bytes()));
         }
+        // In a fixed order, or equal rows would have different digests.
         let labels: BTreeMap<&str, &str> = self.labels.iter().collect();
         add(&labels.len().to_le_bytes());
         for (label, value) in labels {
@@ -151,15 +153,15 @@ impl Row {
 /// The length of a digest, in bytes.
 pub(crate) const DIGEST: usize = 16;
 
-/// The part of an object that is read if the whole cannot be.
+/// The part of an object that is read if the whole object cannot be.
 #[derive(serde::Deserialize)]
 struct OnlyMetadata {
     metadata: Json,
 }
 
-/// The maximum length of an owner's uid, in bytes; longer ones are left out.
+/// The largest length of an owner's uid in bytes; other owners are left out.
 ///
-/// Indexes have uids as a whole. Those that API servers make have 36 characters.
+/// Indexes contain whole uids. Uids that API servers create have 36 characters.
 const LONGEST_UID: usize = 256;
 
 /// Returns the owners, each once.
@@ -172,7 +174,7 @@ fn owners(json: &Json) -> Vec<Owner> {
             continue;
         }
         let is_controller = reference["controller"] == true;
-        // An object may name an owner twice, and once as its controller.
+        // An object may name an owner twice, once of them as its controller.
         match owners.iter_mut().find(|owner| owner.uid == uid) {
             Some(known) => known.is_controller |= is_controller,
             None => owners.push(Owner {

@@ -1,4 +1,4 @@
-//! The indexed fields of a kind.
+//! Schemas: the indexed fields of a kind.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ pub(crate) const NAMESPACE: &str = "metadata.namespace";
 pub(crate) const NAME: &str = "metadata.name";
 /// The name of the field with an object's unique id.
 pub(crate) const UID: &str = "metadata.uid";
-/// The fields that every kind has, in the order of their places.
+/// The fields that every kind has, by position.
 const BASE: [(&str, FieldType); 4] = [
     (NAMESPACE, FieldType::Text),
     (NAME, FieldType::Natural),
@@ -31,8 +31,8 @@ const BASE: [(&str, FieldType); 4] = [
 /// `metadata.creationTimestamp` and `metadata.uid`. Labels need no field: queries name them as `metadata.labels[app]`.
 ///
 /// ```
-/// use lariat_core::Gvk;
-/// use lariat_sql::{Field, FieldType, Schema};
+/// use lariat::sql::{Field, FieldType, Schema};
+/// use lariat::Gvk;
 ///
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let node = Field::path("spec.nodeName", FieldType::Text)?;
@@ -58,7 +58,7 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// Two fields have one name, or a field has the name of one that every kind has, or is empty.
+    /// Fails if two fields have one name, or a field has an empty name or that of a field that every kind has.
     pub fn new(
         gvk: impl Into<Gvk>,
         fields: impl IntoIterator<Item = Field>,
@@ -66,6 +66,7 @@ impl Schema {
         let gvk = gvk.into();
         let base = BASE.iter().map(|(path, of)| {
             let field = Field::path(path, *of);
+            // The paths are constants which parse; the fallback only avoids a panic.
             field.unwrap_or_else(|_| Field::computed(path, *of, |_| None))
         });
         Self::of(gvk, base.chain(fields).collect())
@@ -93,18 +94,20 @@ impl Schema {
 
     /// Adds the printer columns of a CRD as fields.
     ///
-    /// They are those of the version of the kind. A column is named by its `jsonPath` without the leading dot, as other
-    /// fields are: `.spec.replicas` is `spec.replicas`. Columns of the types `integer`, `number`, `string`, `boolean`
-    /// and `date` are [`Integer`](FieldType::Integer), [`Real`](FieldType::Real), [`Text`](FieldType::Text),
-    /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields that the schema has by that name are kept,
-    /// and labels need none. A column of another type, or whose `jsonPath` a [`Path`](crate::Path) cannot follow, is
-    /// left out with a warning, and counted in [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    /// The columns are those of the version of the kind. A column is named by its `jsonPath` without the leading dot,
+    /// as other fields are: `.spec.replicas` is `spec.replicas`. Columns of the types `integer`, `number`, `string`,
+    /// `boolean` and `date` are [`Integer`](FieldType::Integer), [`Real`](FieldType::Real), [`Text`](FieldType::Text),
+    /// [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields of the schema with the same name are kept,
+    /// and columns of labels are left out, because labels need no field. A column of another type, or with a `jsonPath`
+    /// that is not a valid [`Path`](crate::Path), is left out with a warning, and counted in
+    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
     ///
     /// # Errors
     ///
-    /// The CRD is of another kind, or does not have the version.
+    /// Fails if the CRD is of another kind, or does not have the version.
     pub fn with_columns(self, definition: &CustomResourceDefinition) -> Result<Self, SchemaError> {
         let spec = &definition.spec;
+        // The definition of another kind would add fields that no object has.
         let is_same = spec.group == self.gvk.group() && spec.names.kind == self.gvk.kind();
         let columns = Columns::of(definition, self.gvk.version()).filter(|_| is_same);
         let Some(columns) = columns else {
@@ -120,10 +123,11 @@ impl Schema {
         };
         for (column, reason) in &columns.skipped {
             let kind = &self.gvk;
-            tracing::warn!(%kind, column, reason, "a printer column is left out: give the schema a field for it");
+            tracing::warn!(%kind, column, reason, "a printer column is left out; add a field for it to the schema");
         }
         let mut fields = self.fields.to_vec();
         for field in columns.fields {
+            // A field of the program wins: it can have another type, or be searchable.
             if fields.iter().all(|known| known.name() != field.name()) {
                 fields.push(field);
             }
@@ -136,7 +140,7 @@ impl Schema {
         })
     }
 
-    /// Leaves the printer columns of a custom kind out.
+    /// Leaves out the printer columns of a custom kind.
     ///
     /// By default a [cache](crate::SqlCacheBuilder::kind) adds them.
     #[must_use]
@@ -161,8 +165,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of
-    /// this kind. The other kind is checked when the cache starts.
+    /// Fails if the name is taken, or is not a letter followed by letters, digits, `_` and `-`; or if the schema lacks
+    /// the field of this kind. The other kind is checked when the cache starts.
     pub fn associate(mut self, association: Association) -> Result<Self, SchemaError> {
         let name = association.name();
         let mut others = self.associations.iter();
@@ -188,7 +192,7 @@ impl Schema {
         &self.associations
     }
 
-    /// Creates the error about an unknown field.
+    /// Creates the error of an unknown field.
     pub(crate) fn unknown(&self, name: &str) -> UnknownField {
         let fields = self.fields.iter();
         UnknownField {
@@ -198,31 +202,32 @@ impl Schema {
         }
     }
 
-    /// Returns the kind.
+    /// Returns the kind of the objects.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
         &self.gvk
     }
 
-    /// Returns the fields, those that every kind has first.
+    /// Returns the fields, beginning with those that every kind has.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
 
-    /// Returns the place of a field among the fields.
+    /// Returns the position of a field among the fields.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
     }
 
     /// Returns a text that differs between schemas whose stored rows differ.
     ///
-    /// The function that computes a field is not part of it: a program that changes the function has to rename the
+    /// It does not depend on the function that computes a field: a program that changes the function must rename the
     /// field.
     pub(crate) fn signature(&self) -> String {
         let fields = self.fields.iter().map(|field| {
             let (name, of) = (field.name(), field.field_type());
             let (many, searchable) = (field.is_many(), field.is_searchable());
+            // A function cannot be compared, so a change of one goes unnoticed if name and type stay.
             let path = field.source_path().map(ToString::to_string);
             format!("{name:?} {of:?} {many} {searchable} {path:?}")
         });
@@ -240,7 +245,7 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// A field that a schema does not have.
+/// The error of a field that a schema does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} has no indexed field {field:?}; it has {}", known.join(", "))]
 pub(crate) struct UnknownField {
@@ -264,11 +269,13 @@ enum Fault {
     #[error("it has two fields named {0:?}, or one without a name: give each a unique name")]
     Field(Arc<str>),
     #[error(
-        "the association {0:?} has the name of another, or none that a query can write: take a letter, then letters, digits, _ or -"
+        "the association {0:?} has the name of another one, or an invalid name: use a letter, followed by letters, digits, _ or -"
     )]
     Association(Arc<str>),
-    #[error("the CustomResourceDefinition is that of {0}: use that of the kind, with its version")]
+    #[error(
+        "the CustomResourceDefinition defines {0}: use the definition of the kind, with its version"
+    )]
     Definition(Box<str>),
-    #[error("an association needs a field of it: {0}")]
+    #[error("the field of an association does not exist: {0}")]
     Unknown(Box<str>),
 }

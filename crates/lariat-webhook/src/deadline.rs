@@ -1,17 +1,17 @@
-//! How long a call may take.
+//! The deadline of a call.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time without a word of the API server.
+/// The time limit if the API server gives none.
 const DEFAULT: Duration = Duration::from_secs(10);
-/// The longest time for which an API server waits.
+/// The longest time that an API server waits.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The most that is kept back for the way of the answer; a tenth, if that is less.
+/// The maximum time that is reserved for the answer to arrive; at most a tenth.
 const WAY: Duration = Duration::from_millis(500);
 
-/// When a call has failed, and how long it may take in all.
+/// The time at which a call fails, and how long it may take in all.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -19,9 +19,10 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Returns the deadline of a call that begins now, from the parameter `timeout` of its query.
+    /// Returns the deadline of a call that begins now.
     ///
-    /// A call ends a little earlier than the API server waits, so that it gets to know why.
+    /// The time limit is the parameter `timeout` of the query. The call ends a little before the API server gives up,
+    /// so that the API server gets an answer with the reason.
     pub(crate) fn of_query(query: Option<&str>) -> Self {
         let limit = limit(query);
         Self {
@@ -39,12 +40,13 @@ fn limit(query: Option<&str>) -> Duration {
         Some(given) if !given.is_zero() => given.min(LONGEST),
         _ => DEFAULT,
     };
+    // With an answer in time the API server quotes the reason; otherwise it reports only that the time is over.
     limit - (limit / 10).min(WAY)
 }
 
-/// Parses a duration as Go writes it, such as `10s` or `1m30s`; none if it is none, or too long.
+/// Parses a duration in Go's form, such as `10s` or `1m30s`.
 ///
-/// Any client may send it, so nothing overflows.
+/// Returns `None` if it is malformed or too long. Any client may send it, so nothing may overflow or panic.
 fn parse(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut all = Duration::ZERO;

@@ -1,4 +1,4 @@
-//! The errors of webhooks.
+//! The error of webhooks.
 
 use std::io;
 
@@ -8,32 +8,34 @@ use crate::certificates::CertificateError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WebhookError {
-    /// A name cannot be used.
-    #[error("the name {name:?} of a webhook cannot be used: {reason}")]
+    /// A name is invalid.
+    #[error("the name {name:?} of a webhook is invalid: {reason}")]
     Name {
         /// The full name.
         name: String,
-        /// What is wrong.
+        /// What is wrong with the name.
         reason: &'static str,
     },
-    /// Two webhooks have one path.
-    #[error("there are two webhooks at {0}: give one another name")]
+    /// Two webhooks have the same path.
+    #[error("two webhooks have the path {0}: rename one of them")]
     Duplicate(String),
-    /// Two policies have one name.
-    #[error("there are two policies of the name {0}: give one another name")]
+    /// Two policies have the same name.
+    #[error("two policies have the name {0}: rename one of them")]
     DuplicatePolicy(String),
     /// A webhook has no rule.
     #[error(
         "the webhook {0} has neither a kind nor a rule: give `Hook::of` a kind, or add a rule by `Hook::rule`"
     )]
     NoRule(String),
-    /// API servers would not know where to call.
+    /// There is no address at which API servers call the webhooks.
     #[error(
-        "API servers have no way to the webhooks {0}: say where they are by `Webhooks::reached_by`, or install nothing"
+        "it is unknown where API servers call the webhooks {0}: set it with `Webhooks::reached_by`"
     )]
     NoReach(String),
     /// API servers would not call the URL.
-    #[error("API servers call no webhooks at {0:?}: the URL has to begin with https:// and a host")]
+    #[error(
+        "API servers do not call webhooks at {0:?}: the URL must begin with https:// and a host"
+    )]
     Url(String),
     /// The certificates cannot be used.
     #[error(transparent)]
@@ -41,10 +43,12 @@ pub enum WebhookError {
     /// TLS cannot be set up.
     #[error("TLS cannot be set up for webhooks")]
     Tls(#[source] rustls::Error),
-    /// The address cannot be listened on: another program has the port, or the machine lacks the address.
+    /// The server cannot listen on the address.
+    ///
+    /// Another program has the port, or the machine does not have the address.
     #[error("webhooks cannot listen on {address}: choose another address")]
     Listen {
-        /// The address that was given.
+        /// The address.
         address: String,
         /// The cause.
         source: io::Error,
@@ -54,13 +58,13 @@ pub enum WebhookError {
     Apply {
         /// The kind of the configuration.
         kind: &'static str,
-        /// Its name.
+        /// The name of the configuration.
         name: String,
         /// The cause.
         source: Box<kube::Error>,
     },
     /// A configuration that is no longer wanted could not be found or removed.
-    #[error("a {kind} of the webhooks {webhooks} that is no longer wanted cannot be removed")]
+    #[error("cannot remove an unwanted {kind} of the webhooks {webhooks}")]
     Remove {
         /// The kind of the configuration.
         kind: String,

@@ -1,4 +1,4 @@
-//! One webhook: its name, what it is called for, and how.
+//! One webhook: its name, the requests for which it is called, and its options.
 
 use std::any::TypeId;
 use std::fmt;
@@ -12,17 +12,17 @@ use lariat_core::{Gvk, ResourceKind, Scope};
 
 use crate::admission::Operation;
 
-/// What the API server does if a webhook cannot be called, or its call fails.
+/// The reaction of the API server if a webhook cannot be called, or its call fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FailurePolicy {
     /// The request fails.
     #[default]
     Fail,
-    /// The request goes on without the webhook.
+    /// The request continues without the webhook.
     Ignore,
 }
 
-/// Whether a webhook does anything beside answering.
+/// Whether a webhook has effects other than its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum SideEffects {
     /// It has none.
@@ -32,25 +32,25 @@ pub enum SideEffects {
     NoneOnDryRun,
 }
 
-/// Whether a webhook is called for other versions of what its rules name.
+/// Whether a webhook is called for other versions of the kinds in its rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MatchPolicy {
-    /// It is: the API server converts the object to the version of the rule.
+    /// Yes: the API server converts the object to the version of the rule.
     #[default]
     Equivalent,
-    /// It is not.
+    /// No: only requests in the version of the rule are sent.
     Exact,
 }
 
-/// One webhook: its name, what it is called for, and how.
+/// One webhook: its name, the requests for which it is called, and its options.
 ///
-/// `K` is the type as which its handler gets objects. The rule follows from it: its kind, in its version, and creations
-/// and updates of it.
+/// `K` is the type of the objects that its handler gets. The rule is derived from it: creations and updates of its
+/// kind, in its version.
 ///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_webhook::{FailurePolicy, Hook, Operation};
+/// use lariat::webhook::{FailurePolicy, Hook, Operation};
 ///
 /// let quota = Hook::<Pod>::new("quota")
 ///     .operations([Operation::Create, Operation::Delete])
@@ -65,7 +65,7 @@ pub struct Hook<K> {
     object: PhantomData<fn() -> K>,
 }
 
-/// A webhook without the type of its handler.
+/// A webhook with the type of its handler erased.
 #[derive(Debug, Clone)]
 pub(crate) struct HookSettings {
     pub(crate) name: String,
@@ -91,11 +91,22 @@ where
     K: kube::Resource<DynamicType = ()>,
     K::Scope: 'static,
 {
-    /// Creates a webhook of a type's kind, with a name of lower-case letters, digits and dashes.
+    /// Creates a webhook for a type's kind.
     ///
-    /// The name is the last part of its path, and the first of its full name, `quota.widgets.demo.dev`.
+    /// The name has lower-case letters, digits and dashes. It is the last part of the path, `/validate/quota`, and the
+    /// first part of the full name, `quota.widgets.demo.dev`.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::webhook::Hook;
+    ///
+    /// // Creations and updates of Pods.
+    /// let quota = Hook::<Pod>::new("quota");
+    /// # let _ = quota;
+    /// ```
     pub fn new(name: &str) -> Self {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
+        // kube has the scope as a type only, so types are compared.
         let is_cluster = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
         let scope = if is_cluster {
             Scope::Cluster
@@ -107,7 +118,23 @@ where
 }
 
 impl<K> Hook<K> {
-    /// Creates a webhook of some kinds, for types that are of none, such as kube's `DynamicObject`.
+    /// Creates a webhook for several kinds.
+    ///
+    /// Use it with a handler type that has no kind of its own, such as kube's `DynamicObject`.
+    ///
+    /// ```
+    /// use kube::api::DynamicObject;
+    /// use lariat::core::{ResourceKind, Scope};
+    /// use lariat::webhook::Hook;
+    /// use lariat::Gvk;
+    ///
+    /// let kinds = ["ConfigMap", "Secret"].map(|kind| {
+    ///     let plural = format!("{}s", kind.to_lowercase());
+    ///     ResourceKind::new(Gvk::new("", "v1", kind), &plural, Scope::Namespaced)
+    /// });
+    /// let hook = Hook::<DynamicObject>::of("data", kinds);
+    /// # let _ = hook;
+    /// ```
     pub fn of(name: &str, kinds: impl IntoIterator<Item = ResourceKind>) -> Self {
         Self {
             settings: HookSettings {
@@ -131,15 +158,23 @@ impl<K> Hook<K> {
 
     /// Sets the operations (default: creations and updates).
     ///
-    /// Mutating handlers are called for creations and updates only.
+    /// Mutating handlers are called for creations and updates only, whatever is set here.
     pub fn operations(mut self, operations: impl IntoIterator<Item = Operation>) -> Self {
         self.settings.operations = operations.into_iter().collect();
         self
     }
 
-    /// Calls the webhook for a sub-resource, such as `status`, instead of for the object itself.
+    /// Calls the webhook for a subresource, such as `status`, not for the object.
     ///
-    /// Can be called several times; the empty name is the object itself.
+    /// It can be called several times. The empty name stands for the object itself.
+    ///
+    /// ```
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use lariat::webhook::Hook;
+    ///
+    /// let scaling = Hook::<Deployment>::new("scaling").subresource("scale");
+    /// # let _ = scaling;
+    /// ```
     pub fn subresource(mut self, subresource: &str) -> Self {
         self.settings.subresources.push(subresource.to_owned());
         self
@@ -151,37 +186,41 @@ impl<K> Hook<K> {
         self
     }
 
-    /// Sets what happens if the call fails (default: the request fails).
+    /// Sets the reaction to a failed call (default: the request fails).
     pub fn failure_policy(mut self, failure_policy: FailurePolicy) -> Self {
         self.settings.failure_policy = failure_policy;
         self
     }
 
-    /// Declares side effects (default: none).
+    /// Declares the side effects of the handler (default: none).
     pub fn side_effects(mut self, side_effects: SideEffects) -> Self {
         self.settings.side_effects = side_effects;
         self
     }
 
-    /// Sets whether the webhook is called for other versions of its kinds (default: it is).
+    /// Sets whether the webhook is called for other versions of its kinds.
+    ///
+    /// The default is yes ([`MatchPolicy::Equivalent`]).
     pub fn match_policy(mut self, match_policy: MatchPolicy) -> Self {
         self.settings.match_policy = match_policy;
         self
     }
 
-    /// Sets how long the API server waits: 1 to 30 seconds (default 10 s), in whole seconds, rounded up.
+    /// Sets how long the API server waits for the answer (default 10 s).
+    ///
+    /// The range is 1 to 30 seconds. Fractions of a second are rounded up.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = timeout;
         self
     }
 
-    /// Restricts the webhook to objects in namespaces with some labels.
+    /// Restricts the webhook to objects in namespaces with these labels.
     pub fn namespace_selector(mut self, selector: LabelSelector) -> Self {
         self.settings.namespaces = Some(selector);
         self
     }
 
-    /// Restricts the webhook to objects with some labels, now or before.
+    /// Restricts the webhook to objects with these labels, before or after the request.
     pub fn object_selector(mut self, selector: LabelSelector) -> Self {
         self.settings.objects = Some(selector);
         self
@@ -189,7 +228,8 @@ impl<K> Hook<K> {
 
     /// Restricts the webhook to requests for which a CEL expression is true.
     ///
-    /// The API server evaluates it, so other requests cost no call. There may be 64 conditions, and all must be true.
+    /// The API server evaluates the expression, so other requests cost no call. All conditions must be true, of which
+    /// there may be 64.
     pub fn match_condition(mut self, name: &str, expression: &str) -> Self {
         self.settings.conditions.push(MatchCondition {
             name: name.to_owned(),
@@ -198,7 +238,9 @@ impl<K> Hook<K> {
         self
     }
 
-    /// Calls a mutating webhook again if a later one changes the object (default: it is called once).
+    /// Calls a mutating webhook again if a later one changes the object.
+    ///
+    /// By default it is called once.
     pub fn reinvoke(mut self) -> Self {
         self.settings.reinvokes = true;
         self

@@ -1,18 +1,19 @@
-//! Admission and conversion webhooks on the factory of a program's controllers.
+//! Admission and conversion webhooks, served by a program next to its controllers.
 //!
 //! ```text
-//! API server ──AdmissionReview──▶ WebhookServer ──Admission<K>──▶ a handler, which reads the shared caches
+//! API server ──AdmissionReview──▶ WebhookServer ──Admission<K>──▶ a handler, which can read the shared caches
 //!            ◀─verdict, patch───                ◀─Verdict, Mutation<K>
 //! ```
 //!
-//! [`Webhooks`] has the handlers and is served over TLS, with [`Certificates`] from files or made and rotated by the
-//! program. [`Reach`] says where API servers call them; then the configurations are applied at the start. A
-//! [`Conversion`] converts the versions of a custom resource through one of them; [`StorageMigration`] rewrites what is
-//! stored in an old one. A [`Policy`] has rules in CEL, which API servers evaluate by themselves.
+//! [`Webhooks`] collects handlers for [`Hook`]s and serves them over TLS, with [`Certificates`] from files, or
+//! generated and rotated in a Secret. With a [`Reach`], which tells where API servers call the webhooks, the
+//! configurations are applied at the start and kept up to date. A [`Conversion`] converts between the versions of a
+//! custom resource, and a [`StorageMigration`] rewrites objects that are stored in an old version. A [`Policy`] has
+//! rules in CEL, which API servers evaluate without a call.
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `metrics` | `Webhooks::metrics`: requests, latencies and requests in flight for Prometheus |
+//! | `metrics` | `Webhooks::metrics`: requests, latencies and requests in flight, for Prometheus |
 
 mod webhooks;
 
@@ -54,7 +55,7 @@ pub use hook::{FailurePolicy, Hook, MatchPolicy, SideEffects};
 pub use metrics::WebhookMetrics;
 pub use migration::{MigrationError, MigrationReport, StorageMigration};
 pub use policy::{Policy, PolicyAction};
-/// The crate of the registry, re-exported.
+/// The crate of the metrics registry.
 #[cfg(feature = "metrics")]
 pub use prometheus_client;
 pub use reach::Reach;

@@ -1,4 +1,4 @@
-//! The figures of webhooks for Prometheus, as controller-runtime names them.
+//! Metrics of webhooks for Prometheus, with the names of controller-runtime.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// The upper bounds of the buckets, in seconds: API servers give up after 30 at most.
+/// The upper bounds of the buckets in seconds; API servers wait for 30 at most.
 const BUCKETS: [f64; 12] = [
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 10.0,
 ];
 
-/// The figures of webhooks; clones are the same.
+/// Metrics of webhooks for Prometheus. Clones share them.
 ///
 /// | series | labels |
 /// |---|---|
-/// | `controller_runtime_webhook_requests_total` | `webhook`, its path; `code`, of the HTTP response |
+/// | `controller_runtime_webhook_requests_total` | `webhook`: the path; `code`: of the HTTP response |
 /// | `controller_runtime_webhook_latency_seconds` | `webhook` |
 /// | `controller_runtime_webhook_requests_in_flight` | `webhook` |
 ///
-/// Paths that are no webhook's are not counted, so a program bounds the series.
+/// Requests to other paths are not counted, so a client cannot create series.
 #[derive(Debug, Clone)]
 pub struct WebhookMetrics {
     requests: Family<Answered, Counter>,
@@ -51,11 +51,11 @@ impl WebhookMetrics {
         }
     }
 
-    /// Registers the series in a registry.
+    /// Registers the metrics in a registry.
     ///
     /// ```no_run
-    /// # fn example(webhooks: &lariat_webhook::Webhooks) {
-    /// let mut registry = lariat_webhook::prometheus_client::registry::Registry::default();
+    /// # fn example(webhooks: &lariat::webhook::Webhooks) {
+    /// let mut registry = lariat::webhook::prometheus_client::registry::Registry::default();
     /// webhooks.metrics().register(&mut registry);
     /// # }
     /// ```
@@ -100,7 +100,7 @@ impl WebhookMetrics {
     }
 }
 
-/// A request that is not yet answered, or whose client has gone.
+/// A request in flight: neither answered nor abandoned by its client.
 pub(crate) struct InFlight(Gauge);
 
 impl Drop for InFlight {

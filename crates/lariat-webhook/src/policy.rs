@@ -1,4 +1,4 @@
-//! Admission policies: rules in CEL, which API servers evaluate by themselves.
+//! Admission policies: rules in CEL, which API servers evaluate without a call.
 
 use k8s_openapi::api::admissionregistration::v1::{
     AuditAnnotation, MatchResources, NamedRuleWithOperations, ParamKind, ParamRef,
@@ -12,26 +12,26 @@ use serde_json::json;
 use crate::hook::{Hook, HookSettings};
 use crate::rules::{Role, rules};
 
-/// What happens to requests that break a rule.
+/// The reaction to requests that violate a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyAction {
-    /// They are refused.
+    /// They are denied.
     Deny,
-    /// Their clients get a warning; excludes `Deny`.
+    /// Their clients get a warning; cannot be combined with `Deny`.
     Warn,
-    /// The audit event has an annotation.
+    /// The audit event gets an annotation.
     Audit,
 }
 
-/// Rules in CEL, which API servers evaluate by themselves, as a ValidatingAdmissionPolicy with its binding.
+/// Rules in CEL: a ValidatingAdmissionPolicy with its binding.
 ///
-/// Unlike a webhook it is not called, so it works while the program is down; it sees nothing but the request, its
-/// namespace and parameters. Kinds, operations, selectors, match conditions and the failure policy are those of the
-/// [`Hook`]; the failure policy is for expressions that fail.
+/// API servers evaluate the rules themselves. So, unlike a webhook, a policy works while the program is down. In turn
+/// it sees only the request, its namespace and parameters. Kinds, operations, selectors, match conditions and the
+/// failure policy are those of the [`Hook`]; the failure policy applies to expressions that fail.
 ///
 /// ```
 /// use k8s_openapi::api::apps::v1::Deployment;
-/// use lariat_webhook::{Hook, Policy};
+/// use lariat::webhook::{Hook, Policy};
 ///
 /// let replicas = Policy::of(Hook::<Deployment>::new("replicas"))
 ///     .variable("replicas", "object.spec.?replicas.orValue(1)")
@@ -57,9 +57,9 @@ struct Parameters {
 }
 
 impl Policy {
-    /// Creates a policy, without rules, for what a webhook would be called for.
+    /// Creates a policy without rules, for the requests that a webhook would get.
     ///
-    /// Its timeout, side effects and reinvocation have no meaning here.
+    /// The timeout, the side effects and the reinvocation of the hook are ignored.
     pub fn of<K>(hook: Hook<K>) -> Self {
         Self {
             hook: hook.settings,
@@ -71,9 +71,9 @@ impl Policy {
         }
     }
 
-    /// Adds a rule: an expression that has to be true, and the message if it is not.
+    /// Adds a rule: an expression that must be true, and the message if it is not.
     ///
-    /// Expressions see `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables` and `authorizer`.
+    /// Expressions can use `object`, `oldObject`, `request`, `params`, `namespaceObject`, `variables` and `authorizer`.
     pub fn rule(mut self, expression: &str, message: &str) -> Self {
         self.validations.push(Validation {
             expression: expression.to_owned(),
@@ -83,7 +83,16 @@ impl Policy {
         self
     }
 
-    /// Adds a rule whose message is an expression, too.
+    /// Adds a rule whose message is an expression too.
+    ///
+    /// ```
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use lariat::webhook::{Hook, Policy};
+    ///
+    /// let policy = Policy::of(Hook::<Deployment>::new("replicas"))
+    ///     .rule_with("object.spec.replicas <= 5", "string(object.spec.replicas) + ' replicas are too many'");
+    /// assert!(policy.definition("replicas.demo.dev").spec.unwrap().validations.is_some());
+    /// ```
     pub fn rule_with(mut self, expression: &str, message_expression: &str) -> Self {
         self.validations.push(Validation {
             expression: expression.to_owned(),
@@ -93,7 +102,7 @@ impl Policy {
         self
     }
 
-    /// Adds a variable: an expression that rules after it use as `variables.NAME`.
+    /// Adds a variable: an expression that later rules use as `variables.NAME`.
     pub fn variable(mut self, name: &str, expression: &str) -> Self {
         self.variables.push(Variable {
             name: name.to_owned(),
@@ -111,22 +120,32 @@ impl Policy {
         self
     }
 
-    /// Sets what happens to requests that break a rule (default: they are refused).
+    /// Sets the reaction to requests that violate a rule (default: they are denied).
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::webhook::{Hook, Policy, PolicyAction};
+    ///
+    /// let policy = Policy::of(Hook::<Pod>::new("labels"))
+    ///     .rule("has(object.metadata.labels)", "a Pod has labels")
+    ///     .actions([PolicyAction::Warn, PolicyAction::Audit]);
+    /// # let _ = policy;
+    /// ```
     pub fn actions(self, actions: impl IntoIterator<Item = PolicyAction>) -> Self {
         let actions = actions.into_iter().collect();
         Self { actions, ..self }
     }
 
-    /// Takes `params` from objects of a kind, which the reference finds.
+    /// Takes `params` from objects of a kind, which the reference selects.
     ///
-    /// Whoever applies the policy has to be allowed to read them.
+    /// The program that applies the policy needs permission to read these objects.
     pub fn parameters(self, kind: &Gvk, reference: ParamRef) -> Self {
         let kind = kind.clone();
         let parameters = Some(Parameters { kind, reference });
         Self { parameters, ..self }
     }
 
-    /// Returns the name of the webhook that it was made of.
+    /// Returns the name of the hook.
     pub(crate) fn name(&self) -> &str {
         &self.hook.name
     }
@@ -147,6 +166,7 @@ impl Policy {
             resources: rule.resources,
             scope: rule.scope,
         });
+        // The rules of the hook, in the form of a policy; only the type differs.
         let constraints = MatchResources {
             exclude_resource_rules: None,
             match_policy: Some(self.hook.match_policy.as_str().to_owned()),
@@ -162,6 +182,7 @@ impl Policy {
                 failure_policy: Some(self.hook.failure_policy.as_str().to_owned()),
                 match_conditions: some(&self.hook.conditions),
                 match_constraints: Some(constraints),
+                // The policy names the kind of the parameters, the binding the objects.
                 param_kind: parameters.map(|parameters| ParamKind {
                     api_version: Some(parameters.kind.api_version()),
                     kind: Some(parameters.kind.kind().to_owned()),
@@ -173,7 +194,16 @@ impl Policy {
         }
     }
 
-    /// Returns the binding of the policy under a name, which is its own name, too.
+    /// Returns the binding of the policy; both have this name.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::webhook::{Hook, Policy};
+    ///
+    /// let policy = Policy::of(Hook::<Pod>::new("labels")).rule("has(object.metadata.labels)", "a Pod has labels");
+    /// let binding = policy.binding("labels.demo.dev");
+    /// assert_eq!(binding.metadata.name.as_deref(), Some("labels.demo.dev"));
+    /// ```
     #[must_use]
     #[expect(
         clippy::missing_panics_doc,
@@ -186,7 +216,8 @@ impl Policy {
         if let Some(parameters) = &self.parameters {
             spec["paramRef"] = json!(parameters.reference);
         }
-        // Which members are optional depends on the version of Kubernetes that a program chooses.
+        // The fields of the Rust type depend on the Kubernetes version that the program chooses, so the binding is
+        // built from JSON.
         let binding = json!({"metadata": {"name": name}, "spec": spec});
         serde_json::from_value(binding).expect("these are members of a binding in all versions")
     }

@@ -1,4 +1,4 @@
-//! Where API servers call webhooks.
+//! The address at which API servers call the webhooks.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +10,18 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use lariat_core::ObjectKey;
 
-/// Where API servers call webhooks: a Service, or a URL.
+/// The address at which API servers call webhooks: a Service or a URL.
+///
+/// ```no_run
+/// use lariat::webhook::Reach;
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// // Applies the Service demo/webhooks for Pods with the label app=webhooks.
+/// let inside = Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks");
+/// let outside = Reach::url("https://webhooks.demo.dev:9443");
+/// # let _ = (inside, outside);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "webhooks are called there once they have it"]
 pub struct Reach {
@@ -23,7 +34,7 @@ pub struct Reach {
 enum Place {
     Service(ObjectKey, u16),
     Url(String),
-    /// The address that is listened on.
+    /// The address on which the server listens.
     Local,
 }
 
@@ -33,16 +44,17 @@ impl Reach {
         Self::new(Place::Service(service.clone(), 443))
     }
 
-    /// Calls webhooks at a URL, such as `https://webhooks.demo.dev:9443`; paths are added to it.
+    /// Calls webhooks at a URL, to which their paths are added.
     ///
-    /// For programs outside the cluster. API servers call nothing but `https`.
+    /// Use it for programs outside the cluster. API servers call `https` only.
     pub fn url(url: &str) -> Self {
         Self::new(Place::Url(url.trim_end_matches('/').to_owned()))
     }
 
-    /// Calls webhooks at the address that is listened on, for API servers on the same machine, as in tests.
+    /// Calls webhooks at the address on which the server listens.
     ///
-    /// Certificates that are made are for `127.0.0.1`, `::1` and `localhost`.
+    /// Use it for API servers on the same machine, as in tests. Generated certificates are for `127.0.0.1`, `::1` and
+    /// `localhost`.
     pub fn local() -> Self {
         Self::new(Place::Local)
     }
@@ -63,15 +75,15 @@ impl Reach {
         self
     }
 
-    /// Applies the Service too, for Pods with a label; can be called several times.
+    /// Applies the Service too, for Pods with a label.
     ///
-    /// Without a label the Service is expected to be there.
+    /// It can be called several times. Without a label the Service must exist.
     pub fn selects(mut self, label: &str, value: &str) -> Self {
         self.selector.insert(label.to_owned(), value.to_owned());
         self
     }
 
-    /// Sets the port of the Pods to which an applied Service leads (default: the one listened on).
+    /// Sets the Pods' port in an applied Service (default: the one the server listens on).
     pub fn target_port(self, port: u16) -> Self {
         let target_port = Some(port);
         Self {
@@ -80,19 +92,20 @@ impl Reach {
         }
     }
 
-    /// Returns the way to a server that listens on an address.
+    /// Replaces a local address by the URL of a server that listens.
     pub(crate) fn to(self, listening: SocketAddr) -> Self {
         let Place::Local = &self.place else {
             return self;
         };
         let mut address = listening;
+        // `0.0.0.0` is an address to listen on, not one to call.
         if address.ip().is_unspecified() {
             address.set_ip(Ipv4Addr::LOCALHOST.into());
         }
         Self::url(&format!("https://{address}"))
     }
 
-    /// Returns the client configuration of a path.
+    /// Returns the client configuration for the path of a webhook.
     pub(crate) fn client_config(&self, path: &str, authority: Option<&str>) -> WebhookClientConfig {
         let ca_bundle = authority.map(|pem| ByteString(pem.as_bytes().to_vec()));
         match &self.place {
@@ -111,7 +124,7 @@ impl Reach {
                 service: None,
                 url: Some(format!("{url}{path}")),
             },
-            // Without a server there is no address yet.
+            // There is no server yet, and so no port.
             Place::Local => WebhookClientConfig {
                 ca_bundle,
                 service: None,
@@ -120,7 +133,7 @@ impl Reach {
         }
     }
 
-    /// Returns the URL, if it is none that API servers call.
+    /// Returns the URL, if API servers would not call it.
     pub(crate) fn unusable_url(&self) -> Option<&str> {
         match &self.place {
             Place::Url(url) if host(url).is_none() => Some(url),
@@ -128,7 +141,7 @@ impl Reach {
         }
     }
 
-    /// Returns the names that certificates have to be for.
+    /// Returns the names that certificates must have.
     pub(crate) fn names(&self) -> Vec<String> {
         match &self.place {
             Place::Service(key, _) => {
@@ -175,7 +188,7 @@ impl Reach {
         })
     }
 
-    /// Returns the Service that is applied, if there is one.
+    /// Returns the key of the Service that is applied, if there is one.
     pub(crate) fn applied_service(&self) -> Option<&ObjectKey> {
         match &self.place {
             Place::Service(key, _) if !self.selector.is_empty() => Some(key),
@@ -188,7 +201,7 @@ fn namespace(key: &ObjectKey) -> &str {
     key.namespace().unwrap_or("default")
 }
 
-/// Returns the host of a URL, without brackets around an IPv6 address.
+/// Returns the host of a URL, without the brackets of an IPv6 address.
 fn host(url: &str) -> Option<&str> {
     let authority = url.strip_prefix("https://")?.split('/').next()?;
     let host = match authority.strip_prefix('[') {

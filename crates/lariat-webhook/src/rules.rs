@@ -1,4 +1,4 @@
-//! The rules of a webhook: for which requests it is.
+//! The rules of a webhook: the requests for which it is called.
 
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
 use lariat_core::{ResourceKind, Scope};
@@ -6,7 +6,7 @@ use lariat_core::{ResourceKind, Scope};
 use crate::admission::Operation;
 use crate::hook::HookSettings;
 
-/// What a webhook does to requests.
+/// The role of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Role {
     Validating,
@@ -25,6 +25,7 @@ impl Role {
 
 /// Returns the rules of a webhook.
 pub(crate) fn rules(hook: &HookSettings, role: Role) -> Vec<RuleWithOperations> {
+    // The API server would call a mutating webhook for deletions too, but there is nothing to patch.
     let is_for = |operation: &&Operation| {
         role == Role::Validating || matches!(operation, Operation::Create | Operation::Update)
     };
@@ -36,6 +37,7 @@ pub(crate) fn rules(hook: &HookSettings, role: Role) -> Vec<RuleWithOperations> 
     rules
 }
 
+/// Returns the rule of a webhook for one of its kinds.
 fn rule(hook: &HookSettings, kind: &ResourceKind, operations: &[String]) -> RuleWithOperations {
     let gvk = kind.gvk();
     let plural = kind.plural();

@@ -1,5 +1,7 @@
-//! Shared controllers for Kubernetes: one watch, one cache and one work queue per kind, for any number of named
-//! handlers.
+//! Shared controllers for Kubernetes: one watch, one cache and one work queue for each kind.
+//!
+//! Any number of named handlers can be registered on a kind, from anywhere in a program. Each is retried separately and
+//! gets the causes of its call.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
@@ -10,17 +12,34 @@
 //!     let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
 //!     let pods = factory.for_object::<Pod>();
 //!     pods.register_handler("log", |cx: Context<Pod>| async move {
-//!         println!("{} {}: {}", cx.key(), if cx.object()?.is_some() { "is" } else { "was" }, cx.causes());
+//!         println!("{} {}: {}", cx.key(), if cx.object()?.is_some() { "exists" } else { "was deleted" }, cx.causes());
 //!         Ok(Outcome::done())
 //!     })?;
 //!     Ok(factory.run(5, lariat::termination()).await?)
 //! }
 //! ```
 //!
-//! Start with [`Operator`] and the module [`operator`](mod@operator) to write an operator: reconcilers, finalizers,
-//! status, applied sets of objects, Events. Start with [`SharedControllerFactory`] for plain handlers: it has one
-//! [`SharedController`] per kind, on which handlers are registered. A handler gets a [`Context`] and returns an
-//! [`Outcome`].
+//! | to | start with |
+//! |---|---|
+//! | handle changes | [`SharedControllerFactory`], [`SharedController`], [`Context`], [`Outcome`] |
+//! | write an operator | [`Operator`], [`Reconcile`], the module [`operator`](mod@operator) |
+//! | read caches | [`Cache`], [`Query`], [`KindOptions`], the module [`cache`] |
+//! | run several replicas | [`Lease`], [`Sharding`] |
+//! | test | `lariat::cluster`, with the feature `cluster` |
+//!
+//! The root has what most programs name; everything else is in the modules, one for each layer. The
+//! [`prelude`] is for `use lariat::prelude::*`.
+#![cfg_attr(
+    all(
+        doc,
+        feature = "cluster",
+        feature = "console",
+        feature = "kube-runtime",
+        feature = "operator",
+        feature = "webhook"
+    ),
+    doc = "\nThe [guides](guide) explain how to use them together."
+)]
 //!
 //! | feature | adds |
 //! |---|---|
@@ -39,26 +58,60 @@
 //! | `otlp` | `lariat::logging::Otlp`, which exports spans to an OpenTelemetry collector |
 //! | `metrics` | `lariat::metrics`, Prometheus metrics through `prometheus-client` |
 
+#[cfg(all(
+    doc,
+    feature = "cluster",
+    feature = "console",
+    feature = "kube-runtime",
+    feature = "operator",
+    feature = "webhook"
+))]
+pub mod guide;
 pub mod prelude;
+#[cfg(feature = "cluster")]
+mod sandbox;
 mod signal;
 
-pub use lariat_controller::{
-    AllKinds, Call, CallRecord, Context, ControllerOptions, ControllerStatus, Ended, Enqueue,
-    EnqueueError, FactoryBuilder, FactoryPhase, FactoryStatus, FailingKey, Fenced, FlightRecorder,
-    Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite,
-    HotLoop, Ignore, InProgress, KindsRegistration, Leadership, Lease, LeaseError, LeaseStatus,
-    Middleware, Next, Outcome, Pattern, Predicate, QueuedKey, QueuedKeys, QueuedLane,
-    RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
-    Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,
-    Standing, StartError, StopError, Terminal, Timeout, Transaction, Unfinished, UnknownHandler,
-    WaitsFor, WeakControllerFactory,
+#[doc(no_inline)]
+pub use crate::cache::{
+    Cache, CachedObject, KindOptions, Metadata, Query, Selection, Storage, connect, from_config,
+    from_kubeconfig,
 };
+#[doc(no_inline)]
+pub use crate::controller::{
+    AllKinds, Context, ControllerOptions, Enqueue, FactoryBuilder, Handler, HandlerError,
+    HandlerOptions, HandlerResult, Ignore, Outcome, Predicate, Registration, Relation, RetryAfter,
+    SharedController, SharedControllerFactory, Terminal, log_panics,
+};
+#[doc(no_inline)]
+pub use crate::core::{Cause, Causes, Gvk, ObjectKey, RawObject, describe};
+#[doc(no_inline)]
+pub use crate::lease::{Lease, Sharding};
+#[cfg(feature = "operator")]
+#[doc(no_inline)]
+pub use crate::operator::{Desired, Operator, Reconcile};
+#[doc(no_inline)]
+pub use crate::queue::Priority;
+/// The kube crate that Lariat is built on, for its client and object types.
+pub use kube;
+pub use signal::termination;
+/// Ends scopes of handlers, and stops programs.
+pub use tokio_util::sync::CancellationToken;
 
-pub use lariat_cache::{
-    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Http2, IdentityError,
-    IndexError, InitialList, KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase,
-    Query, Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
-};
+/// Factories, shared controllers, handlers, relations and their status.
+///
+/// ```
+/// use lariat::controller::Sentinel;
+/// use lariat::{ControllerOptions, HandlerOptions};
+///
+/// let handlers = HandlerOptions::default().max_retries(10);
+/// let options = ControllerOptions::default().handlers(handlers).sentinel(Sentinel::default().runs(50));
+/// # let _ = options;
+/// ```
+pub mod controller {
+    #[doc(inline)]
+    pub use lariat_controller::*;
+}
 
 /// The operator layer: reconcilers, finalizers, status, apply, Events.
 ///
@@ -87,51 +140,98 @@ pub use lariat_cache::{
 /// ```
 #[cfg(feature = "operator")]
 pub mod operator {
+    #[doc(inline)]
     pub use lariat_operator::*;
 }
-
-#[cfg(feature = "operator")]
-#[doc(inline)]
-pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
 
 /// Operators over a set of clusters that come and go while they run.
 #[cfg(feature = "fleet")]
 pub mod fleet {
+    #[doc(inline)]
     pub use lariat_fleet::*;
 }
 
-pub use lariat_core::{
-    Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, Remembered,
-    ResourceKind, ResourceVersion, Scope, SelectorError, Uid, describe,
-};
+/// Object keys, kinds, causes, selectors and raw objects.
+///
+/// ```
+/// use lariat::core::{LabelSelector, ObjectKey};
+///
+/// let key: ObjectKey = "shop/web-0".parse()?;
+/// assert_eq!((key.namespace(), key.name()), (Some("shop"), "web-0"));
+/// let selector: LabelSelector = "app in (web, api), !canary".parse()?;
+/// # let _ = selector;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod core {
+    #[doc(inline)]
+    pub use lariat_core::*;
+}
 
-pub use lariat_cache::{Change, KindClient};
-#[doc(inline)]
-pub use lariat_core::clock;
-pub use lariat_queue::{Ageing, KeyState, Priority, RateLimiter};
-/// Ends scopes of handlers, and notifies them that a stop has begun.
-pub use tokio_util::sync::CancellationToken;
-
-pub use signal::termination;
+/// Leader election and sharding between replicas, by Leases.
+///
+/// A factory uses it through [`FactoryBuilder::leader_election`] and [`FactoryBuilder::sharding`]; an [`Elector`](lease::Elector)
+/// is for programs without controllers.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use lariat::Lease;
+///
+/// let lease = Lease::new("shop-operator").namespace("shops").duration(Duration::from_secs(30));
+/// assert!(lease.validate().is_ok());
+/// ```
+pub mod lease {
+    #[doc(inline)]
+    pub use lariat_lease::*;
+}
 
 /// The cache layer alone: informers, stores, clients, the REST mapper.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat::Gvk;
+/// use lariat::cache::SharedCacheFactory;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let factory = SharedCacheFactory::new(lariat::connect().await?);
+/// let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+/// factory.start();
+/// factory.wait_for_sync(Duration::from_secs(60)).await?;
+/// println!("{} pods", pods.len());
+/// # Ok(()) }
+/// ```
 pub mod cache {
+    #[doc(inline)]
     pub use lariat_cache::*;
 }
 
 /// The work queue alone, independent of Kubernetes.
+///
+/// ```
+/// use lariat::Priority;
+/// use lariat::queue::{Add, WorkQueue};
+///
+/// let queue: WorkQueue<&str> = WorkQueue::default();
+/// queue.add("listed", Add::now().priority(Priority::Low));
+/// queue.add("changed", Add::now());
+/// assert_eq!(*queue.try_get().expect("a key is due").key(), "changed");
+/// ```
 pub mod queue {
+    #[doc(inline)]
     pub use lariat_queue::*;
 }
 
 /// Encryption at rest: keys, sealed values and streams, and which kinds are encrypted.
 pub mod seal {
+    #[doc(inline)]
     pub use lariat_seal::*;
 }
 
 #[cfg(feature = "metrics")]
-#[doc(inline)]
-pub use lariat_controller::metrics;
+#[doc(no_inline)]
+pub use crate::controller::metrics;
 
 /// Metrics, probes and a console over HTTP.
 ///
@@ -147,6 +247,7 @@ pub use lariat_controller::metrics;
 /// ```
 #[cfg(feature = "console")]
 pub mod console {
+    #[doc(inline)]
     pub use lariat_console::*;
 }
 
@@ -177,6 +278,7 @@ pub mod console {
 /// ```
 #[cfg(feature = "webhook")]
 pub mod webhook {
+    #[doc(inline)]
     pub use lariat_webhook::*;
 }
 
@@ -185,40 +287,62 @@ pub mod webhook {
 #[doc(inline)]
 pub use lariat_console::logging;
 
-pub use lariat_controller::log_panics;
-
 /// An in-memory Kubernetes API server, for tests and demos.
+///
+/// ```
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::testing::pod;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cluster = Cluster::builder().start().await?;
+/// pod("web").create(&cluster.client()).await?;
+/// assert_eq!(cluster.objects("pods").len(), 1);
+/// # Ok(()) }
+/// ```
 #[cfg(feature = "cluster")]
 pub mod cluster {
+    #[doc(inline)]
     pub use lariat_cluster::*;
+
+    pub use crate::sandbox::{Sandbox, SandboxError};
 }
 
 /// Runs whole programs in one thread and in simulated time, from a seed.
 #[cfg(feature = "sim")]
 pub mod sim {
+    #[doc(inline)]
     pub use lariat_sim::*;
 }
 
 /// Objects in SQL: filtered, sorted, paged, counted and watched.
 #[cfg(feature = "sql")]
 pub mod sql {
+    #[doc(inline)]
     pub use lariat_sql::*;
 }
-
-/// The kube crate that Lariat is built on, for its client and object types.
-pub use kube;
 
 /// Compiles the programs in the README.
 #[cfg(all(doctest, feature = "cluster", feature = "operator"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// Compiles the programs in the guide to webhooks.
-#[cfg(all(doctest, feature = "webhook"))]
-#[doc = include_str!("../../../docs/webhooks.md")]
-struct WebhookGuide;
+/// Compiles the programs in the pages of `docs` that are not guides.
+#[cfg(all(doctest, feature = "console", feature = "operator"))]
+#[doc = include_str!("../../../docs/console.md")]
+struct ConsolePage;
 
-/// Compiles the programs in the guide to logs and spans.
+/// Compiles the programs in the page about logs and spans.
 #[cfg(all(doctest, feature = "otlp"))]
 #[doc = include_str!("../../../docs/tracing.md")]
-struct TracingGuide;
+struct TracingPage;
+
+/// Compiles the programs in the page about the flight recorder.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/flight-recorder.md")]
+struct FlightRecorderPage;
+
+/// Compiles the programs in the page about queries.
+#[cfg(all(doctest, feature = "sql-http", feature = "sql-postgres"))]
+#[doc = include_str!("../../../docs/sql.md")]
+struct SqlPage;

@@ -1,4 +1,14 @@
-//! What most programs need.
+//! The types that most programs name, for `use lariat::prelude::*`.
+//!
+//! ```
+//! use lariat::prelude::*;
+//!
+//! async fn log(cx: Context<Metadata>) -> HandlerResult {
+//!     println!("{} because {}", cx.key(), cx.causes());
+//!     Ok(Outcome::done())
+//! }
+//! # let _ = log;
+//! ```
 
 pub use crate::{
     Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError, HandlerOptions,

@@ -9,7 +9,7 @@ use std::future::pending;
 /// handlers that hang. Both are logged.
 ///
 /// ```no_run
-/// # async fn example(factory: lariat::SharedControllerFactory) -> Result<(), lariat::RunError> {
+/// # async fn example(factory: lariat::SharedControllerFactory) -> Result<(), lariat::controller::RunError> {
 /// factory.run(5, lariat::termination()).await
 /// # }
 /// ```

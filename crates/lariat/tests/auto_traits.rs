@@ -4,10 +4,11 @@ use std::future::Future;
 
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cache::{Changes, Informer, SharedCacheFactory, Snapshot, Store, Subscription};
+use lariat::controller::StopError;
 use lariat::queue::{QueueCore, Work, WorkQueue};
 use lariat::{
     Cache, Context, HandlerError, Metadata, ObjectKey, Outcome, Registration, SharedController,
-    SharedControllerFactory, StopError,
+    SharedControllerFactory,
 };
 
 const fn is_send<T: Send>() {}

@@ -12,10 +12,12 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::cache::Change;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
+use lariat::lease::Shards;
 use lariat::prelude::*;
-use lariat::{Change, Lease, Selection, Shards};
+use lariat::{Lease, Selection};
 use serde_json::json;
 use tokio::task::block_in_place;
 

@@ -58,7 +58,7 @@ impl Books {
     }
 
     /// Writes a call down, unless it is about an object that no test made.
-    pub(crate) fn write<K: lariat::View>(
+    pub(crate) fn write<K: lariat::cache::View>(
         &self,
         cx: &Context<K>,
         is: Option<String>,

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use lariat::cache::MissingKind;
+use lariat::describe;
 use lariat::prelude::*;
-use lariat::{MissingKind, describe};
 use lariat_integration::{eventually, in_namespace};
 
 use crate::books::{Books, change, create, delete};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat::Phase;
+use lariat::cache::Phase;
 use lariat::kube::Api;
 use lariat_integration::{Wire, eventually, in_namespace};
 use tokio::time::sleep;

@@ -224,7 +224,7 @@ async fn the_api_server_calls_handlers_and_heeds_them() {
             ensure!(status.message.contains(&expected), "{status:?}");
             let status = refused(create(env, "bad", "slow").await)?;
             ensure!(
-                status.message.contains("it was not ready within 900ms"),
+                status.message.contains("it timed out after 900ms"),
                 "{status:?}"
             );
             create(env, "kept", "kept").await?;

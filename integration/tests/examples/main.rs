@@ -4,15 +4,15 @@ mod autoscaler;
 mod concurrency;
 mod custom_config;
 mod dynamic_audit;
+mod exhaustive;
+#[cfg(unix)]
+mod failover;
 mod fleet_browser;
 mod kronjob;
-#[cfg(unix)]
-mod leader_election;
-mod metrics;
 mod multi_resource;
+mod one_file;
 mod pod_logger;
 mod pod_terminator;
-mod quickstart;
 mod related_kinds;
 mod sample_controller;
 #[cfg(unix)]

@@ -144,8 +144,8 @@ async fn what_moves_is_what_the_one_that_left_had_or_the_part_of_the_new_one() {
 }
 
 #[tokio::test]
-async fn a_lease_that_cannot_be_held_is_refused() {
-    let reason = "the lease orders cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
+async fn an_invalid_lease_is_refused() {
+    let reason = "invalid configuration of the lease orders: the lease duration 0ns is not between a second and 2^31 seconds";
     assert_refused("sharded", &["--lease-s", "0"], reason).await;
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::cluster::testing::{crd, define, object};
 use lariat::cluster::{Cluster, Workloads};
-use lariat::kube::api::{Api, DeleteParams};
-use lariat_integration::{eventually, example, run};
+use lariat::kube::api::Api;
+use lariat_integration::{example, run};
 
 /// A cluster, with its kubeconfig in a file.
 struct Slow {
@@ -36,15 +36,10 @@ impl Slow {
 
     /// Plays the story of an example; returns its output.
     async fn play(&self, name: &str) -> String {
-        let stdout = self.run(name).await;
-        assert!(stdout.ends_with("stopped\n"), "{stdout}");
-        stdout
-    }
-
-    async fn run(&self, name: &str) -> String {
         let path = self.kubeconfig.to_str().expect("it is text");
         let (code, stdout, stderr) = run(example(name, &["--kubeconfig", path])).await;
         assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
+        assert!(stdout.ends_with("stopped\n"), "{stdout}");
         stdout
     }
 }
@@ -92,28 +87,4 @@ async fn the_audit_leaves_a_kind_alone_that_is_called_like_its_own() {
         .items;
     let names = left.into_iter().filter_map(|left| left.metadata.name);
     assert_eq!(names.collect::<Vec<_>>(), ["gadgets.demo.dev"]);
-}
-
-#[tokio::test]
-async fn the_quickstart_keeps_its_crd_while_it_is_used() {
-    let slow = Slow::new().await;
-    let client = slow.cluster.client();
-    let widget = object("demo.dev/v1", "Widget", "treasure");
-    // As soon as the kind is served.
-    let created = eventually(async || Ok(widget.create(&client).await?));
-    let (output, _) = tokio::join!(slow.run("quickstart"), created);
-    let stays = "widgets.demo.dev stays installed, since there are objects of it";
-    assert!(output.contains(stays), "{output}");
-    let treasure = widget.api(&client).get_opt("treasure").await;
-    assert!(treasure.expect("it is served").is_some());
-    // The last run deletes it, whichever run has installed it.
-    let treasure = widget.api(&client);
-    let now = DeleteParams::default();
-    let deleted = treasure.delete("treasure", &now).await;
-    deleted.expect("it is deleted");
-    slow.run("quickstart").await;
-    let definitions: Api<CustomResourceDefinition> = Api::all(client);
-    let left = definitions.get_opt("widgets.demo.dev").await;
-    let is_deleting = |left: CustomResourceDefinition| left.metadata.deletion_timestamp.is_some();
-    assert!(left.expect("read").is_none_or(is_deleting));
 }

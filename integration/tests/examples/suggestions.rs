@@ -5,8 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use lariat_integration::{example, kubectl_path};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
@@ -79,29 +78,9 @@ async fn of_the_kronjob() {
 }
 
 #[tokio::test]
-async fn of_the_leader_election() {
+async fn of_the_failover() {
     let arguments = ["--lease-s", "3"];
-    check("leader_election", &arguments, "kill -9", "ended: signal: 9").await;
-}
-
-#[tokio::test]
-async fn of_metrics() {
-    let (_child, mut lines) = watch("metrics", &["--listen", "127.0.0.1:0"]);
-    let commands = suggested(&mut lines, "curl").await;
-    let [create, curl] = &commands[..] else {
-        panic!("{commands:?}");
-    };
-    run(create).await;
-    let (_, url) = curl.split_once("curl ").expect("it is one");
-    let mut page = String::new();
-    let counts = |line: &str| line.starts_with("workqueue_adds_total{") && !line.ends_with(" 0");
-    let seen = timeout(TIMEOUT, async {
-        while !page.lines().any(counts) {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            page = get(url).await;
-        }
-    });
-    assert!(seen.await.is_ok(), "{page}");
+    check("failover", &arguments, "kill -9", "ended: signal: 9").await;
 }
 
 #[tokio::test]
@@ -185,20 +164,6 @@ async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
             return commands;
         }
     }
-}
-
-/// Asks for a page, as curl does.
-async fn get(url: &str) -> String {
-    let address = url.strip_prefix("http://").expect("it is one");
-    let (address, path) = address.split_once('/').expect("it has a path");
-    let mut stream = TcpStream::connect(address).await.expect("it is served");
-    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let sent = stream.write_all(request.as_bytes()).await;
-    sent.expect("it is sent");
-    let mut answer = String::new();
-    let read = stream.read_to_string(&mut answer).await;
-    read.expect("it is answered");
-    answer
 }
 
 /// Runs a command that has to succeed.

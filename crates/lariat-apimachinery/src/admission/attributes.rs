@@ -3,14 +3,14 @@
 use lariat_core::Gvk;
 use serde_json::{Value, json};
 
-/// What is done with an object.
+/// The operation of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
-    /// It is created.
+    /// The object is created.
     Create,
-    /// It is replaced or patched, or a subresource of it is.
+    /// The object or a subresource of it is replaced or patched.
     Update,
-    /// It is deleted.
+    /// The object is deleted.
     Delete,
     /// A client connects to it, as with `exec`.
     Connect,
@@ -46,16 +46,16 @@ impl ResourceName {
     }
 }
 
-/// What a client wants to do, as admission sees it.
+/// The attributes of a request, as admission sees them.
 #[derive(Debug, Clone)]
 pub struct Attributes {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// To a resource of this name.
+    /// The resource.
     pub resource: ResourceName,
-    /// To a subresource of it, if this is not empty.
+    /// The subresource; empty for the resource itself.
     pub subresource: String,
-    /// The kind of the request's object; a subresource may have another than its resource.
+    /// The kind of the request's object; subresources may have their own kind.
     pub kind: Gvk,
     /// The namespace; for a Namespace its own name.
     pub namespace: String,
@@ -63,9 +63,9 @@ pub struct Attributes {
     pub name: String,
     /// The options of the operation, as an object.
     pub options: Value,
-    /// Nothing will be stored.
+    /// Whether the request is a dry run, so that nothing is stored.
     pub dry_run: bool,
-    /// Who sends it, as a `UserInfo`.
+    /// The user, as a `UserInfo`.
     pub user: Value,
 }
 

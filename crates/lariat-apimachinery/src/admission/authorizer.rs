@@ -11,7 +11,7 @@ use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use super::attributes::Attributes;
 use super::structs::REQUEST_RESOURCE;
 
-/// What is asked.
+/// An authorization check of an expression.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Check {
     /// A path that is no resource; empty for resources.
@@ -28,20 +28,20 @@ pub struct Check {
     pub name: String,
     /// Namespace and name of a service account to authorize instead of the user.
     pub account: Option<(String, String)>,
-    /// What is to be done, in a verb of Kubernetes.
+    /// The Kubernetes verb, such as `get`.
     pub verb: String,
 }
 
-/// The answer.
+/// The decision about a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorized {
     /// Whether it is allowed.
     pub allowed: bool,
-    /// Why, often empty.
+    /// The reason, often empty.
     pub reason: String,
 }
 
-/// Decides about a check.
+/// The authorizer: decides about a check.
 pub type Authorize = Arc<dyn Fn(&Check) -> Authorized + Send + Sync>;
 
 /// An authorizer, or what is made of it on the way to a check.

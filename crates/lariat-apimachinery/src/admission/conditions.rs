@@ -11,14 +11,14 @@ use super::webhook::FailurePolicy;
 #[derive(Debug, Default)]
 pub struct Conditions(Vec<Expression>);
 
-/// What conditions say of a request.
+/// The result of match conditions for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Met {
     /// All hold.
     Yes,
-    /// One does not hold, or cannot be evaluated and does not matter.
+    /// One does not hold, or one failed and the failure policy is `Ignore`.
     No,
-    /// One cannot be evaluated, for which the request is refused.
+    /// One failed and the failure policy is `Fail`: the request is refused.
     Error(String),
 }
 

@@ -17,7 +17,7 @@ use crate::object::Object;
 use crate::structural::{self, Program, compile, describe, run, to_cel};
 use lariat_core::Gvk;
 
-/// An expression, compiled.
+/// A compiled CEL expression.
 #[derive(Debug)]
 pub struct Expression {
     text: String,
@@ -25,7 +25,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles an expression; what is wrong with it shows when it is evaluated.
+    /// Compiles an expression; a syntax error is returned by the evaluation.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self {
@@ -104,9 +104,9 @@ fn json(value: &Cel) -> Option<Value> {
     })
 }
 
-/// What the expressions about one request may name.
+/// The variables that expressions about one request may use.
 ///
-/// These are `object`, `oldObject` and `request`, and what is added.
+/// `object`, `oldObject` and `request` are always defined; others can be [added](Self::add).
 pub struct Scope {
     context: Context<'static>,
     /// The variables that cannot be evaluated, with the reason.
@@ -120,7 +120,9 @@ impl fmt::Debug for Scope {
 }
 
 impl Scope {
-    /// Makes the scope of a request, which sees its objects as `kind` of `resource`.
+    /// Creates the scope of a request.
+    ///
+    /// The objects must be in the version of `kind` and `resource`, which `request` names in that form.
     #[must_use]
     pub fn new(
         attributes: &Attributes,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::rules::Rules;
 
-/// What a webhook, a policy or a binding applies to.
+/// The requests to which a webhook, a policy or a binding applies.
 #[derive(Debug, Clone, Default)]
 pub struct Matching {
     /// The rules of which one must match.

@@ -21,15 +21,15 @@ const LONGEST_ANNOTATION: usize = 10 * 1024;
 pub struct Policy {
     /// Its name.
     pub name: String,
-    /// What it applies to.
+    /// The requests to which it applies.
     pub matching: Matching,
     /// The version and the kind of its params, if it has any.
     pub param_kind: Option<(String, String)>,
-    /// What becomes of a request when it cannot be evaluated.
+    /// Whether a request is refused when an expression fails.
     pub failure_policy: FailurePolicy,
-    /// Whether it is evaluated again when the object was changed behind it.
+    /// Whether it is evaluated again when the object changes after it.
     pub reinvocation: Reinvocation,
-    /// How it changes objects.
+    /// The mutations, in order; none for a validating policy.
     pub mutations: Vec<Mutation>,
     conditions: Conditions,
     variables: Vec<(String, Expression)>,
@@ -44,18 +44,18 @@ pub struct Binding {
     pub name: String,
     /// The name of the policy.
     pub policy: String,
-    /// What it limits the policy to, if it does.
+    /// Further restrictions of the requests, if there are any.
     pub matching: Option<Matching>,
-    /// Which objects are the params.
+    /// The objects that are the params.
     pub param: Option<ParamRef>,
-    /// What is done with requests that break the policy: `Deny`, `Warn`, `Audit`.
+    /// The actions for requests that violate the policy: `Deny`, `Warn`, `Audit`.
     pub actions: Vec<String>,
 }
 
-/// Which objects are the params of a binding.
+/// The objects that are the params of a binding.
 #[derive(Debug, Default)]
 pub struct ParamRef {
-    /// The name of the one that is, if this is not empty.
+    /// The name of the object; empty to select by labels.
     pub name: String,
     /// The namespace they are in, empty for that of the request.
     pub namespace: String,
@@ -82,30 +82,30 @@ struct Validation {
     reason: String,
 }
 
-/// A validation that does not hold.
+/// A failed validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Which of the validations it is.
+    /// The index of the validation in the policy.
     pub index: usize,
-    /// The sentence about it.
+    /// The message for the client.
     pub message: String,
     /// The reason for the client, empty for the usual one.
     pub reason: String,
 }
 
-/// What a policy says of a request.
+/// The result of a validating policy for a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Judgement {
-    /// The validations that do not hold, in order.
+    /// The failed validations, in order.
     pub violations: Vec<Violation>,
-    /// What goes into the audit log.
+    /// The audit annotations.
     pub annotations: Vec<(String, String)>,
-    /// What could not be made for the audit log, for which the request is refused.
+    /// Errors of audit annotations, for which the request is refused.
     pub errors: Vec<String>,
 }
 
 impl Judgement {
-    /// Returns the message of a rejection when the policy cannot be evaluated.
+    /// Returns the result of a policy that cannot be evaluated: a rejection.
     #[must_use]
     pub fn of_error(message: String) -> Self {
         let violation = Violation {
@@ -150,7 +150,7 @@ impl Policy {
         }]
     }
 
-    /// Evaluates the match conditions and variables; returns whether the policy applies.
+    /// Evaluates match conditions and variables; returns whether the policy applies.
     ///
     /// # Errors
     ///

@@ -21,18 +21,18 @@ pub enum ReviewVersion {
     V1Beta1,
 }
 
-/// What a webhook that could be called says of a request.
+/// The answer of a webhook.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Allowance {
-    /// What it says if it denies the request.
+    /// The denial, if it denies the request.
     pub denial: Option<Denial>,
     /// The JSON patch of the object, which may be empty.
     pub patch: Vec<u8>,
     /// The kind of patch, empty where there is none.
     pub patch_type: String,
-    /// What the client is to be warned of.
+    /// The warnings for the client.
     pub warnings: Vec<String>,
-    /// What goes into the audit log.
+    /// The audit annotations.
     pub annotations: Vec<(String, String)>,
 }
 
@@ -41,7 +41,7 @@ pub struct Allowance {
 pub struct Denial {
     /// The code, at least 400.
     pub code: u16,
-    /// The sentence for the client.
+    /// The message for the client.
     pub message: String,
     /// The reason, often empty.
     pub reason: String,
@@ -49,13 +49,13 @@ pub struct Denial {
     pub details: Value,
 }
 
-/// Why an answer is none to what was asked.
+/// The error of a malformed answer of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ReviewError(String);
 
 impl ReviewVersion {
-    /// Reads the name of a version, `None` for one that is not known.
+    /// Parses the name of a version; `None` for an unknown one.
     #[must_use]
     pub fn read(name: &Value) -> Option<Self> {
         match name.as_str()? {
@@ -74,7 +74,7 @@ impl ReviewVersion {
         }
     }
 
-    /// Makes the review of a request.
+    /// Creates the AdmissionReview of a request.
     #[must_use]
     pub fn ask(
         self,

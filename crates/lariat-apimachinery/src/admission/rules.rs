@@ -22,14 +22,14 @@ struct Rule {
     scope: Scoped,
 }
 
-/// Which objects a rule is about.
+/// The scope of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scoped {
-    /// All.
+    /// All objects.
     All,
-    /// Those outside of namespaces, and the namespaces themselves.
+    /// Cluster-scoped objects, namespaces included.
     Cluster,
-    /// Those in namespaces.
+    /// Objects in namespaces.
     Namespaced,
 }
 

@@ -17,19 +17,19 @@ pub struct Webhook {
     pub name: String,
     /// The name of its configuration.
     pub configuration: String,
-    /// Where it is.
+    /// Its URL or Service.
     pub client: ClientConfig,
-    /// What it applies to.
+    /// The requests to which it applies.
     pub matching: Matching,
-    /// What has to hold of a request.
+    /// Its match conditions.
     pub conditions: Conditions,
-    /// What becomes of a request when it cannot be called.
+    /// Whether a request is refused when the call fails.
     pub failure_policy: FailurePolicy,
     /// Whether it may be called for a dry run.
     pub takes_dry_runs: bool,
     /// How long a call may take.
     pub timeout: Duration,
-    /// The form of what it is asked; `None` if it knows none that there is.
+    /// The version of its reviews; `None` if it supports no known one.
     pub review: Option<ReviewVersion>,
     /// Whether it is called again when another one has changed the object.
     pub reinvocation: Reinvocation,
@@ -38,9 +38,9 @@ pub struct Webhook {
 /// Whether a failed webhook call or policy evaluation rejects the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// It is refused.
+    /// The request is refused.
     Fail,
-    /// It is carried out.
+    /// The failure is ignored.
     Ignore,
 }
 
@@ -58,9 +58,9 @@ impl FailurePolicy {
 /// Whether a mutating webhook or policy is asked a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reinvocation {
-    /// It is asked once.
+    /// It is called once.
     Never,
-    /// It is asked again when the object was changed behind it.
+    /// It is called again when the object has changed after its call.
     IfNeeded,
 }
 

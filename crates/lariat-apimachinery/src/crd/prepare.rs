@@ -44,7 +44,7 @@ fn remember_stored(object: &mut Object) {
     }
 }
 
-/// Derives the names that were left out, and the conversion.
+/// Sets the default names of a CRD and its default conversion strategy.
 pub fn set_defaults(object: &mut Object) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::go_text::quoted;
 use crate::object::{Object, metadata_mut, metadata_text};
 
-/// Makes the review that asks for objects in another version.
+/// Creates the ConversionReview for objects in another version.
 #[must_use]
 pub fn ask_conversion(review: &str, uid: &str, wanted: &str, objects: &[Object]) -> Value {
     json!({

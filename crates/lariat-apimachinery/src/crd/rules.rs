@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::parts::{array, text};
 use super::position::Position;
 use crate::cause::StatusCause;
+use crate::go_text;
 use crate::structural::{self, field_path};
 
 const REASONS: [&str; 4] = [
@@ -35,7 +36,8 @@ pub(super) fn check_rules(
         let field = format!("{path}.{}", fault.member);
         let rule = &rules[fault.at];
         if !fault.detail.is_empty() {
-            causes.push(StatusCause::invalid(&field, rule, &fault.detail));
+            let message = format!("Invalid value: {}: {}", shown(rule), fault.detail);
+            causes.push(StatusCause::new("FieldValueInvalid", &field, message));
         } else if let Some(list) = place.uncorrelated.filter(|_| fault.uses_old_self) {
             let detail = format!(
                 "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
@@ -43,6 +45,21 @@ pub(super) fn check_rules(
             causes.push(StatusCause::invalid(&field, &rule["rule"], &detail));
         }
     }
+}
+
+/// Shows a rule as Go shows the structure it has for one.
+fn shown(rule: &Value) -> String {
+    let member = |name: &str| rule.get(name).cloned().unwrap_or_default();
+    let text = |name: &str| go_text::json(&text(rule, name).into());
+    format!(
+        r#"{{"Rule":{},"Message":{},"MessageExpression":{},"Reason":{},"FieldPath":{},"OptionalOldSelf":{}}}"#,
+        text("rule"),
+        text("message"),
+        text("messageExpression"),
+        member("reason"),
+        text("fieldPath"),
+        member("optionalOldSelf"),
+    )
 }
 
 /// Checks what surrounds the expression of a rule.

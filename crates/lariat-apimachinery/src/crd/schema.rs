@@ -14,7 +14,9 @@ use crate::structural::Structural;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// The members a root schema may have with a status subresource, in the server's order.
+/// The members that a root schema may have if there is a status subresource.
+///
+/// In the order of the API server.
 const AT_ROOT: [(&str, &str); 22] = [
     ("description", "Description"),
     ("type", "Type"),

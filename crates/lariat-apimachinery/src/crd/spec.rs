@@ -14,10 +14,22 @@ use crate::object::{Object, metadata_text};
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-/// Finds what is wrong with a CRD.
+/// Validates a CRD, which replaces `old` if there is one.
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
 /// status, and be deleted.
+///
+/// ```
+/// use lariat_apimachinery::crd::validate;
+/// use serde_json::json;
+///
+/// let crd = json!({
+///     "metadata": {"name": "widgets"},
+///     "spec": {"group": "example.com", "names": {"plural": "widgets"}},
+/// });
+/// let causes = validate(crd.as_object().expect("it is an object"), None);
+/// assert!(causes.iter().any(|cause| cause.text().starts_with("metadata.name: Invalid value")));
+/// ```
 #[must_use]
 pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let empty = Value::Null;
@@ -82,6 +94,12 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
     causes.extend(names::check(&spec["names"], "spec.names", true));
     causes.extend(common);
     causes.extend(conversion::check(&spec["conversion"]));
+    let strategy = text(&spec["conversion"], "strategy");
+    if flag(spec, "preserveUnknownFields") && !matches!(strategy, "" | "None") {
+        let rule = "must be None if spec.preserveUnknownFields is true";
+        let field = "spec.conversion.strategy";
+        causes.push(StatusCause::invalid(field, &strategy.into(), rule));
+    }
     causes
 }
 
@@ -134,6 +152,10 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
         if let Err(rule) = check_dns_1035(name) {
             let field = format!("spec.versions[{at}].name");
             causes.push(StatusCause::invalid(&field, &name.into(), &rule));
+            // The first version has another name inside, which is checked as well.
+            if at == 0 && !name.is_empty() {
+                causes.push(StatusCause::invalid("spec.version", &name.into(), &rule));
+            }
         }
         for member in ["served", "storage"] {
             if !version[member].is_boolean() {
@@ -223,7 +245,7 @@ fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
     }
 }
 
-/// Finds changes of what identifies the kind.
+/// Finds changes of immutable fields: those that identify the kind.
 #[must_use]
 pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
     let established = old

@@ -193,16 +193,15 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
 
 fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
-    if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
-        // The API server's words say the contrary of what it means where versions differ.
-        let rule = if path.starts_with("spec.versions[") {
-            "may only be set when `version.schema.openAPIV3Schema` is not included"
-        } else {
-            "may only be set when validations.schema is included"
-        };
-        return vec![StatusCause::invalid(path, &"".into(), rule)];
-    }
     let mut causes = Vec::new();
+    if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
+        let detail = if path == "spec.selectableFields" {
+            "may only be set when validations.schema is included"
+        } else {
+            "may only be set when `version.schema.openAPIV3Schema` is not included"
+        };
+        return vec![StatusCause::invalid(path, &"".into(), detail)];
+    }
     let mut seen = HashSet::new();
     for (at, each) in fields.iter().enumerate() {
         let field = format!("{path}[{at}].jsonPath");
@@ -224,8 +223,8 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
                 }
                 if !matches!(text(schema, "type"), "boolean" | "integer" | "string") {
                     invalid(
-                        "must point to a field of type string, boolean or integer. Enum string \
-                         fields and strings with formats are allowed.",
+                        "must point to a field of type string, boolean or integer. Enum string fields \
+                         and strings with formats are allowed.",
                     );
                 }
             }

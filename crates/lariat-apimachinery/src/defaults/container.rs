@@ -67,7 +67,6 @@ fn is_image(image: &str) -> bool {
     let name = path.split(':').next().unwrap_or_default();
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-/".contains(&byte);
-    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     // An image without a folder is in `library/`.
     let folder = if image.contains('/') {
         0
@@ -76,8 +75,18 @@ fn is_image(image: &str) -> bool {
     };
     folder + name.len() <= LONGEST_IMAGE
         && name.bytes().all(fits)
-        && edge(name.bytes().next())
-        && edge(name.bytes().last())
+        && name.split('/').all(is_path_component)
+}
+
+/// Returns whether a part of a path has letters and digits, with at most two underscores, one point or some dashes between.
+fn is_path_component(part: &str) -> bool {
+    let is_separator =
+        |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');
+    let mut separators = part.split(|letter: char| letter.is_ascii_alphanumeric());
+    // Between two letters there is an empty text, and so there is on both sides.
+    separators.all(is_separator)
+        && part.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && part.ends_with(|last: char| last.is_ascii_alphanumeric())
 }
 
 /// Images that may change under their name are always pulled.
@@ -122,6 +131,9 @@ mod tests {
             ("i@sha256:00", "IfNotPresent"),
             ("Host/i", "Always"),
             ("NoImage", "IfNotPresent"),
+            ("x..y", "IfNotPresent"),
+            ("a._b", "IfNotPresent"),
+            ("a__b.c--d", "Always"),
             ("", "IfNotPresent"),
             (&"i".repeat(247), "Always"),
             (&"i".repeat(248), "IfNotPresent"),

@@ -3,10 +3,49 @@
 //! Source: `dropDisabledFields` in `k8s.io/kubernetes/pkg/api/pod`, with the feature gates as they are by default.
 
 use super::members::{each, inner};
+use crate::kinds::Resource;
 use crate::object::Object;
 
+/// Drops what belongs to features that are off.
+///
+/// Its sender owns it nevertheless, since a real server drops it after it has noted the owners.
+pub fn drop_disabled(resource: &Resource, object: &mut Object) {
+    if resource.rules.custom {
+        return;
+    }
+    let template: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Pod") => &["spec"],
+        ("", "PodTemplate") => &["template", "spec"],
+        ("", "ReplicationController")
+        | ("apps", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")
+        | ("batch", "Job") => &["spec", "template", "spec"],
+        ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template", "spec"],
+        ("coordination.k8s.io", "Lease") => return drop_from_lease(object),
+        ("storage.k8s.io", "CSIDriver") => return drop_from_driver(object),
+        ("discovery.k8s.io", "EndpointSlice") => {
+            return each(object, "endpoints", |endpoint| {
+                endpoint.remove("deprecatedTopology");
+            });
+        }
+        _ => return,
+    };
+    let spec = template
+        .iter()
+        .try_fold(object, |object, member| inner(object, member));
+    if let Some(spec) = spec {
+        drop_from_pod(spec);
+    }
+}
+
+/// Drops a member for scheduling from a CSIDriver.
+fn drop_from_driver(driver: &mut Object) {
+    if let Some(spec) = inner(driver, "spec") {
+        spec.remove("preventPodSchedulingIfMissing");
+    }
+}
+
 /// Drops the members for coordinated leader election from a Lease.
-pub(super) fn drop_from_lease(lease: &mut Object) {
+fn drop_from_lease(lease: &mut Object) {
     if let Some(spec) = inner(lease, "spec") {
         spec.remove("strategy");
         spec.remove("preferredHolder");
@@ -30,7 +69,7 @@ pub(super) fn drop_from_devices(slice: &mut Object) {
 }
 
 /// Drops from the spec of a Pod what the server would not keep.
-pub(super) fn drop_from_pod(spec: &mut Object) {
+fn drop_from_pod(spec: &mut Object) {
     spec.remove("schedulingGroup");
     each(spec, "volumes", |volume| {
         if let Some(projected) = inner(volume, "projected") {

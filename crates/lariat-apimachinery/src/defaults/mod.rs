@@ -17,9 +17,23 @@ mod workloads;
 use crate::kinds::Resource;
 use crate::object::Object;
 
+pub use disabled::drop_disabled;
 pub use status::initial as initial_status;
 
 /// Fills in the defaults of a built-in kind.
+///
+/// ```
+/// use lariat_apimachinery::{defaults, object::Object};
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+///
+/// // A server has one table for each resource; here one is enough.
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let services = catalog.resource("", "v1", "services").expect("it is built in");
+/// let mut service = Object::from_iter([("spec".to_owned(), serde_json::json!({"ports": [{"port": 80}]}))]);
+/// defaults::fill(services, &mut service);
+/// assert_eq!(service["spec"]["type"], "ClusterIP");
+/// assert_eq!(service["spec"]["ports"][0]["protocol"], "TCP");
+/// ```
 pub fn fill(resource: &Resource, object: &mut Object) {
     let Resource { group, kind, .. } = resource;
     match (group.as_str(), kind.as_str()) {
@@ -61,7 +75,6 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {
             others::priority_level(object);
         }
-        ("coordination.k8s.io", "Lease") => disabled::drop_from_lease(object),
         ("discovery.k8s.io", "EndpointSlice") => network::slice(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             others::role_binding(object);

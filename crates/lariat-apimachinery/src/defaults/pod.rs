@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::{each, inner, made, set, text};
-use super::{container, disabled, pod_resources};
+use super::{container, pod_resources};
 use crate::object::Object;
 
 pub(super) fn pod(object: &mut Object) {
@@ -38,7 +38,6 @@ pub(super) fn template(object: &mut Object, name: &str) {
 }
 
 fn fill_spec(spec: &mut Object) {
-    disabled::drop_from_pod(spec);
     set(spec, "restartPolicy", "Always");
     set(spec, "dnsPolicy", "ClusterFirst");
     set(spec, "schedulerName", "default-scheduler");

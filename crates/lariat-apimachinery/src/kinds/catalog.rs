@@ -1,4 +1,4 @@
-//! The resources served at one moment.
+//! An immutable set of served resources.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,19 @@ use super::version::version_order;
 /// Group and version.
 pub type GroupVersion = (String, String);
 
-/// The resources served at one moment.
+/// An immutable set of served resources.
+///
+/// [`Kinds`](super::Kinds) has the current one, and replaces it when a CRD changes.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+///
+/// // A server has one table for each resource; here one is enough.
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// assert!(catalog.has_version("apps", "v1"));
+/// assert!(catalog.resources("", "v1").any(|resource| resource.kind == "Pod"));
+/// assert!(catalog.resource("apps", "v1", "widgets").is_none());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// By group and version, the core group first.
@@ -62,19 +74,19 @@ impl Catalog {
         self.whole = Arc::default();
     }
 
-    /// Returns whether something of a group is served.
+    /// Returns whether any resource of a group is served.
     #[must_use]
     pub fn has_group(&self, group: &str) -> bool {
         self.versions.keys().any(|(each, _)| each == group)
     }
 
-    /// Returns whether something of a version is served.
+    /// Returns whether any resource of a version is served.
     #[must_use]
     pub fn has_version(&self, group: &str, version: &str) -> bool {
         self.resources(group, version).next().is_some()
     }
 
-    /// Iterates over the groups, without the core group.
+    /// Returns the groups in alphabetical order, without the core group.
     #[must_use]
     pub fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = self
@@ -100,26 +112,26 @@ impl Catalog {
         versions
     }
 
-    /// Iterates over the resources of a version.
+    /// Iterates over the resources of a version, in the order of registration.
     pub fn resources(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Resource>> {
         let version = self.versions.get(&(group.to_owned(), version.to_owned()));
         version.into_iter().flat_map(|version| &version.resources)
     }
 
-    /// Returns the document about everything.
+    /// Returns the OpenAPI document of all resources.
     #[must_use]
     pub fn whole(&self) -> &Written {
         &self.whole
     }
 
-    /// Returns the document about a version, if the version is served.
+    /// Returns the OpenAPI document of a version; `None` if it is not served.
     #[must_use]
     pub fn document(&self, group: &str, version: &str) -> Option<&Written> {
         let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
         Some(&version.document)
     }
 
-    /// Returns a resource by the name it has in URLs.
+    /// Returns a resource by its plural name.
     #[must_use]
     pub fn resource(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
         self.resources(group, version)
@@ -133,7 +145,7 @@ impl Catalog {
             .flat_map(|version| &version.resources)
     }
 
-    /// Returns the resource whose objects a table has, in one of its versions.
+    /// Returns the resource that a table stores, in one of its versions.
     #[must_use]
     pub fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
         self.all().find(|resource| resource.table == table)

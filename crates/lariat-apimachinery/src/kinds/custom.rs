@@ -131,11 +131,30 @@ where
 }
 
 impl Definition {
-    /// Reads a CRD.
+    /// Decodes a CRD; members that do not matter here are ignored.
     ///
     /// # Errors
     ///
-    /// Something in it has another type, or is missing.
+    /// A member has the wrong type, or a required one is missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat_apimachinery::kinds::Definition;
+    /// use serde_json::json;
+    ///
+    /// let crd = json!({"spec": {
+    ///     "group": "example.com", "scope": "Namespaced",
+    ///     "names": {"plural": "widgets", "kind": "Widget"},
+    ///     "versions": [{
+    ///         "name": "v1", "served": true, "storage": true,
+    ///         "schema": {"openAPIV3Schema": {"type": "object"}},
+    ///     }],
+    /// }});
+    /// let definition = Definition::read(crd.as_object().expect("it is an object"))?;
+    /// assert_eq!(definition.spec.names.plural, "widgets");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     pub fn read(object: &Object) -> serde_json::Result<Self> {
         serde_json::from_value(object.clone().into())
     }
@@ -143,12 +162,34 @@ impl Definition {
 
 /// Returns the resources a CRD serves, one for each served version.
 ///
-/// What was stored up to `changed_at` may have been written under other schemas.
+/// `changed_at` is the revision of the last change of the CRD: objects stored up to it may have been written under
+/// other schemas. `terminating` is shared by all versions, and set while the kind is being removed.
 ///
 /// # Errors
 ///
-/// A path of a CRD cannot be read. It was checked when it was written, but a data file may be older than the
+/// A JSONPath of the CRD is invalid. Paths are checked when a CRD is written, but a data file may be older than the
 /// check.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Definition, TableId, resources_of};
+/// use serde_json::json;
+/// use std::sync::Arc;
+///
+/// let crd = json!({"spec": {
+///     "group": "example.com", "scope": "Namespaced",
+///     "names": {"plural": "widgets", "kind": "Widget"},
+///     "versions": [{
+///         "name": "v1", "served": true, "storage": true,
+///         "schema": {"openAPIV3Schema": {"type": "object"}},
+///     }],
+/// }});
+/// let definition = Definition::read(crd.as_object().expect("it is an object"))?;
+/// let resources = resources_of(&definition, TableId(0), &Arc::default(), 0)?;
+/// assert_eq!(resources[0].api_version(), "example.com/v1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn resources_of(
     definition: &Definition,
     table: TableId,

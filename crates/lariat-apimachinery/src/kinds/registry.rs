@@ -1,4 +1,4 @@
-//! All served resources, as CRDs come and go.
+//! The registry of all served resources.
 
 use std::sync::Arc;
 
@@ -8,20 +8,30 @@ use super::builtin;
 use super::catalog::Catalog;
 use super::resource::{Resource, TableId, qualified};
 
-/// All served resources.
+/// The registry of all served resources, built-in and from CRDs.
 ///
-/// A request takes the present catalog and keeps it to its end.
+/// A request takes the current catalog and uses it until its end, so a CRD that changes meanwhile does not affect it.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+///
+/// // A server has one table for each resource; here one is enough.
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let deployments = catalog.resource("apps", "v1", "deployments").expect("it is built in");
+/// assert_eq!(deployments.kind, "Deployment");
+/// assert!(deployments.namespaced);
+/// ```
 #[derive(Debug)]
 pub struct Kinds {
     catalog: RwLock<Arc<Catalog>>,
-    /// Where Namespaces are stored.
+    /// The table of Namespaces.
     pub namespaces: TableId,
-    /// Where CustomResourceDefinitions are stored.
+    /// The table of CustomResourceDefinitions.
     pub definitions: TableId,
 }
 
 impl Kinds {
-    /// Registers the built-in kinds, whose tables are found by their names.
+    /// Registers the built-in kinds; `table_of` returns the table of a resource.
     pub fn new(mut table_of: impl FnMut(&str) -> TableId) -> Self {
         let mut catalog = Catalog::default();
         for row in builtin::rows() {
@@ -40,12 +50,14 @@ impl Kinds {
         }
     }
 
-    /// Returns what is served now, which a request keeps to its end.
+    /// Returns the current catalog.
     pub fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.read())
     }
 
-    /// Replaces everything served for one table, in all its versions.
+    /// Replaces the resources of one table, in all versions.
+    ///
+    /// An empty list stops serving the kind. Requests that have the previous catalog are not affected.
     pub fn serve(&self, table: TableId, resources: Vec<Arc<Resource>>) {
         let mut catalog = self.catalog.write();
         let mut next = Catalog::clone(&catalog);

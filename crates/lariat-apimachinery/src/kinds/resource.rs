@@ -219,6 +219,13 @@ impl Resource {
 }
 
 /// Returns a name with its group: `deployments.apps`, `pods`.
+///
+/// ```
+/// use lariat_apimachinery::kinds::qualified;
+///
+/// assert_eq!(qualified("deployments", "apps"), "deployments.apps");
+/// assert_eq!(qualified("pods", ""), "pods");
+/// ```
 #[must_use]
 pub fn qualified(name: &str, group: &str) -> String {
     if group.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether entries of `managedFields` can be read.
+//! Validation of `managedFields`.
 
 use serde_json::Value;
 
@@ -8,7 +8,18 @@ use super::set::Set;
 ///
 /// # Errors
 ///
-/// One cannot be read; the text is the API server's.
+/// An entry is invalid; the text is the API server's.
+///
+/// # Examples
+///
+/// ```
+/// use lariat_apimachinery::managed::check_entries;
+/// use serde_json::json;
+///
+/// let entry = json!({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:data": {}}});
+/// assert!(check_entries(&json!([entry])).is_ok());
+/// assert!(check_entries(&json!([{"operation": "Patch"}])).is_err());
+/// ```
 pub fn check_entries(entries: &Value) -> Result<(), String> {
     for entry in entries.as_array().into_iter().flatten() {
         let text = |member: &str| entry[member].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether a write changes anything.
+//! Detection of writes that change nothing.
 
 use serde_json::Value;
 
@@ -6,7 +6,16 @@ use crate::object::Object;
 
 /// Returns whether two objects differ.
 ///
-/// Their resource versions and the times of their entries are not compared.
+/// Resource versions and the times of entries in `managedFields` are ignored.
+///
+/// ```
+/// use lariat_apimachinery::{managed::differ, object::Object};
+/// use serde_json::json;
+///
+/// let at = |version: &str| Object::from_iter([("metadata".to_owned(), json!({"resourceVersion": version}))]);
+/// assert!(!differ(&at("7"), &at("8")));
+/// assert!(differ(&at("7"), &Object::from_iter([("data".to_owned(), json!({}))])));
+/// ```
 #[must_use]
 pub fn differ(old: &Object, new: &Object) -> bool {
     let none = Object::new();
@@ -28,7 +37,7 @@ fn metadata_of<'a>(object: &'a Object, none: &'a Object) -> &'a Object {
     metadata.unwrap_or(none)
 }
 
-/// Returns whether two objects differ in members that are not among some.
+/// Returns whether two objects differ in members other than `outside`.
 #[must_use]
 pub fn differ_outside(old: &Object, new: &Object, outside: &[&str]) -> bool {
     let counts = |member: &String| !outside.contains(&member.as_str());

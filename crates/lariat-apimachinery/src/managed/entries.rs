@@ -13,7 +13,9 @@ const MOST_UPDATERS: usize = 10;
 /// The manager to which the oldest of too many updaters are merged.
 const ANCIENT: &str = "ancient-changes";
 
-/// Who owns fields. Appliers are the same in whatever version they apply.
+/// The owner of fields: one entry of `managedFields`, without its fields.
+///
+/// An applier is the same owner in every API version; an updater has one entry for each version.
 ///
 /// Its order is not that of the entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +81,7 @@ impl Managed {
             return;
         }
         let mut entries: Vec<(&Manager, &Owned)> = self.owners.iter().collect();
+        // The order of the API server: appliers first, then by time and name.
         entries.sort_by_key(|(manager, owned)| (!manager.applies, &owned.time, &manager.name));
         let entries = entries.into_iter().map(|(manager, owned)| {
             let operation = if manager.applies { "Apply" } else { "Update" };
@@ -112,6 +115,7 @@ impl Managed {
             .filter(|(manager, _)| !manager.applies)
             .map(|(manager, owned)| (owned.time.clone(), manager.clone()))
             .collect();
+        // Appliers are never merged: their sets decide what their next apply removes.
         let mut excess = updaters.len().saturating_sub(MOST_UPDATERS);
         updaters.sort();
         let mut first_of: BTreeMap<String, Manager> = BTreeMap::new();
@@ -119,6 +123,7 @@ impl Managed {
             if excess == 0 {
                 return;
             }
+            // Only updaters of one version can be merged, since the fields of a set are those of its version.
             let Some(first) = first_of.get(&manager.api_version).cloned() else {
                 first_of.insert(manager.api_version.clone(), manager);
                 continue;
@@ -192,11 +197,20 @@ pub(super) fn is_reset(object: &Object) -> bool {
     }
 }
 
-/// Returns the name of a manager.
+/// Returns the name of the manager for a request.
 ///
-/// Without a given name it is the client's user agent up to the first slash.
+/// It is `given`, the query parameter `fieldManager`, unless that is empty; otherwise the user agent up to the first
+/// slash, at most 128 characters; without one it is `unknown`.
 ///
 /// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+///
+/// ```
+/// use lariat_apimachinery::managed::manager_name;
+///
+/// assert_eq!(manager_name(None, "kubectl/v1.36.0 (linux/amd64)"), "kubectl");
+/// assert_eq!(manager_name(Some("my-controller"), "kubectl/v1.36.0"), "my-controller");
+/// assert_eq!(manager_name(None, ""), "unknown");
+/// ```
 #[must_use]
 pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
     if let Some(given) = given.filter(|given| !given.is_empty()) {

@@ -1,14 +1,14 @@
-//! Why an apply is refused.
+//! The error of a server-side apply.
 
 use std::fmt;
 
 use super::entries::Manager;
 
-/// Why an apply is refused.
+/// The error of a server-side apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ApplyError {
-    /// The applied object does not have the types of its schema; errors with their paths.
+    /// The applied object does not match its schema; each error has a path.
     Untyped(Vec<String>),
     /// Others own fields that it would change.
     Conflicts(Vec<Conflict>),
@@ -57,7 +57,9 @@ fn fmt_conflicts(conflicts: &[Conflict], f: &mut fmt::Formatter<'_>) -> fmt::Res
     Ok(())
 }
 
-/// Names the manager as the causes of a `Status` do; the path is in a field of its own.
+/// Names the manager as the causes of a `Status` do, without the path.
+///
+/// A cause has the path in a field of its own.
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "conflict with {}", self.manager.shown())

@@ -259,3 +259,37 @@ mod random {
         }
     }
 }
+
+#[test]
+fn an_applied_null_leaves_a_list_as_it_is() {
+    let mut world = World {
+        schema: builtin("v1", "Pod").unwrap(),
+        api_version: "v1".to_owned(),
+        object: None,
+    };
+    world.update(
+        "m",
+        &json!({"spec": {"containers": [{"name": "a", "image": "i"}]}}),
+    );
+    world
+        .apply("n", false, &json!({"spec": {"containers": null}}))
+        .unwrap();
+    assert_eq!(world.get("/spec/containers/0/image"), "i");
+}
+
+#[test]
+fn a_key_that_go_writes_in_any_case_may_be_left_out() {
+    let mut world = World {
+        schema: builtin("v1", "Pod").unwrap(),
+        api_version: "v1".to_owned(),
+        object: None,
+    };
+    let pod = |container: Value| json!({"spec": {"containers": [container]}});
+    world
+        .apply("m", false, &pod(json!({"image": "i"})))
+        .unwrap();
+    let containers = world.owned("m")["f:spec"]["f:containers"].clone();
+    assert_eq!(containers["k:{\"name\":\"\"}"]["f:image"], json!({}));
+    let error = world.apply("m", false, &pod(Value::Null)).unwrap_err();
+    assert!(error.contains("may not have a null element"), "{error}");
+}

@@ -26,6 +26,8 @@ impl Writer<'_> {
     /// Returns whether the manager now owns a field that the write changed.
     pub(super) fn update(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
         let difference = typed::compare(self.typed, live, new).without(self.ignored);
+        // Everyone loses what the write changed, the writer included: a field that the update removed has no owner
+        // then, and the others are given to the writer below.
         for owned in managed.owners.values_mut() {
             owned.set = without_changes(&owned.set, &difference);
         }
@@ -52,20 +54,26 @@ impl Writer<'_> {
         force: bool,
     ) -> Result<Value, Vec<Conflict>> {
         let merged = typed::merge(self.typed, live, applied);
+        // What is applied is owned even if it changes nothing: that is how several appliers share a field.
         let fields = typed::fields(self.typed, applied).recursive_difference(self.ignored);
         let mut owned = self.nothing();
         owned.set = fields;
+        // The new set is in place before pruning, so that pruning keeps what this manager still applies.
         let last = managed.owners.insert(self.manager.clone(), owned);
+        // What the manager applied last and does not apply now is removed. A first apply has nothing to remove.
         let new = match last {
             Some(last) if !last.set.is_empty() => self.prune(&merged, managed, &last.set),
             _ => merged,
         };
+        // Conflicts are looked for after pruning, in what the apply as a whole changes: removing a field of one's own
+        // that others own too changes nothing.
         let difference = typed::compare(self.typed, live, &new).without(self.ignored);
         let conflicts = self.conflicts(managed, &difference);
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
         }
         for (manager, owned) in &mut managed.owners {
+            // With force, the others lose what was changed, and no more: equal values stay shared.
             if manager != self.manager {
                 owned.set = without_changes(&owned.set, &difference);
             }
@@ -99,10 +107,12 @@ impl Writer<'_> {
         conflicts
     }
 
-    /// Removes fields that the applier owned, no longer applies, and no other manager owns.
+    /// Removes the applier's fields that are no longer applied and have no other owner.
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);
+        // An attempt that removes too much, since items of lists and maps go with everything below them. It only shows
+        // what could go: the steps below start from `merged` again, and keep what others own and what nobody owns.
         let pruned = typed::remove(self.typed, merged, &last);
         let mut owned = Set::default();
         for owner in managed.owners.values() {

@@ -40,7 +40,7 @@ static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     ])
 });
 
-/// A write, as far as ownership is concerned.
+/// A write, as the tracking of field managers sees it.
 ///
 /// [`new`](Self::new) makes one of a whole object; the other members are for subresources and for kinds with versions.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ pub struct Write<'a> {
     pub manager: &'a str,
     /// The part that is written; empty for the object itself.
     pub subresource: &'a str,
-    /// What cannot be changed by this way.
+    /// The fields that this way of writing cannot change.
     pub ignored: &'a Set,
     /// The time of the write, in RFC 3339.
     pub now: &'a str,
@@ -64,7 +64,7 @@ pub struct Write<'a> {
 }
 
 impl<'a> Write<'a> {
-    /// Makes a write of a whole object at some time, by a manager such as `kubectl`.
+    /// Creates a write of a whole object by a manager such as `kubectl`.
     #[must_use]
     pub fn new(schema: &'a Schema, api_version: &'a str, manager: &'a str, now: &'a str) -> Self {
         Self {
@@ -104,7 +104,20 @@ impl Write<'_> {
 
     /// Records a creation, an update or a patch in the new object.
     ///
-    /// `live` is `None` for a creation.
+    /// `live` is `None` for a creation. The manager becomes the owner of all fields that differ from `live`; other
+    /// managers lose them. If an object does not match its schema, `managedFields` are removed, as by the API server.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::Write;
+    /// use lariat_apimachinery::{object::Object, schema};
+    /// use serde_json::json;
+    ///
+    /// let schema = schema::builtin("v1", "ConfigMap").expect("it is built in");
+    /// let mut object = Object::from_iter([("data".to_owned(), json!({"color": "red"}))]);
+    /// Write::new(&schema, "v1", "kubectl", "2026-01-01T00:00:00Z").update(None, &mut object);
+    /// let entry = &object["metadata"]["managedFields"][0];
+    /// assert_eq!((&entry["manager"], &entry["operation"]), (&json!("kubectl"), &json!("Update")));
+    /// ```
     pub fn update(&self, live: Option<&Object>, new: &mut Object) {
         let managed = self.managed_before(live, new);
         metadata_mut(new).remove("managedFields");
@@ -116,6 +129,7 @@ impl Write<'_> {
             return;
         }
         let live = self.live(live);
+        // Moved, not cloned, for the comparison; it is put back right after.
         let sent = Value::Object(std::mem::take(new));
         let is_known = self.take_over(&mut managed, &live, &sent);
         if let Value::Object(object) = sent {
@@ -184,8 +198,9 @@ impl Write<'_> {
 
     /// Merges an applied object into the live one.
     ///
-    /// `live` is `None` for a creation. The returned object has the new managers in its metadata. With `force` the
-    /// manager takes over what others own.
+    /// `live` is `None` for a creation. The returned object has the new `managedFields`. Fields that the manager
+    /// applied before and does not apply now are removed, unless others own them. With `force` the manager takes over
+    /// conflicting fields.
     ///
     /// # Errors
     ///
@@ -207,6 +222,8 @@ impl Write<'_> {
             .unwrap_or_default();
         let present = self.live(live);
         if managed.owners.is_empty() && live.is_some() {
+            // An object that was written before field management was tracked gets one owner for all it has, so that a
+            // first apply conflicts with it instead of taking it over silently.
             let before = Write {
                 manager: BEFORE,
                 ..*self
@@ -223,12 +240,15 @@ impl Write<'_> {
             writer.apply(managed, &present, &untyped, force)
         };
         let merged = match attempt(&mut managed, force) {
+            // `kubectl apply --server-side` on an object of client-side `kubectl apply`: the same user owns the fields
+            // under another manager, and what is still as it was applied last is no conflict.
             Err(conflicts) if self.manager == KUBECTL => {
                 let left =
                     last_applied::unexpected(self.schema, self.api_version, live, &conflicts);
                 if !left.is_empty() {
                     return Err(ApplyError::Conflicts(left));
                 }
+                // The failed attempt has already changed the sets.
                 managed = before;
                 attempt(&mut managed, true)
             }

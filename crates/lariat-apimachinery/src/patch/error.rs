@@ -24,6 +24,9 @@ pub enum PatchError {
     /// A strategic merge patch contradicts itself or the format.
     #[error("{0}")]
     Malformed(String),
+    /// A strategic merge patch merges a list of lists.
+    #[error("lists of lists are not supported")]
+    ListOfLists,
     /// An item cannot be identified; the API server reports this as an internal error.
     #[error("{0}")]
     Unmergeable(String),

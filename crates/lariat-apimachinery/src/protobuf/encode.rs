@@ -12,7 +12,18 @@ use super::writer::Writer;
 use crate::object::Object;
 use crate::schema::{self, Or, Scalar, Schema, Type, TypeRef};
 
-/// Writes an object in its envelope; `None` if its kind is not in the table of types.
+/// Encodes an object in its envelope; `None` if its kind has no message type.
+///
+/// ```
+/// use lariat_apimachinery::object::Object;
+/// use lariat_apimachinery::protobuf::encode;
+/// use serde_json::json;
+///
+/// let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"color": "red"}});
+/// let object: Object = object.as_object().cloned().unwrap_or_default();
+/// let body = encode(&object).expect("the kind is built in");
+/// assert!(body.starts_with(b"k8s\0"));
+/// ```
 #[must_use]
 pub fn encode(object: &Object) -> Option<Vec<u8>> {
     let schema = schema_of(object)?;
@@ -135,7 +146,7 @@ fn of_type(writer: &mut Writer, typed: TypeRef<'_>, number: u32, value: &Value) 
         (Some(Type::Scalar(of)), value) => {
             scalar(writer, *of, number, value);
         }
-        (Some(Type::Any | Type::Raw) | None, value) => {
+        (Some(Type::Any) | None, value) => {
             writer.message(number, |raw| raw.payload(1, value.to_string().as_bytes()));
         }
         _ => {}

@@ -10,6 +10,20 @@ use super::wire::{Message, PREFIX};
 use crate::schema;
 
 /// The envelope of an object: the `runtime.Unknown` with its kind.
+///
+/// ```
+/// use lariat_apimachinery::object::Object;
+/// use lariat_apimachinery::protobuf::{Envelope, ProtobufError, encode};
+/// use serde_json::json;
+///
+/// let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"color": "red"}});
+/// let object: Object = object.as_object().cloned().unwrap_or_default();
+/// let body = encode(&object).expect("the kind is built in");
+/// let envelope = Envelope::open(&body)?;
+/// assert_eq!(envelope.kind, "ConfigMap");
+/// assert_eq!(envelope.object()?["data"], object["data"]);
+/// # Ok::<(), ProtobufError>(())
+/// ```
 #[derive(Debug)]
 pub struct Envelope<'a> {
     /// Group and version of the object; empty if the body does not say them.

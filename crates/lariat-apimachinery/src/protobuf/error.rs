@@ -3,7 +3,7 @@
 /// How deep messages may be nested; schemas of CRDs are what is deep.
 pub(super) const DEPTH: usize = 100;
 
-/// Why a body cannot be read.
+/// The error of decoding a protobuf body.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtobufError {

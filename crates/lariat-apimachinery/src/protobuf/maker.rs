@@ -71,9 +71,7 @@ impl Maker {
             }
             Some(Type::Struct(_)) => self.object(typed, depth + 1),
             Some(Type::Scalar(scalar)) => self.scalar(*scalar),
-            Some(Type::Any | Type::Raw) | None => {
-                json!({"any": [self.random.u8(..), null, "thing"]})
-            }
+            Some(Type::Any) | None => json!({"any": [self.random.u8(..), null, "thing"]}),
         }
     }
 

@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Returns the field with a number, or a field inside of the message with the number.
+    /// Returns the field with a number, or a field of the message with the number.
     fn find(self, outer: &[u32], number: u32) -> Option<(&'a Field, &'a Wire)> {
         let Some(Type::Struct(fields)) = self.typed.get() else {
             return None;
@@ -152,7 +152,7 @@ impl<'a> FieldReader<'a> {
                 Value::Object(object)
             }
             Some(Type::Scalar(of)) => scalar(*of, payload)?,
-            Some(Type::Any | Type::Raw) | None => match self.or {
+            Some(Type::Any) | None => match self.or {
                 Some(or) => self.schema_or(or, payload.bytes()?)?,
                 None => self.raw(payload.bytes()?)?,
             },

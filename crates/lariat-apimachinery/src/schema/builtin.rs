@@ -12,9 +12,6 @@ use super::types::{
 /// Made by `scripts/schema-table.py`, which describes the format.
 const TABLE: &str = include_str!("types.txt");
 
-/// The type of values that belong to someone else, as the table has it.
-const RAW: &str = "any:runtime.RawExtension";
-
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
 
 #[derive(Debug)]
@@ -25,8 +22,8 @@ pub(super) struct Builtin {
     names: OnceLock<HashMap<TypeId, &'static str>>,
     /// The names of types that are read as any value or as a text.
     pub(super) aliases: HashMap<TypeId, &'static str>,
-    /// The types of fields whose members are on their own, although the named type is one value.
-    pub(super) granular: HashMap<TypeId, TypeId>,
+    /// Types that others are copies of, by the id of the copy.
+    copies: Vec<(TypeId, &'static str)>,
     /// By group with version, and kind; in this order, as above.
     pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
@@ -88,11 +85,14 @@ impl Builtin {
             };
             reader.types.set(id, Type::Struct(read));
         }
-        reader.divide();
+        let copies = GRANULAR
+            .iter()
+            .filter_map(|(owner, field)| reader.separate(owner, field))
+            .collect();
         Self {
             types: Arc::new(reader.types),
-            granular: reader.granular,
             by_name: reader.by_name,
+            copies,
             names: OnceLock::new(),
             aliases: reader.aliases,
             kinds: kinds.into_iter().collect(),
@@ -104,8 +104,14 @@ impl Builtin {
     /// Returns the name of a type, if it has one.
     pub(super) fn name(&self, id: TypeId) -> Option<&'static str> {
         let names = self.by_name.iter().map(|(name, id)| (*id, *name));
-        let names = self.names.get_or_init(|| names.collect());
-        names.get(self.granular.get(&id).unwrap_or(&id)).copied()
+        let names = names.chain(self.copies.iter().copied());
+        self.names.get_or_init(|| names.collect()).get(&id).copied()
+    }
+
+    /// Returns the type that a type is a copy of, or the type itself.
+    pub(super) fn original(&self, id: TypeId) -> TypeId {
+        let copy = self.copies.iter().find(|(copy, _)| *copy == id);
+        copy.map_or(id, |(_, name)| self.by_name[name])
     }
 }
 
@@ -114,18 +120,29 @@ pub(super) fn name_of(typed: TypeRef<'_>) -> Option<&'static str> {
     BUILTIN.name(typed.id_in(&BUILTIN.types)?)
 }
 
+/// Returns whether a built-in type is one whose values are taken as they came, each as a whole.
+pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
+    let id = typed.id_in(&BUILTIN.types);
+    id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
+}
+
+/// The name of the type of what is embedded without being read.
+const RAW: &str = "runtime.RawExtension";
+
 /// Returns the version and name of each kind.
 #[cfg(all(test, feature = "protobuf"))]
 pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.kinds.keys().copied()
 }
 
+/// Fields whose structures merge member by member, as Go marks them, though their type is one value elsewhere.
+const GRANULAR: [(&str, &str); 1] = [("core.v1.PersistentVolumeSpec", "claimRef")];
+
 #[derive(Default)]
 struct Reader {
     types: Types,
     by_name: BTreeMap<&'static str, TypeId>,
     aliases: HashMap<TypeId, &'static str>,
-    granular: HashMap<TypeId, TypeId>,
     /// Types without a name, by how they are written, so that each is there once.
     written: HashMap<(&'static str, &'static str), TypeId>,
 }
@@ -138,6 +155,28 @@ impl Reader {
             .by_name
             .entry(name)
             .or_insert_with(|| types.add(Type::Any))
+    }
+
+    /// Gives a field a copy of its structure that merges member by member; returns it with the name.
+    fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
+        let owner = *self.by_name.get(owner)?;
+        let Type::Struct(mut fields) = self.types.get(owner).clone() else {
+            return None;
+        };
+        let field = fields.fields.iter_mut().find(|each| each.name == field)?;
+        let shared = field.type_id;
+        let Type::Struct(structure) = self.types.get(shared).clone() else {
+            return None;
+        };
+        field.type_id = self.types.add(Type::Struct(Struct {
+            atomic: false,
+            ..structure
+        }));
+        let copy = field.type_id;
+        self.types.set(owner, Type::Struct(fields));
+        let mut names = self.by_name.iter();
+        let (name, _) = names.find(|(_, id)| **id == shared)?;
+        Some((copy, *name))
     }
 
     /// Reads a field: name, type, flags.
@@ -160,15 +199,8 @@ impl Reader {
     }
 
     fn type_of(&mut self, written: &'static str, flags: &'static str) -> TypeId {
-        let is_granular = flags.split(' ').any(|flag| flag == "map=granular");
         if let Some(name) = written.strip_prefix('@') {
-            let named = self.named(name);
-            if !is_granular {
-                return named;
-            }
-            let granular = self.types.add(Type::Any);
-            self.granular.insert(granular, named);
-            return granular;
+            return self.named(name);
         }
         if let Some(known) = self.written.get(&(written, flags)) {
             return *known;
@@ -185,8 +217,7 @@ impl Reader {
             })
         } else {
             let scalar = written.split(':').next().and_then(scalar_of);
-            let any = if written == RAW { Type::Raw } else { Type::Any };
-            scalar.map_or(any, Type::Scalar)
+            scalar.map_or(Type::Any, Type::Scalar)
         };
         let id = self.types.add(read);
         if let Some((beginning, name)) = written.split_once(':')
@@ -196,21 +227,6 @@ impl Reader {
         }
         self.written.insert((written, flags), id);
         id
-    }
-}
-
-impl Reader {
-    /// Makes the types of fields that are not one value although their type is.
-    fn divide(&mut self) {
-        for (granular, named) in &self.granular {
-            if let Type::Struct(fields) = self.types.get(*named) {
-                let fields = Struct {
-                    atomic: false,
-                    ..fields.clone()
-                };
-                self.types.set(*granular, Type::Struct(fields));
-            }
-        }
     }
 }
 
@@ -315,7 +331,7 @@ mod tests {
                         pending.push(field.type_id);
                     }
                 }
-                Type::Scalar(_) | Type::Any | Type::Raw => {}
+                Type::Scalar(_) | Type::Any => {}
             }
         }
     }
@@ -335,10 +351,18 @@ mod tests {
         let selector = spec.member("nodeSelector").unwrap();
         assert!(selector.is_atomic());
         assert!(builtin("v1", "Nonsense").is_none());
+    }
+
+    #[test]
+    fn a_reference_to_a_claim_merges_member_by_member_and_other_references_do_not() {
         let volume = builtin("v1", "PersistentVolume").unwrap();
-        let claim = volume.root().member("spec").unwrap().member("claimRef");
-        assert!(!claim.unwrap().is_atomic());
+        let claim = volume.root().member("spec").unwrap();
+        let claim = claim.member("claimRef").unwrap();
+        assert!(!claim.is_atomic());
+        assert_eq!(name_of(claim), Some("core.v1.ObjectReference"));
         let event = builtin("v1", "Event").unwrap();
         assert!(event.root().member("involvedObject").unwrap().is_atomic());
+        let revision = builtin("apps/v1", "ControllerRevision").unwrap();
+        assert!(revision.root().member("data").unwrap().is_atomic());
     }
 }

@@ -135,7 +135,7 @@ impl Reader {
         self.imported.insert(id.0, place);
         let mut copy = from.get(id).clone();
         match &mut copy {
-            Type::Scalar(_) | Type::Any | Type::Raw => {}
+            Type::Scalar(_) | Type::Any => {}
             Type::List(list) => list.item = self.import(from, list.item),
             Type::Map(map) => map.value = self.import(from, map.value),
             Type::Struct(fields) => {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::field_path;
 use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
-use super::types::{Scalar, Type, Zero};
+use super::types::{Field, Or, Scalar, Type, Zero};
 use crate::quantity::Quantity;
 
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -20,7 +20,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// Puts an object into the form of its type, and returns the paths of unknown fields.
+/// Converts an object to the form of its type, and returns unknown fields.
 ///
 /// # Errors
 ///
@@ -45,7 +45,12 @@ fn members(
             dropped.push(name.clone());
             continue;
         };
-        walk(below, value, &path, unknown).map_err(|misfit| misfit.below(typed, name))?;
+        match typed.field(name).and_then(Field::instead_of_schema) {
+            // What is unknown in there Go does not tell.
+            Some(or) => schema_or(typed, or, value),
+            None => walk(below, value, &path, unknown),
+        }
+        .map_err(|misfit| misfit.below(typed, name))?;
         if typed.field(name).is_none() {
             fill_null(below, value);
         }
@@ -82,7 +87,7 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
     }
 }
 
-/// Puts the empty text or structure, or the quantity of nothing, where a map or a list of them has a null.
+/// Puts an empty text, quantity or structure where a map or a list of them has a null.
 fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
     if !value.is_null() {
         return;
@@ -92,6 +97,22 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
         Some(Type::Scalar(Scalar::Quantity)) => *value = "0".into(),
         Some(Type::Struct(_)) => *value = Value::Object(Map::new()),
         _ => {}
+    }
+}
+
+/// Decodes what is a schema of a CRD or something else.
+///
+/// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
+fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit> {
+    match (value, or) {
+        (value @ Value::Object(_), _) => walk(typed, value, "", &mut Vec::new()),
+        (Value::Array(schemas), Or::List) => schemas
+            .iter_mut()
+            .try_for_each(|schema| walk(typed, schema, "", &mut Vec::new())),
+        (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
+        _ => Err(Misfit::unreadable(
+            "boolean or JSON schema expected".to_owned(),
+        )),
     }
 }
 
@@ -174,6 +195,34 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     }
 }
 
+/// Makes numbers that are too large for their type negative, as Go does where it converts without JSON.
+pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
+    match value {
+        Value::Number(number) if matches!(typed.get(), Some(Type::Scalar(Scalar::Int32))) => {
+            if let Some(wide) = number.as_i64() {
+                *number = wrapped(wide).into();
+            }
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| wrap_numbers(typed.item(), item)),
+        Value::Object(members) => members.iter_mut().for_each(|(name, value)| {
+            if let Some(below) = typed.member(name) {
+                wrap_numbers(below, value);
+            }
+        }),
+        _ => {}
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "that is what Go does with the number"
+)]
+fn wrapped(number: i64) -> i32 {
+    number as i32
+}
+
 /// Writes whole numbers without a fraction, as Go does.
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
@@ -224,9 +273,6 @@ fn bytes(text: &str) -> Fit {
 
 /// Times are kept in whole seconds, UTC.
 fn time(text: &str) -> Fit {
-    if text.is_empty() {
-        return Fit::Becomes(Value::Null);
-    }
     match text.parse::<Timestamp>() {
         Ok(time) => {
             let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
@@ -241,7 +287,8 @@ fn time(text: &str) -> Fit {
 /// Exact times have exactly six digits behind the point, or Go does not read them.
 fn micro_time(text: &str) -> Fit {
     if text.is_empty() {
-        return Fit::Becomes(Value::Null);
+        let error = "parsing time \"\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"\" as \"2006\"";
+        return Fit::Unreadable(error.to_owned());
     }
     let digits = text.split_once('.').map_or(0, |(_, rest)| {
         rest.bytes().take_while(u8::is_ascii_digit).count()
@@ -366,6 +413,45 @@ mod tests {
             &json!({"data": {"a": "YW\r\nJj\n", "b": "YR=="}}),
             Ok((&json!({"data": {"a": "YWJj", "b": "YQ=="}}), &[])),
         );
+    }
+
+    #[test]
+    fn schemas_inside_of_schemas_are_decoded() {
+        let definition = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        let kind = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+        check(
+            kind,
+            &definition(json!({"items": {"type": 7}})),
+            Err("cannot unmarshal number into Go struct field JSONSchemaProps."),
+        );
+        check(
+            kind,
+            &definition(json!({"additionalProperties": "x"})),
+            Err("boolean or JSON schema expected"),
+        );
+        check(
+            kind,
+            &definition(
+                json!({"items": {"type": "string", "unknown": 1}, "additionalProperties": true}),
+            ),
+            Ok((
+                &definition(json!({"items": {"type": "string"}, "additionalProperties": true})),
+                &[],
+            )),
+        );
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_wrap_where_go_converts() {
+        let schema = builtin("apps/v1", "Deployment").unwrap();
+        let replicas = |number: i64| json!({"spec": {"replicas": number, "unknown": 1_i64 << 40}});
+        let mut object = replicas(1 << 31);
+        wrap_numbers(schema.root(), &mut object);
+        assert_eq!(object, replicas(-(1 << 31)));
+    }
+
+    #[test]
+    fn a_quantity_that_is_null_is_zero() {
         check(
             ("v1", "ResourceQuota"),
             &json!({"spec": {"hard": {"pods": null}}}),

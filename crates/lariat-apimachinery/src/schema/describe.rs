@@ -81,7 +81,7 @@ impl Describer {
         }
     }
 
-    /// Adds the schemas of types by their names in the table, such as `meta.v1.ObjectMeta`.
+    /// Adds the schemas of types, named as in the table (`meta.v1.ObjectMeta`).
     pub fn types(&mut self, names: &[&str]) {
         let types = self.types;
         for id in names.iter().filter_map(|name| types.by_name.get(name)) {
@@ -148,7 +148,7 @@ impl Describer {
             Type::Map(Map { atomic: true, .. }) => {
                 schema["x-kubernetes-map-type"] = "atomic".into()
             }
-            Type::Struct(_) if types.granular.contains_key(&field.type_id) => {
+            Type::Struct(_) if types.original(field.type_id) != field.type_id => {
                 schema["x-kubernetes-map-type"] = "granular".into();
             }
             // What every object has, even if a client leaves it out.
@@ -180,15 +180,12 @@ impl Describer {
         }
         match types.types.get(id) {
             Type::Scalar(scalar) => self.scalar(*scalar),
-            Type::Any | Type::Raw => json!({}),
+            Type::Any => json!({}),
             Type::List(list) => json!({"type": "array", "items": self.inner(list.item)}),
             Type::Map(map) => {
                 json!({"type": "object", "additionalProperties": self.inner(map.value)})
             }
-            Type::Struct(_) => {
-                let named = types.granular.get(&id).copied().unwrap_or(id);
-                json!({"allOf": [reference(&self.add(named))]})
-            }
+            Type::Struct(_) => json!({"allOf": [reference(&self.add(types.original(id)))]}),
         }
     }
 

@@ -74,7 +74,7 @@ impl Misfit {
                 Scalar::Int32 | Scalar::Int64 | Scalar::Number => Wanted::Number(name),
                 _ => Wanted::Own(name),
             },
-            Some(Type::Any | Type::Raw) | None => Wanted::Any,
+            Some(Type::Any) | None => Wanted::Any,
         };
         let value = match value {
             Value::Number(number) => Found::Number(number.to_string()),
@@ -91,7 +91,9 @@ impl Misfit {
         })))
     }
 
-    /// Adds that it was found below a member of a type; only fields of structures have names in Go.
+    /// Prepends a member of a type to the path of the misfit.
+    ///
+    /// Only fields of structures have names in Go.
     #[must_use]
     pub fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
         if let (Reason::Type(mismatch), Some(Type::Struct(_))) = (&mut *self.0, typed.get()) {
@@ -101,7 +103,7 @@ impl Misfit {
         self
     }
 
-    /// Returns how Go words it where it converts a patched object, which it does without JSON.
+    /// Returns Go's text for a patched object, which is converted without JSON.
     #[must_use]
     pub fn as_conversion(&self) -> String {
         let mismatch = match &*self.0 {
@@ -198,11 +200,11 @@ impl fmt::Display for Misfit {
 
 /// Returns the Go name of a struct that lacks a member; `None` for other types.
 pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String> {
-    match typed.get() {
-        Some(Type::Struct(_)) => typed.field(member).is_none().then(|| go_name(typed)),
-        Some(Type::Raw) => Some("RawExtension".to_owned()),
-        _ => None,
+    if builtin::is_raw(typed) {
+        return Some("RawExtension".to_owned());
     }
+    let is_struct = matches!(typed.get(), Some(Type::Struct(_)));
+    (is_struct && typed.field(member).is_none()).then(|| go_name(typed))
 }
 
 /// Names a structure as Go does, without its package.
@@ -239,6 +241,6 @@ fn go_type(typed: TypeRef<'_>) -> String {
             let version = name.rsplit('.').nth(1).unwrap_or_default();
             format!("{version}.{}", go_name(typed))
         }
-        Some(Type::Any | Type::Raw) | None => "interface {}".to_owned(),
+        Some(Type::Any) | None => "interface {}".to_owned(),
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::types::{Field, List, PatchStrategy, Scalar, Type, TypeId, Types};
+use super::builtin;
+use super::types::{Field, List, PatchStrategy, Scalar, Type, TypeId, Types, Zero};
 
 /// A type and everything it refers to.
 #[derive(Debug, Clone)]
@@ -82,9 +83,9 @@ impl<'a> TypeRef<'a> {
             Some(Type::List(list)) => Resolved::List(list),
             Some(Type::Map(_)) => Resolved::Map,
             Some(Type::Struct(_)) => Resolved::Struct,
-            Some(Type::Raw) => Resolved::Scalar(None),
             Some(Type::Any) | None => match value {
                 Value::Array(_) => Resolved::AnyList,
+                Value::Object(_) if builtin::is_raw(self) => Resolved::Scalar(None),
                 Value::Object(_) => Resolved::AnyMap,
                 _ => Resolved::Scalar(None),
             },
@@ -99,6 +100,19 @@ impl<'a> TypeRef<'a> {
         }
     }
 
+    /// Returns the zero of a scalar that Go writes in any case.
+    pub(crate) fn zero_of(self, field: &Field) -> Option<Value> {
+        match self.at(field.type_id).get() {
+            Some(Type::Scalar(scalar)) if field.zero == Zero::Written => match scalar {
+                Scalar::String => Some("".into()),
+                Scalar::Int32 | Scalar::Int64 => Some(0.into()),
+                Scalar::Bool => Some(false.into()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Returns the type of a member, or `None` where there can be no such member.
     #[must_use]
     pub fn member(self, name: &str) -> Option<Self> {
@@ -108,7 +122,7 @@ impl<'a> TypeRef<'a> {
                 None => fields.open.map(|open| self.at(open)),
             },
             Some(Type::Map(map)) => Some(self.at(map.value)),
-            Some(Type::Any | Type::Raw) | None => Some(self.any()),
+            Some(Type::Any) | None => Some(self.any()),
             _ => None,
         }
     }
@@ -134,6 +148,7 @@ impl<'a> TypeRef<'a> {
         match self.get() {
             Some(Type::Struct(fields)) => fields.atomic,
             Some(Type::Map(map)) => map.atomic,
+            Some(Type::Any) => builtin::is_raw(self),
             _ => false,
         }
     }

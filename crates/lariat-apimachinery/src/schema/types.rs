@@ -22,8 +22,6 @@ pub(crate) enum Type {
     ///
     /// The value decides how it merges: maps by member, lists as a whole.
     Any,
-    /// Any value, which is taken as a whole.
-    Raw,
     List(List),
     Map(Map),
     Struct(Struct),
@@ -155,6 +153,11 @@ impl Scalar {
 }
 
 impl Field {
+    /// Returns what may be there instead of a schema, if the field has one.
+    pub(crate) fn instead_of_schema(&self) -> Option<Or> {
+        self.wire.as_ref().and_then(|wire| wire.or)
+    }
+
     /// Returns whether Go leaves a scalar out because it is zero.
     pub(crate) fn leaves_out(&self, scalar: Scalar, value: &Value) -> bool {
         self.zero == Zero::Omitted && scalar.is_zero(value)

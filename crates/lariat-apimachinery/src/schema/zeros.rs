@@ -5,14 +5,16 @@ use serde_json::{Map, Value};
 use super::resolve::TypeRef;
 use super::types::{Scalar, Type, Zero};
 
-/// Fills in what Go writes of absent fields, in an object and in everything it holds.
+/// Fills in the zero values that Go writes for absent fields, at every depth.
 ///
 /// Structs that are absent stay so unless Go has no way to leave them out. Types of custom resources have no zeros.
 pub fn fill(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
     fields(typed, object, Empty::Kept);
 }
 
-/// Fills in the same in an object that comes out of a storage in protobuf, which has no empty lists and maps.
+/// Fills in zero values as after a round trip through protobuf.
+///
+/// That encoding has no empty lists and maps.
 pub fn store(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
     fields(typed, object, Empty::Null);
 }
@@ -57,7 +59,7 @@ fn is_empty(typed: TypeRef<'_>, value: &Value) -> bool {
     }
 }
 
-/// Leaves out and fills in what Go does of an object, by the type that it says it is of.
+/// Adds and removes fields as Go's encoder does, by the object's own type.
 ///
 /// What is of no built-in kind stays as it is.
 #[must_use]
@@ -111,7 +113,7 @@ fn zero(typed: TypeRef<'_>) -> Value {
             Scalar::Quantity => "0".into(),
             Scalar::Bytes | Scalar::Time | Scalar::MicroTime => Value::Null,
         },
-        Some(Type::List(_) | Type::Map(_) | Type::Any | Type::Raw) | None => Value::Null,
+        Some(Type::List(_) | Type::Map(_) | Type::Any) | None => Value::Null,
     }
 }
 

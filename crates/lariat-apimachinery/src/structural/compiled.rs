@@ -1,4 +1,4 @@
-//! A schema, compiled.
+//! Compiled structural schemas.
 
 use serde_json::Value;
 
@@ -17,7 +17,23 @@ const BLOCKING: [&str; 5] = [
     "FieldValueTypeInvalid",
 ];
 
-/// A compiled schema.
+/// A compiled structural schema of one version of a custom kind.
+///
+/// ```
+/// use lariat_apimachinery::structural::Structural;
+/// use serde_json::json;
+///
+/// let schema = Structural::compile(&json!({
+///     "type": "object",
+///     "properties": {"size": {"type": "integer", "default": 3, "maximum": 9}},
+/// }));
+/// let mut object = json!({"colour": "red"});
+/// assert_eq!(schema.prune(&mut object), ["colour"]);
+/// schema.default(&mut object);
+/// assert_eq!(object, json!({"size": 3}));
+/// assert!(schema.validate(&object, None).is_empty());
+/// assert_eq!(schema.validate(&json!({"size": 10}), None).len(), 1);
+/// ```
 #[derive(Debug)]
 pub struct Structural {
     raw: Value,
@@ -45,11 +61,19 @@ impl Structural {
         &self.raw
     }
 
-    /// Removes unknown fields and nulls without `nullable`; returns the paths of the former.
+    /// Prunes unknown fields and nulls that are not `nullable`.
+    ///
+    /// Returns the paths of the unknown fields.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        let removed = self.prune_unknown(object);
+        prune::drop_nulls(object, Some(&self.root));
+        removed
+    }
+
+    /// Removes unknown fields; returns their paths.
+    pub fn prune_unknown(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);
-        prune::drop_nulls(object, Some(&self.root));
         let (mut removed, mut metadata) = (pruning.removed, pruning.metadata);
         removed.sort_unstable();
         metadata.sort_unstable();
@@ -57,12 +81,12 @@ impl Structural {
         removed
     }
 
-    /// Sets the defaults of missing fields.
+    /// Sets the defaults of missing fields, at all levels.
     pub fn default(&self, object: &mut Value) {
         defaults::fill(object, &self.root);
     }
 
-    /// Finds defaults that do not fit; `path` is where the schema itself stands.
+    /// Finds invalid defaults; `path` is the path of the schema in the CRD.
     #[must_use]
     pub fn check_defaults(&self, path: &str) -> Vec<StatusCause> {
         let mut causes = Vec::new();
@@ -70,7 +94,10 @@ impl Structural {
         causes
     }
 
-    /// Finds what is wrong with an object, which may replace an old one.
+    /// Validates an object, which replaces `old` if there is one.
+    ///
+    /// A rule that uses `oldSelf` runs without `old` only if it has `optionalOldSelf`. The result is empty for a valid
+    /// object.
     #[must_use]
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<StatusCause> {
         let path = "";
@@ -84,7 +111,7 @@ impl Structural {
         self.validate_further(causes.collect(), object, old)
     }
 
-    /// Finds what is wrong with an object of which only the status was written.
+    /// Validates an object of which only the status was written.
     #[must_use]
     pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
         let node = self.root.shape.properties.get("status");

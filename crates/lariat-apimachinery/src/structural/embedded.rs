@@ -9,7 +9,9 @@ use super::prune::child;
 use crate::cause::StatusCause;
 use crate::names::check_dns_1035;
 
-/// Checks every embedded resource in a value; with `root`, the value is a whole object.
+/// Checks every embedded resource in a value.
+///
+/// With `root`, the value itself is a whole object.
 pub(super) fn check(
     value: &Value,
     node: &Node,

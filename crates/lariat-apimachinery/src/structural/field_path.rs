@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-/// Follows a path through a schema; returns the field names and the schema at its end.
+/// Follows a path through a schema to the schema at its end.
+///
+/// Returns the field names on the way, too.
 pub(crate) fn resolve<'a>(
     path: &str,
     schema: &'a Value,

@@ -2,8 +2,8 @@
 //!
 //! An example is `.status.conditions[?(@.type=="Ready")].status`.
 //!
-//! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, because it comes
-//! from a CustomResourceDefinition: `Limits` bounds reading it, and `Search` following it.
+//! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, because it
+//! comes from a CustomResourceDefinition: `Limits` bounds reading it, and `Search` following it.
 
 use std::cmp::Ordering;
 
@@ -22,7 +22,18 @@ const MOST_SEGMENTS: usize = 256;
 /// How many values a search may look at before it gives up.
 const MOST_VALUES: usize = 100_000;
 
-/// A parsed path.
+/// A parsed JSONPath.
+///
+/// ```
+/// use lariat_apimachinery::structural::json_path::JsonPath;
+/// use serde_json::json;
+///
+/// let path = JsonPath::parse(r#".status.conditions[?(@.type=="Ready")].status"#)?;
+/// let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+/// assert_eq!(path.first(&object), Some(&json!("True")));
+/// assert_eq!(path.first(&json!({})), None);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPath {
     segments: Vec<Segment>,
@@ -59,7 +70,7 @@ enum Operand {
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
 impl JsonPath {
-    /// Reads a path, with or without the braces of a template around it.
+    /// Parses a path, with or without the braces of a template around it.
     ///
     /// # Errors
     ///
@@ -68,7 +79,7 @@ impl JsonPath {
         Limits::new().path(text)
     }
 
-    /// Reads names with dots between them, in which nothing else has a meaning.
+    /// Parses member names separated by dots, without any other syntax.
     ///
     /// # Errors
     ///
@@ -90,7 +101,15 @@ impl JsonPath {
         Search::new().first(&self.segments, root)
     }
 
-    /// Returns the members of a path that is nothing but members.
+    /// Returns the names of a path that consists of members only.
+    ///
+    /// ```
+    /// use lariat_apimachinery::structural::json_path::JsonPath;
+    ///
+    /// assert_eq!(JsonPath::parse(".spec.replicas")?.members(), Some(vec!["spec", "replicas"]));
+    /// assert_eq!(JsonPath::parse(".spec.items[0]")?.members(), None);
+    /// # Ok::<(), String>(())
+    /// ```
     pub fn members(&self) -> Option<Vec<&str>> {
         self.segments.iter().map(Segment::name).collect()
     }
@@ -328,7 +347,7 @@ impl Search {
         })
     }
 
-    /// Continues from each value of a segment, in order, until the rest of the path matches.
+    /// Matches the rest of the path from each value of a segment, in order.
     fn follow<'a>(
         &mut self,
         segment: &Segment,

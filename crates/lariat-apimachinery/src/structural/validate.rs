@@ -81,6 +81,13 @@ impl Node {
                     "Checked value must be of type integer with format {format} in {path}"
                 ));
             }
+            let only_integers = self.types.iter().all(|name| name == "integer");
+            if wanted.is_none() && found == "number" && only_integers {
+                let path = subject.path;
+                outcome.fail_as_a_whole(format!(
+                    "Checked value must be of type integer (default format) in {path}"
+                ));
+            }
             let found = wanted.as_ref().map_or(found, |_| format);
             let wanted = wanted.unwrap_or_else(|| self.types.join(","));
             let rest = format!("must be of type {wanted}: {found:?}");

@@ -9,11 +9,20 @@ use crate::object::Object;
 use crate::quantity::Quantity;
 
 /// Amounts of resources, by their names: a `ResourceList`.
+///
+/// ```
+/// use lariat_apimachinery::usage::Amounts;
+/// use serde_json::json;
+///
+/// let mut used = Amounts::read(&json!({"cpu": "500m", "memory": "1Gi"}));
+/// used.add(&Amounts::read(&json!({"cpu": "1"})));
+/// assert_eq!(used.json(), json!({"cpu": "1500m", "memory": "1Gi"}));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Amounts(BTreeMap<String, Quantity>);
 
 impl Amounts {
-    /// Reads a list; what is no amount is left out.
+    /// Reads a `ResourceList`; invalid quantities are left out.
     #[must_use]
     pub fn read(list: &Value) -> Self {
         let members = list.as_object().into_iter().flatten();
@@ -28,7 +37,7 @@ impl Amounts {
         Self(amounts.collect())
     }
 
-    /// Writes the list.
+    /// Returns the `ResourceList` as JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         let members = self.0.iter();

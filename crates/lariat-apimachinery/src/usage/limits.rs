@@ -12,7 +12,7 @@ use crate::quantity::Quantity;
 /// Where it is noted what was set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
-/// Sets the requests and limits of containers that a range has defaults for.
+/// Sets the default requests and limits of a LimitRange in a Pod.
 pub fn set_defaults(range: &Object, pod: &mut Object) {
     let (mut requests, mut limits) = (Amounts::default(), Amounts::default());
     for limit in of_type(range, "Container") {
@@ -74,7 +74,7 @@ fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
     set
 }
 
-/// Returns what of a Pod a range does not allow.
+/// Checks an object against a LimitRange.
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ const REQUIRED: [&str; 6] = [
 pub struct Quota {
     /// Its name.
     pub name: String,
-    /// What may be used at most.
+    /// The limits.
     pub hard: Amounts,
     scopes: Vec<Scope>,
 }
@@ -47,10 +47,10 @@ struct Scope {
     values: Vec<String>,
 }
 
-/// Why a request is refused: the words behind the name of its object.
+/// The reason of a refusal: the text after the name of the object.
 pub type Excess = String;
 
-/// Returns what an object uses.
+/// Returns the resources that an object uses, its count included.
 #[must_use]
 pub fn usage(resource: &Resource, object: &Object) -> Amounts {
     let mut used = Amounts::default();
@@ -172,7 +172,7 @@ impl Quota {
         is_core && is_large || probe.iter().any(|(name, _)| self.hard.has(name))
     }
 
-    /// Returns the status of a quota of which some is used.
+    /// Returns the status of a quota, given the used amounts.
     #[must_use]
     pub fn status(&self, quota: &Object, used: &Amounts) -> Value {
         let mut all = Amounts::default();
@@ -184,7 +184,9 @@ impl Quota {
         json!({"hard": hard, "used": all.json()})
     }
 
-    /// Returns what an object uses of what the quota limits.
+    /// Returns the limited resources that an object uses.
+    ///
+    /// It is nothing for objects outside of the scopes of the quota.
     #[must_use]
     pub fn usage(&self, resource: &Resource, object: &Object) -> Amounts {
         if !self.covers(resource, object) {
@@ -193,13 +195,14 @@ impl Quota {
         usage(resource, object).only(|name| self.hard.has(name))
     }
 
-    /// Checks that an object may use what it does beside what is used.
+    /// Checks that an object stays within the quota.
     ///
-    /// `old` is the state it replaces, and `used` is asked for what all objects use, with that.
+    /// `old` is the state that it replaces. `used` returns the usage of all objects, `old` included; it is called only
+    /// if the object uses more than `old`.
     ///
     /// # Errors
     ///
-    /// It may not.
+    /// The quota would be exceeded, or a Pod lacks a request or limit that the quota requires.
     pub fn check(
         &self,
         resource: &Resource,

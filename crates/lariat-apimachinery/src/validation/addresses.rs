@@ -54,7 +54,7 @@ pub(crate) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }
 
-/// Checks an address, as strictly as the API server checks members that have been there for long.
+/// Checks an address with the lenient rules for members of old APIs.
 pub(crate) fn check_ip(at: &Field<'_>, causes: &mut Causes) -> bool {
     let text = at.text();
     let Some(address) = parse(text) else {
@@ -88,7 +88,7 @@ pub(crate) fn check_canonical_ip(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks a network in CIDR notation, as strictly as members that have been there for long.
+/// Checks a CIDR with the lenient rules for members of old APIs.
 pub(crate) fn check_cidr(at: &Field<'_>, causes: &mut Causes) -> bool {
     let text = at.text();
     let Some((address, length)) = parse_network(text) else {
@@ -160,7 +160,8 @@ pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes:
     let broken = parsed.iter().position(Option::is_none);
     if let Some(broken) = broken {
         let found = texts[broken];
-        let detail = format!("failed to check for dual stack with error:invalid {what}: {found}");
+        let detail =
+            format!("failed to check for dual stack with error:invalid {what}[{broken}]: {found}");
         causes.internal(at, &detail);
     }
     let fours = parsed.iter().flatten().filter(|address| address.is_ipv4());

@@ -123,7 +123,7 @@ fn check_reference(at: &Field<'_>, group: Group, causes: &mut Causes) {
     }
 }
 
-/// The members of metrics in the order in which they are looked at, and the types they are for.
+/// The members of a metric in the order of the checks, with their types.
 const SOURCES: [(&str, &str); 5] = [
     ("object", "Object"),
     ("external", "External"),

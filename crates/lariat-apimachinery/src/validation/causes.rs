@@ -109,7 +109,7 @@ impl Causes {
         );
     }
 
-    /// Adds a text that is none of the supported ones, which the message has in the given order.
+    /// Adds an unsupported value; the message lists the supported ones in this order.
     ///
     /// The message has the text as JSON: Go's `field.Error` quotes only plain strings, and these have named types.
     pub(crate) fn unsupported(&mut self, at: &Field<'_>, supported: &[&str]) {

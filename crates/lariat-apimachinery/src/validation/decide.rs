@@ -31,7 +31,7 @@ pub fn validate(
     causes.into_list()
 }
 
-/// Finds what is wrong with the addresses and families of a Service, which are checked before they are allocated.
+/// Validates the addresses and IP families of a Service before allocation.
 #[must_use]
 pub fn validate_service_addresses(service: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let mut causes = Causes::default();

@@ -88,7 +88,7 @@ impl<'a> Field<'a> {
         items.map(move |(at, item)| list.below(Step::Index(at), item))
     }
 
-    /// Returns the keys of a map with their values, whose paths end in the key in brackets.
+    /// Returns the entries of a map, with paths that end in the key in brackets.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'a str, Self)> + use<'a> {
         let map = self.clone();
         let entries = self.value.as_object().into_iter().flatten();

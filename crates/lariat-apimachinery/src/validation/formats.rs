@@ -269,7 +269,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
     broken
 }
 
-/// Returns the part of a text that keeps it from being a full domain name, and the rule it breaks.
+/// Returns the part of a text that is no domain name, and the rule it breaks.
 pub(crate) fn full_domain_wrong(text: &str) -> Option<(&str, String)> {
     let name = text.strip_suffix('.').unwrap_or(text);
     let broken = dns_subdomain(name);

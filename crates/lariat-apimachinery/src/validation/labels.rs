@@ -63,14 +63,14 @@ pub(crate) fn check_selector(selector: &Field<'_>, options: SelectorOptions, cau
     }
 }
 
-/// Checks that what was read as a label selector selects by rules that can be applied, and returns whether it does.
+/// Validates a label selector, and returns whether its rules can be applied.
 pub(crate) fn is_selector(selector: &Field<'_>) -> bool {
     let mut causes = Causes::default();
     check_selector(selector, SelectorOptions::default(), &mut causes);
     causes.count() == 0
 }
 
-/// Returns whether a label selector finds an object with some labels; a missing selector finds none.
+/// Returns whether a label selector matches labels; a missing one matches none.
 pub(crate) fn selects(selector: &Field<'_>, labels: &Field<'_>) -> bool {
     let equal = |(key, value): (&str, Field<'_>)| labels.member(key) == value.value();
     let meets = |requirement: Field<'_>| {

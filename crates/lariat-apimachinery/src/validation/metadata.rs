@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::causes::Causes;
 use super::field::Field;
-use super::{formats, labels};
+use super::{addresses, formats, labels};
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
 use crate::names::NameRule;
 use crate::object::Object;
 
-/// Finds what is wrong with the metadata of an object, which may replace an old one.
+/// Validates the metadata of an object, and on updates the change to it.
 #[must_use]
 pub fn validate_metadata(
     resource: &Resource,
@@ -23,7 +23,11 @@ pub fn validate_metadata(
     let mut causes = Causes::default();
     if old.is_none() || revalidates(resource) {
         let needs_prefix = resource.kind != "ReplicationController";
-        check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+        if resource.kind == "IPAddress" && !resource.rules.custom {
+            check_ip_name(&metadata.get("name"), &mut causes);
+        } else {
+            check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+        }
     }
     if old.is_some() {
         let prefix = metadata.get("generateName");
@@ -42,7 +46,9 @@ pub fn validate_metadata(
     causes.into_list()
 }
 
-/// Groups whose kinds are checked by the rules of all objects alone, not by those of `k8s.io/kubernetes`.
+/// Groups whose metadata is checked by the rules of all objects alone.
+///
+/// Other groups have further rules in `k8s.io/kubernetes`.
 const GENERIC: [&str; 6] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -52,7 +58,9 @@ const GENERIC: [&str; 6] = [
     "policy",
 ];
 
-/// Returns whether an update of a kind is checked like a creation, and not only for what it changes.
+/// Returns whether updates of a kind are checked like creations.
+///
+/// For other kinds only the changes are checked.
 fn revalidates(resource: &Resource) -> bool {
     let kind = resource.kind.as_str();
     match resource.group.as_str() {
@@ -104,6 +112,13 @@ fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: 
             NameRule::Subdomain => formats::dns_subdomain,
         };
         causes.check_format(&name, format);
+    }
+}
+
+/// Checks a name that is an address in its canonical form.
+fn check_ip_name(name: &Field<'_>, causes: &mut Causes) {
+    if causes.check_given(name, "name or generateName is required") {
+        addresses::check_canonical_ip(name, causes);
     }
 }
 

@@ -38,7 +38,7 @@ fn check_priority(at: &Field<'_>, most: i64, causes: &mut Causes) {
     }
 }
 
-/// Checks where the server of the service is; without one it is the API server itself.
+/// Checks which service serves the API; without one it is the API server itself.
 fn check_server(spec: &Field<'_>, causes: &mut Causes) {
     let service = spec.get("service");
     let (bundle, insecure) = (spec.get("caBundle"), spec.get("insecureSkipTLSVerify"));

@@ -140,7 +140,7 @@ pub(crate) fn check_basic(at: &Field<'_>, causes: &mut Causes) -> bool {
     whole >= 0
 }
 
-/// Returns whether an amount is made of whole pages of the size in its resource's name.
+/// Returns whether an amount is a multiple of the page size in the resource's name.
 pub(crate) fn is_whole_pages(name: &str, amount: Quantity) -> bool {
     let size = name.strip_prefix("hugepages-").and_then(Quantity::parse);
     let size = size.filter(|size| *size > Quantity::ZERO && size.has_whole_thousandths());

@@ -31,7 +31,7 @@ pub(crate) enum Rule {
     MaybeBetween(i64, i64),
 }
 
-/// Rules by the members they are about; names of members with the same rule are separated by spaces.
+/// Rules by member; several members of one rule are separated by spaces.
 pub(crate) type Rules = &'static [(&'static str, Rule)];
 
 /// The numbers of ports.

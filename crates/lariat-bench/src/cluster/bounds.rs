@@ -42,7 +42,7 @@ pub(super) async fn churn(run: &Run) -> Result<Row> {
     Ok(row)
 }
 
-/// Changes objects while watchers do not read, and looks at the server a minute later.
+/// Changes objects while watchers do not read, and measures a minute later.
 pub(super) async fn unread(run: &Run) -> Result<Row> {
     let (watchers, n) = sizes(run);
     let server = Program::start(run, &["--admin"])?;

@@ -17,7 +17,7 @@ use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;
 
-/// Objects are created while so many clients watch; an operation is one event that has reached one client.
+/// Creates objects while clients watch; one operation is one event at one client.
 pub(super) async fn measure(run: &Run) -> Result<Row> {
     let (watchers, n) = sizes(run);
     let server = Program::start(run, &[])?;

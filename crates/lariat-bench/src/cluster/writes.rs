@@ -34,7 +34,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     Ok(row)
 }
 
-/// Sends requests, and returns how long they took and what the server spent on them.
+/// Sends requests; returns their times and what the server spent on them.
 pub(super) async fn timed(
     run: &Run,
     server: &Program,
@@ -122,8 +122,9 @@ fn update_pod(number: usize) -> Ask {
     }
 }
 
-/// Sends requests over some connections, each its share of them one after the other; returns the
-/// microseconds each took.
+/// Sends requests over several connections, each its share in sequence.
+///
+/// Returns the microseconds of each request.
 pub(super) async fn send(
     address: SocketAddr,
     connections: usize,

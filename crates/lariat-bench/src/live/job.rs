@@ -20,8 +20,9 @@ const COPY_KB: usize = 40;
 
 const METADATA_COPY_KB: usize = 27;
 
-/// With a watch for each of several handlers kube-rs is given so many changes at most: every one of them
-/// is read and decoded as often as there are handlers.
+/// The most changes for kube-rs with a watch for each of several handlers.
+///
+/// every one of them is read and decoded as often as there are handlers.
 pub(crate) const MOST_CHANGES: usize = 20_000;
 
 /// Returns whether a run fits into memory, and says so if it does not.

@@ -94,7 +94,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     runs
 }
 
-/// Gives kube-rs fewer probes where it needs a watch for each handler, as storms give it fewer changes.
+/// Reduces the probes for kube-rs with a watch per handler, as storms do.
 fn shortened(mut run: Run) -> Run {
     if run.subject == "kube-rs" && run.handlers > Some(1) {
         let most = (MOST_CHANGES / crowd(&run)).max(1);

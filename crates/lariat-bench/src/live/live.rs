@@ -107,7 +107,7 @@ pub(crate) fn run(run: &Run, target: &Target) -> Result<Row> {
     }
 }
 
-/// Runs a measurement as programs usually do, on as many threads as there are processors.
+/// Runs a measurement on as many threads as there are processors.
 fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> {
     let runtime: Runtime = if run.subject.ends_with("-one-thread") {
         Builder::new_current_thread().enable_all().build()?

@@ -27,7 +27,7 @@ use crate::report::Row;
 use crate::subjects::{Variant, kube_client, lariat_pods};
 use crate::target::Target;
 
-/// By key, with every value held or none; by a label with an index, and by one that no index helps with.
+/// Reads by key, with values decoded or not, and by label, indexed or not.
 pub(crate) const CASES: [&str; 4] = ["hot", "cold", "select-index", "select-scan"];
 
 pub(crate) const SUBJECTS: [&str; 6] = [
@@ -42,7 +42,7 @@ pub(crate) const SUBJECTS: [&str; 6] = [
 /// How long is read.
 const READING: Duration = Duration::from_secs(3);
 
-/// Reads by key are timed so many at once, for reading the clock takes as long as they do.
+/// The reads by key timed together; reading the clock costs as much as one.
 const BATCH: usize = 64;
 
 /// Returns the runs that were asked for.

@@ -17,7 +17,7 @@ use crate::report::Row;
 use crate::subjects::{Reader, Tally};
 use crate::target::Target;
 
-/// How long the reader waits between two looks, so that it does not compete for the processors.
+/// The pause between two looks of the reader, which must not load the processors.
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// Handlers that were not called for this long are through.

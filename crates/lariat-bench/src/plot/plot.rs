@@ -25,7 +25,7 @@ const DRAWN: [(&str, &str, &str, &str, bool); 5] = [
     ),
 ];
 
-/// How many pods there are in the panels about handlers, and handlers in those about pods.
+/// The number of pods in panels about handlers, and of handlers in the others.
 const PODS: usize = 1000;
 
 const HANDLERS: usize = 1;
@@ -80,7 +80,7 @@ pub(crate) fn print(files: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a line for everybody who is drawn, through the medians of what was measured.
+/// Returns a line through the medians for each subject that is drawn.
 fn lines(
     rows: &[Row],
     x: impl Fn(&Row) -> Option<usize>,

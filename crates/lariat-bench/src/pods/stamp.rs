@@ -20,7 +20,7 @@ pub(crate) const BLANK: &str = "0000000000000000";
 /// What stands before the digits in JSON.
 const BEFORE: &str = "\"example.com/written\":\"";
 
-/// Returns when a state was written, in microseconds of [`meter::micros`]; 0 if it does not say.
+/// Returns when a state was written, in [`meter::micros`]; 0 if unknown.
 pub(crate) fn read(metadata: &ObjectMeta) -> u64 {
     let labels = metadata.labels.as_ref();
     let label = labels.and_then(|labels| labels.get(LABEL));

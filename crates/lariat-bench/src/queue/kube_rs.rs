@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::load::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
-/// How long after the others the key comes that ends a run; timers have a granularity of 1 ms.
+/// The delay of the key that ends a run; timers have a granularity of 1 ms.
 const LAST: Duration = Duration::from_millis(5);
 
 /// The name of that key.

@@ -41,7 +41,7 @@ pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
     }
 }
 
-/// Producers add while workers take, until every add was followed by a dequeue of its key.
+/// Producers add while workers dequeue, until each add had a dequeue after it.
 pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
     let runtime = two_threads();
     let keys = Arc::new(keys);

@@ -64,7 +64,7 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes the objects of a list, or as many of them as the server does at once; returns whether it did.
+    /// Deletes the objects of a list, or one batch; returns whether it deleted any.
     pub(super) async fn delete_all(&self, path: &str) -> Result<bool> {
         let answer = self.exchange(Method::DELETE, path, LIST, Bytes::new());
         Ok(answer.await?.0.is_success())

@@ -74,7 +74,7 @@ impl Filler {
         Ok(Arc::new(Self { api, paths, last }))
     }
 
-    /// Changes pods so many times in all, in rounds; those that are left over come first.
+    /// Makes a number of changes to pods in rounds; the remainder comes first.
     ///
     /// Returns the version before the last round, in which each pod changes once: all pods, or the first
     /// ones if there are fewer changes than pods.
@@ -138,7 +138,7 @@ impl Filler {
     }
 }
 
-/// Creates a pod as its controller does, and reports its status as its kubelet does; returns where it is.
+/// Creates a pod and reports its status as a kubelet does; returns its place.
 async fn create(api: &Api, index: usize, home: Option<&str>) -> Result<String> {
     let mut pod = pods::pod(index);
     if let Some(home) = home {

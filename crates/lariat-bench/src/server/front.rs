@@ -67,7 +67,7 @@ impl Front {
         format!("http://{}", self.address)
     }
 
-    /// Decides how what watches send goes out; while it is held back, new requests wait too.
+    /// Sets how watch data is sent; while it is held back, new requests wait too.
     pub(super) fn set(&self, flow: Flow) {
         self.flow.send_replace(flow);
     }

@@ -90,8 +90,9 @@ pub(super) fn storm(pods: usize, changes: usize) -> Vec<ProbeChange> {
     others.chain((0..last).map(ProbeChange::Probe)).collect()
 }
 
-/// Returns changes of each of the first pods once as a probe, and of other pods around each of these, so that so many
-/// changes belong to each probe, itself among them.
+/// Returns the changes for a run: each of the first pods once, as a probe.
+///
+/// Around each probe other pods change, so that the given number of changes, the probe included, belongs to it.
 ///
 /// # Errors
 ///

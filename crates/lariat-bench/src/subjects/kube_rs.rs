@@ -186,7 +186,7 @@ fn version<K: Resource>(object: &K) -> u64 {
         .unwrap_or(0)
 }
 
-/// Starts controllers that share one watch and one store; kube-rs calls this unstable.
+/// Starts controllers on one shared watch, an unstable feature of kube-rs.
 pub(super) async fn shared(job: &Job<'_>) -> Result<Live> {
     let client = client(job.target).await?;
     match job.case {

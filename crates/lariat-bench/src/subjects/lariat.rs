@@ -117,7 +117,7 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     })
 }
 
-/// Registers a handler that notes which object it saw in which state, once it has the object.
+/// Registers a handler that records the object and version of each call.
 fn register<K: View>(
     pods: &SharedController<K>,
     handler: usize,

@@ -11,7 +11,9 @@ use crate::process::{Process, say};
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Starts a process that scrapes an address until it is dropped; it has scraped once when this returns.
+/// Starts a process that scrapes an address until it is dropped.
+///
+/// It has scraped once when this returns.
 pub(super) fn start(address: SocketAddr) -> Result<Process> {
     let mut process = Process::spawn(&["scrape", &address.to_string()])?;
     process.hear_after("scraped")?;

@@ -30,7 +30,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Expects every handler to see every pod once; `numbered` if the names of pods have their numbers.
+    /// Expects one call per handler and pod; `numbered` if pods' names have numbers.
     pub(crate) fn new(pods: usize, handlers: usize, numbered: bool) -> Arc<Self> {
         Arc::new(Self {
             handlers: (0..handlers).map(|_| Seen::new(pods, numbered)).collect(),
@@ -42,12 +42,12 @@ impl Tally {
         })
     }
 
-    /// Forgets what was seen, and expects every handler to see so many pods in states after a version.
+    /// Resets, and expects a number of pods per handler in states after a version.
     pub(crate) fn begin(&self, floor: u64, pods: usize) {
         self.restart(floor + 1, pods);
     }
 
-    /// Forgets what was seen, and expects every handler to see so many pods in states written from now on.
+    /// Resets, and expects a number of pods per handler in states written from now on.
     pub(crate) fn begin_now(&self, pods: usize) {
         self.restart(meter::micros(), pods);
     }
@@ -87,7 +87,7 @@ impl Tally {
         self.is_there(lines);
     }
 
-    /// Notes that a line of a state arrived at a time; it counts if the state is new enough.
+    /// Records when the line of a state arrived; older states do not count.
     pub(crate) fn arrived_from(&self, state: u64, now: u64) {
         self.handlers[0].called(1);
         if state < self.first.load(Ordering::Relaxed) {

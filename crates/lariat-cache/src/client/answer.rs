@@ -1,4 +1,4 @@
-//! Waiting for answers: timeouts, retries of refused requests, and errors.
+//! Answers: timeouts, retries of refused requests, and errors.
 
 use std::error::Error;
 use std::time::Duration;
@@ -15,29 +15,29 @@ use tower::BoxError;
 use super::request::{self, Length};
 use crate::requests::CountedClient;
 
-/// The default time limit of an answer.
+/// The default timeout of an answer.
 ///
-/// A little more than an API server allows itself (`--request-timeout`, a minute).
+/// It is a little more than the API server's own timeout (`--request-timeout`, a minute).
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// How often a refused request is retried: as in client-go.
+/// How often a refused request is retried, as in client-go.
 const RETRIES: usize = 10;
 
-/// The longest `Retry-After` that is waited for.
+/// The longest `Retry-After` that is followed.
 ///
-/// A longer one is returned to the caller.
+/// An answer with a longer one is returned to the caller.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How many bytes of a refusal's body are read at most.
+/// How many bytes of an error's body are read at most.
 const READ: usize = 1024 * 1024;
 
-/// How long a refusal's body is read at most.
+/// How long an error's body is read at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many characters of a body that is not a Status the error shows.
+/// How many characters of a body that is not a `Status` an error shows.
 const SHOWN: usize = 300;
 
-/// A request that was sent and not answered in time.
+/// The error of a request that was sent and not answered in time.
 #[derive(Debug, thiserror::Error)]
 #[error("{method} {path}: no answer from the API server within {after:?}{more}")]
 pub(super) struct NoAnswer {
@@ -49,8 +49,9 @@ pub(super) struct NoAnswer {
 
 /// Sends a request and waits for the head of its answer.
 ///
-/// A request that is refused with `Retry-After` is retried after that delay, within the time limit: after 429, because
-/// the API server did nothing, and after any 5xx if it is a read. The Status of the last refusal carries its delay.
+/// A request that is refused with `Retry-After` is retried after that delay, within the timeout: after 429, because the
+/// API server did nothing, and after any 5xx if the request is a read. The `Status` of the last error contains its
+/// delay.
 ///
 /// A request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404
 /// may come from the program behind it.
@@ -90,22 +91,22 @@ pub(super) async fn send(
     Ok(explained(response.map_err(|_| no_answer)??).await)
 }
 
-/// Returns the delay that the API server asks for in an error.
+/// Returns the delay that the API server requests in an error.
 ///
-/// It is `retryAfterSeconds` of the Status in the error or one of its sources; `None` if there is none.
+/// It is `retryAfterSeconds` of the `Status` in the error or in one of its sources; `None` if there is none.
 ///
 /// ```
 /// # use std::time::Duration;
 /// let status = r#"{"code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#;
 /// let status: kube::core::Status = serde_json::from_str(status).unwrap();
 /// let error = kube::Error::Api(Box::new(status));
-/// assert_eq!(lariat_cache::retry_after(&error), Some(Duration::from_secs(7)));
+/// assert_eq!(lariat::cache::retry_after(&error), Some(Duration::from_secs(7)));
 /// ```
 #[must_use]
 pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     let seconds = causes.find_map(|each| {
-        // The source of an error that boxes it is the box.
+        // The source of an error that boxes another one is the box.
         let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
         match each.downcast_ref().or(boxed) {
             Some(kube::Error::Api(status)) => Some(status.details.as_ref()?.retry_after_seconds),
@@ -116,20 +117,21 @@ pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     Some(Duration::from_secs(seconds.into()))
 }
 
-/// Returns whether an error says that the object does not exist.
+/// Returns whether an error means that the object does not exist.
 ///
 /// Code 404 alone does not mean that. An API server also answers 404 if it does not serve the kind or the path, which
 /// happens while it starts and has not read its CRDs, and a proxy may answer 404 to every request. If an object is
-/// missing, the answer is a Status that names the object. This function returns true for that Status alone.
+/// missing, the answer is a `Status` that names the object. This function returns true for such a `Status` only.
 ///
-/// A subresource that the kind does not have, and a namespace that does not exist, are answered with the same Status.
+/// The same `Status` is the answer for a subresource that the kind does not have, and for a namespace that does not
+/// exist.
 ///
 /// ```
 /// # let error = |status: &str| kube::Error::Api(serde_json::from_str(status).unwrap());
 /// let no_pod = r#"{"code": 404, "reason": "NotFound", "details": {"kind": "pods", "name": "web"}}"#;
-/// assert!(lariat_cache::is_missing(&error(no_pod)));
+/// assert!(lariat::cache::is_missing(&error(no_pod)));
 /// let no_path = r#"{"code": 404, "reason": "NotFound", "message": "404 page not found"}"#;
-/// assert!(!lariat_cache::is_missing(&error(no_path)));
+/// assert!(!lariat::cache::is_missing(&error(no_path)));
 /// ```
 #[must_use]
 pub fn is_missing(error: &kube::Error) -> bool {
@@ -151,7 +153,7 @@ impl NoAnswer {
             more: if is_read {
                 ""
             } else {
-                "; it may have been carried out nevertheless"
+                "; the request may have been carried out nevertheless"
             },
         }
     }
@@ -161,7 +163,7 @@ fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// Returns whether a delay ends before the time limit.
+/// Returns whether a delay ends before the timeout.
 fn is_before(delay: Duration, until: Option<Instant>) -> bool {
     // In this order: a header may contain more seconds than an `Instant` can add without a panic.
     delay <= LONGEST_DELAY && until.is_none_or(|until| Instant::now() + delay < until)
@@ -180,15 +182,15 @@ fn asked_for<B>(response: &Response<B>) -> Option<Duration> {
     Some(Duration::from_secs(text.trim().parse().ok()?))
 }
 
-/// The field that every Status has.
+/// The field that every `Status` has.
 #[derive(Deserialize)]
 struct AnyStatus {
     kind: String,
 }
 
-/// Replaces the body of a refusal by a Status, unless it is one.
+/// Replaces the body of an error by a `Status`, unless it is one.
 ///
-/// kube could not parse it otherwise.
+/// kube can only parse a `Status`.
 async fn explained(response: Response<Body>) -> Response<Body> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
@@ -202,7 +204,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
         return Response::from_parts(parts, Body::from(body));
     }
     let seconds = asked_for(&Response::from_parts(parts.clone(), ())).map(|after| after.as_secs());
-    // kube reads the delay of a Status as a `u32`.
+    // kube reads the delay of a `Status` as a `u32`.
     let seconds = seconds.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
     let text = message(&parts, &body);
     let made = json!({
@@ -221,7 +223,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
     Response::from_parts(parts, Body::from(made.to_string().into_bytes()))
 }
 
-/// Reads the body of a refusal; empty if it is cut, too long or too slow.
+/// Reads the body of an error; empty if it is cut off, too long or too slow.
 async fn read(body: Body) -> Bytes {
     let read = time::timeout(READ_TIMEOUT, Limited::new(body, READ).collect()).await;
     read.ok()
@@ -241,7 +243,7 @@ fn message(parts: &http::response::Parts, body: &Bytes) -> String {
     let text = body.trim();
     let is_page = kind.starts_with("text/html") || text.starts_with('<');
     if text.is_empty() || is_page {
-        return format!("the server, or a proxy before it, answers {status} without a reason");
+        return format!("the server, or a proxy before it, answered {status} without a reason");
     }
     let shown: String = text.chars().take(SHOWN).collect();
     shown.replace('\n', " ")

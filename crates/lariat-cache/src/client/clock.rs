@@ -1,4 +1,4 @@
-//! The expiry of credentials, by the wall clock. Delays are measured by tokio's clock.
+//! The expiry of credentials, by the wall clock; delays use tokio's clock.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use lariat_core::clock;
 
 /// Returns how long it is until a time in Kubernetes' format.
 ///
-/// Zero if it has passed.
+/// Zero if the time has passed.
 pub(super) fn until(time: &str) -> Result<Duration, jiff::Error> {
     let time: Timestamp = time.parse()?;
     let left = time.duration_since(clock::now().try_into()?);

@@ -1,4 +1,4 @@
-//! Connecting to a cluster.
+//! Connecting to a cluster: from the environment, kubeconfigs or a configuration.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,28 +9,28 @@ use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigErro
 use kube::{Client, Config};
 use lariat_core::{debug_as_description, describe, without_values};
 
-/// A client that could not be created. Nothing was sent yet.
+/// The error of a client that could not be created; nothing was sent.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// A kubeconfig that is missing, unreadable or malformed.
+    /// A kubeconfig is missing, unreadable or malformed.
     #[error("the kubeconfig {path:?} cannot be used: {detail}")]
     Kubeconfig {
         /// The file, or the files.
         path: PathBuf,
-        /// What is wrong, without the content of the file, which may be secret.
+        /// What is wrong; it contains nothing of the file, which may be secret.
         detail: String,
     },
-    /// The text of a kubeconfig is malformed, or refers to something outside of it.
+    /// The text of a kubeconfig is malformed, or refers to something outside the text.
     #[error("the kubeconfig cannot be used: {detail}")]
     KubeconfigText {
-        /// What is wrong, without the content, which may be secret.
+        /// What is wrong; it contains nothing of the text, which may be secret.
         detail: String,
     },
     /// There is no `KUBECONFIG`, no `~/.kube/config` and no service account.
     #[error(
-        "no cluster is configured: KUBECONFIG is not set, there is no ~/.kube/config, and this is no \
-         pod with a service account"
+        "no cluster is configured: KUBECONFIG is not set, there is no ~/.kube/config, and this is not a \
+             pod with a service account"
     )]
     NoCluster {
         /// What is missing for a service account.
@@ -58,11 +58,12 @@ debug_as_description!(ConnectError);
 
 /// Creates a client from the environment.
 ///
-/// Uses `KUBECONFIG`, else `~/.kube/config`, else, inside a pod, its service account.
+/// It uses `KUBECONFIG` if set, else `~/.kube/config`, else the ServiceAccount of the pod. See [`from_config`] for the
+/// connections and credentials of the client.
 ///
 /// ```no_run
-/// # async fn example() -> Result<(), lariat_cache::ConnectError> {
-/// let client = lariat_cache::connect().await?;
+/// # async fn example() -> Result<(), lariat::cache::ConnectError> {
+/// let client = lariat::connect().await?;
 /// # drop(client);
 /// # Ok(())
 /// # }
@@ -70,11 +71,11 @@ debug_as_description!(ConnectError);
 ///
 /// # Errors
 ///
-/// There is no configuration, or it cannot be used.
+/// Fails if there is no configuration, or it cannot be used.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing.
+/// Cancel safe: dropping the future loses nothing.
 pub async fn connect() -> Result<Client, ConnectError> {
     if let Some(paths) = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
         return from_kubeconfig(paths).await;
@@ -95,12 +96,12 @@ fn default_kubeconfig() -> Option<PathBuf> {
 
 /// Creates a client from a kubeconfig file, for its current context.
 ///
-/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does; missing ones among
-/// several are skipped.
+/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl merges them. Missing
+/// files among several are skipped.
 ///
 /// ```no_run
-/// # async fn example() -> Result<(), lariat_cache::ConnectError> {
-/// let client = lariat_cache::from_kubeconfig("/etc/operator/kubeconfig").await?;
+/// # async fn example() -> Result<(), lariat::cache::ConnectError> {
+/// let client = lariat::from_kubeconfig("/etc/operator/kubeconfig").await?;
 /// # drop(client);
 /// # Ok(())
 /// # }
@@ -108,11 +109,11 @@ fn default_kubeconfig() -> Option<PathBuf> {
 ///
 /// # Errors
 ///
-/// A file cannot be read, is malformed, or refers to entries that it does not contain.
+/// Fails if a file cannot be read, is malformed, or refers to entries that it does not contain.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing.
+/// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, ConnectError> {
     let paths = paths.as_ref();
     let files: Vec<PathBuf> = env::split_paths(paths)
@@ -136,22 +137,22 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
 
 /// Creates a client from exactly one kubeconfig file, for its current context.
 ///
-/// Unlike [`from_kubeconfig`] it takes a path with the separator of `KUBECONFIG`, such as a colon, for one file.
+/// Unlike [`from_kubeconfig`], it accepts a path that contains the separator of `KUBECONFIG`, such as a colon.
 ///
 /// # Errors
 ///
-/// The file cannot be read, is malformed, or refers to entries that it does not contain.
+/// Fails if the file cannot be read, is malformed, or refers to entries that it does not contain.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing.
+/// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Client, ConnectError> {
     let path = path.as_ref();
     let kubeconfig = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
     from_files(kubeconfig, path).await
 }
 
-/// Creates a client from what files say; `paths` names them in errors.
+/// Creates a client from merged kubeconfigs; `paths` names them in errors.
 async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectError> {
     let root_cert_file = root_cert_file(&merged);
     let options = KubeConfigOptions::default();
@@ -162,15 +163,16 @@ async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectE
     from_config(config, Http2::default()).await
 }
 
-/// Creates a client from the text of a kubeconfig that refers to nothing outside of it, for its current context.
+/// Creates a client from the text of a self-contained kubeconfig.
 ///
-/// Use it for kubeconfigs that others may write, such as those in Secrets: one with a command to run, an auth provider,
-/// or the path of a file is refused, because it would run or be read here.
+/// It uses the current context. Call this for kubeconfigs that others may write, such as those in Secrets. A kubeconfig
+/// with a command to run, an auth provider, or the path of a file is refused, because the command would run, or the
+/// file be read, in this process.
 ///
 /// ```no_run
-/// # async fn example(secret: k8s_openapi::api::core::v1::Secret) -> Result<(), lariat_cache::ConnectError> {
+/// # async fn example(secret: k8s_openapi::api::core::v1::Secret) -> Result<(), lariat::cache::ConnectError> {
 /// let data = secret.data.unwrap_or_default();
-/// let client = lariat_cache::from_kubeconfig_text(&data["value"].0).await?;
+/// let client = lariat::cache::from_kubeconfig_text(&data["value"].0).await?;
 /// # drop(client);
 /// # Ok(())
 /// # }
@@ -178,11 +180,11 @@ async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectE
 ///
 /// # Errors
 ///
-/// The text is malformed, refers to entries that it does not contain, or to something outside of it.
+/// Fails if the text is malformed, refers to entries that it does not contain, or to something outside the text.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing.
+/// Cancel safe: dropping the future loses nothing.
 pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
     let unusable = |detail: String| ConnectError::KubeconfigText { detail };
     let text = std::str::from_utf8(text).map_err(|error| unusable(error.to_string()))?;
@@ -196,7 +198,7 @@ pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
     from_config(config, Http2::default()).await
 }
 
-/// Returns what a kubeconfig refers to outside of it, if there is anything.
+/// Returns what a kubeconfig refers to outside its text, if anything.
 fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
     let users = kubeconfig.auth_infos.iter();
     let users = users.filter_map(|each| Some((&each.name, each.auth_info.as_ref()?)));
@@ -209,7 +211,9 @@ fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
             () if user.client_key.is_some() => "a file with a key",
             () => return None,
         };
-        Some(format!("user {name:?} has {what}, which is refused here"))
+        Some(format!(
+            "user {name:?} has {what}, which a self-contained kubeconfig must not have"
+        ))
     });
     let mut clusters = kubeconfig.clusters.iter();
     of_user.or_else(|| {
@@ -219,15 +223,15 @@ fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
         })?;
         let name = &named.name;
         Some(format!(
-            "cluster {name:?} has a file with a CA, which is refused here"
+            "cluster {name:?} has a file with a CA, which a self-contained kubeconfig must not have"
         ))
     })
 }
 
 /// Returns the CA file of the current cluster, if its certificates are in a file.
 ///
-/// kube drops the path after reading the file. With the path, the file is read again, because CA certificates are
-/// replaced now and then.
+/// kube drops the path after reading the file. Here the file is read again later, because CA certificates are replaced
+/// now and then.
 fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
     let current = kubeconfig.current_context.as_ref()?;
     let mut contexts = kubeconfig.contexts.iter();
@@ -247,10 +251,10 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
     }
 }
 
-/// Describes an error of a kubeconfig. Its parser quotes lines of the file, which are left out.
+/// Describes an error of a kubeconfig, without the lines that its parser quotes.
 fn described(error: &KubeconfigError) -> String {
     let detail = match error {
-        // The other errors name the file, which `ConnectError` names already.
+        // The other errors contain the path, as `ConnectError` does.
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
         KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
         error => describe(error),
@@ -261,36 +265,36 @@ fn described(error: &KubeconfigError) -> String {
 
 /// Creates a client from a configuration of kube.
 ///
-/// **Connections.** With HTTP/2, up to a hundred requests share a connection, or as many as the server allows. Watches
-/// leave a tenth of that to other requests, and when a connection is full, another one is opened. A silent connection
-/// is tested after 30 seconds and closed after 45, by pings over HTTP/2 and otherwise by TCP keepalive; `read_timeout`
-/// and `write_timeout` of the configuration are not used. Exec, attach and port-forward use HTTP/1.1.
+/// **Connections.** With HTTP/2, up to a hundred requests share a connection, or fewer if the server's limit is lower.
+/// Watches leave a tenth of a connection to other requests. When a connection is full, another one is opened. A silent
+/// connection is tested after 30 seconds and closed after 45, by pings over HTTP/2 and otherwise by TCP keepalive;
+/// `read_timeout` and `write_timeout` of the configuration are not used. Exec, attach and port-forward use HTTP/1.1.
 ///
-/// **Liveness over HTTP/1.1.** A proxy or load balancer may keep connections alive without passing anything on. So
-/// while an answer is being read and nothing has arrived on any HTTP/1.1 connection of the client for 30 seconds, `GET
-/// /version` is sent, once for all that wait. Any answer counts, also 401, 403 and 5xx. If none arrives within 15
-/// seconds, the bodies of answers that are being read fail, so watches end, and idle connections are not reused. Bytes
-/// on one connection show that the network works and postpone the test for all; a single dead connection is left to TCP
+/// **Liveness over HTTP/1.1.** A proxy or load balancer may keep connections open without passing anything on. So while
+/// an answer is being read and nothing has arrived on any HTTP/1.1 connection of the client for 30 seconds, one `GET
+/// /version` is sent for all answers that wait. Any answer counts, also 401, 403 and 5xx. If none arrives within 15
+/// seconds, the bodies that are being read fail, so watches end, and idle connections are not reused. Bytes on one
+/// connection show that the network works and postpone the test for all; a single dead connection is left to TCP
 /// keepalive.
 ///
-/// **Credentials.** An exec plugin is run once, and again before its credential expires. If it fails then, the
+/// **Credentials.** An exec plugin is run once, and again before its credential expires. If that run fails, the
 /// credential is used until it expires, and the plugin is run again at most every five seconds. Plugins run on blocking
-/// threads. A plugin that takes longer than a minute is killed, unless it may ask its user for something
+/// threads. A plugin that takes longer than a minute is killed, unless it may ask its user something
 /// (`interactiveMode`); dropping the runtime waits for a running plugin. Files of tokens and client certificates are
 /// read again every minute; connections with an older certificate get no more requests. If the API server answers 401,
-/// credentials are renewed immediately and the request is repeated once with the new ones; for this reason a plugin is
-/// run every five seconds at most.
+/// credentials are renewed immediately, at most every five seconds for a plugin, and the request is repeated once with
+/// the new ones.
 ///
 /// **Retries.** kube's own retries are disabled: they would silently retry a refused request for minutes, and
-/// reflectors have a backoff of their own that shows in their status.
+/// reflectors have their own backoff, which their status shows.
 ///
 /// ```no_run
 /// use kube::Config;
-/// use lariat_cache::Http2;
+/// use lariat::cache::Http2;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let config = Config::new("https://10.0.0.1:6443".parse()?);
-/// let client = lariat_cache::from_config(config, Http2::Negotiated).await?;
+/// let client = lariat::from_config(config, Http2::Negotiated).await?;
 /// # drop(client);
 /// # Ok(())
 /// # }
@@ -298,20 +302,21 @@ fn described(error: &KubeconfigError) -> String {
 ///
 /// # Errors
 ///
-/// The server is not a URL, or the configuration of TLS or authentication cannot be used: a file is missing, an exec
-/// plugin fails.
+/// Fails if the server is not a URL, or the configuration of TLS or authentication cannot be used: a file is missing,
+/// or an exec plugin fails.
 ///
 /// # Panics
 ///
-/// Outside a tokio runtime.
+/// Panics outside a tokio runtime.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing. An exec plugin that was started runs to its end, or until it is killed.
+/// Cancel safe: dropping the future loses nothing. An exec plugin that was started runs to its end, or until it is
+/// killed.
 pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
     config.default_retry = false;
     let url = config.cluster_url.to_string();
-    // kube would panic without a scheme or host.
+    // kube panics without a scheme or host.
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
         return Err(ConnectError::NoUrl { url });
     }

@@ -1,4 +1,4 @@
-//! The credentials of a configuration: tokens and certificates, read again before they change.
+//! Credentials: tokens and certificates, renewed before they expire or change.
 
 use std::collections::hash_map::DefaultHasher;
 use std::future;
@@ -28,12 +28,12 @@ use super::pool::{CONNECTION_WINDOW, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW};
 use super::single::Single;
 use super::socket::Offer;
 
-/// How often files of tokens and certificates are read: as in client-go.
+/// How often files of tokens and certificates are read, as in client-go.
 const READ_EVERY: Duration = Duration::from_secs(60);
 
-/// How long before its expiry an exec plugin's credential is renewed.
+/// How long before its expiry the credential of an exec plugin is renewed.
 ///
-/// A credential that lasts less than four times that is renewed after three quarters of its life.
+/// A credential that is valid for less than four times as long is renewed after three quarters of its lifetime.
 const MARGIN: Duration = Duration::from_secs(60);
 
 /// The shortest interval between runs of an exec plugin.
@@ -44,7 +44,7 @@ const RUN_EVERY: Duration = Duration::from_secs(5);
 
 type Hyper = HyperClient<Dialer, Body>;
 
-/// Credentials that could not be obtained; the request was not sent.
+/// The error of credentials that could not be obtained; the request was not sent.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum CredentialError {
     #[error(transparent)]
@@ -69,7 +69,7 @@ struct Source {
     config: Config,
     /// Whether HTTP/2 is offered to the server.
     offers_http2: bool,
-    /// How many transports have been created.
+    /// How many transports were created.
     transports: AtomicU64,
     state: Mutex<Logins>,
 }
@@ -77,11 +77,11 @@ struct Source {
 #[derive(Default)]
 struct Logins {
     current: Option<Arc<Login>>,
-    /// When the credentials were read last; files are read again after a while.
+    /// When the credentials were last read; files are read again after a while.
     read_at: Option<Instant>,
     /// When they were last read because the API server refused them.
     refused_at: Option<Instant>,
-    /// When reading them failed last and the previous ones were kept.
+    /// When a read last failed and the previous credentials were kept.
     failed_at: Option<Instant>,
 }
 
@@ -97,9 +97,9 @@ pub(super) struct Login {
 /// The lifetime of a credential; without times it does not expire.
 #[derive(Debug, Clone, Copy, Default)]
 struct Life {
-    /// The time of its renewal.
+    /// When it is renewed.
     renews: Option<Instant>,
-    /// The time of its expiry.
+    /// When it expires.
     expires: Option<Instant>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Transport {
 /// An HTTP/1.1 client whose idle connections can be dropped.
 pub(super) struct Http1 {
     dialer: Dialer,
-    /// hyper's pool cannot be emptied, so the client is replaced.
+    /// Replaced to drop its connections, because hyper's pool cannot be emptied.
     hyper: Mutex<Hyper>,
 }
 
@@ -170,14 +170,14 @@ impl Credentials {
         }
     }
 
-    /// Returns other credentials than those that were refused.
+    /// Returns other credentials than the refused ones.
     ///
     /// `None` if there are none.
     pub(super) async fn after_refusal(&self, refused: &Arc<Login>) -> Option<Arc<Login>> {
         if let Some(newer) = self.source.newer_than(refused) {
             return Some(newer);
         }
-        // Joins a reading that is under way. It may have ended since the check above, so the check is repeated.
+        // Joins a read in progress. It may have ended since the check above, so the check is repeated.
         let reading = self.reading.join_or((), || {
             let newer = self.source.newer_than(refused);
             let starts = newer.is_none() && self.source.may_read_again();
@@ -198,7 +198,7 @@ impl Credentials {
 
     /// Reads everything on a blocking thread.
     ///
-    /// The reading runs to its end and its result is kept, even if all requests that wait for it are cancelled.
+    /// The read runs to its end and its result is kept, even if all requests that wait for it are cancelled.
     fn reading_for(
         &self,
         reason: ReadReason,
@@ -236,7 +236,7 @@ impl Source {
 
     /// Returns whether credentials may be read again because they were refused.
     ///
-    /// Limited for plugins: a user without permissions must not have the plugin run for each request.
+    /// This is limited for plugins: a user without permissions must not have the plugin run for each request.
     fn may_read_again(&self) -> bool {
         let mut state = self.state.lock();
         let is_recent = state.refused_at.is_some_and(|at| at.elapsed() < RUN_EVERY);
@@ -263,7 +263,7 @@ impl Source {
         has_token_file || files(&self.config).next().is_some()
     }
 
-    /// Reads everything. It may take long, and blocks its thread.
+    /// Reads everything, which may take long and blocks the thread.
     fn read(&self, reason: ReadReason) -> Result<Arc<Login>, CredentialError> {
         let before = self.state.lock().current.clone();
         let read = self.read_after(before.as_ref(), reason);
@@ -271,10 +271,10 @@ impl Source {
         state.failed_at = None;
         let login = match (read, before) {
             (Ok(login), _) => Arc::new(login),
-            // Credentials that are still valid are kept if a file is missing or half-written for a moment, as while it
-            // is replaced, or a plugin fails once.
+            // Valid credentials are kept if a file is missing or half-written for a moment, as while it is replaced, or
+            // if a plugin fails once.
             (Err(error), Some(before)) if self.keeps(&before, reason) => {
-                tracing::warn!(%error, "the credentials cannot be read again; those read before are used");
+                tracing::warn!(%error, "the credentials cannot be renewed; the previous ones are used");
                 state.failed_at = Some(Instant::now());
                 before
             }
@@ -285,9 +285,9 @@ impl Source {
         Ok(login)
     }
 
-    /// Returns whether credentials are kept after a failure to renew them.
+    /// Returns whether credentials are kept after a failed renewal.
     ///
-    /// Refused credentials of a plugin are not: the caller needs the plugin's error.
+    /// Refused credentials of a plugin are not: the caller needs the error of the plugin.
     fn keeps(&self, before: &Login, reason: ReadReason) -> bool {
         self.plugin().is_none() || reason == ReadReason::Age && !before.life.has_expired()
     }
@@ -303,7 +303,7 @@ impl Source {
         let transport = match same {
             Some(login) => Arc::clone(&login.transport),
             None => {
-                // Counted, because two readings of the same state may overlap.
+                // A counter, because two reads of the same state may overlap.
                 let number = self.transports.fetch_add(1, Ordering::Relaxed);
                 Arc::new(self.transport(&resolved, number, certificate)?)
             }
@@ -318,7 +318,7 @@ impl Source {
 
     /// Replaces the exec plugin in the configuration by its credential.
     ///
-    /// The plugin is run if needed.
+    /// The plugin is run if necessary.
     fn resolve(
         &self,
         before: Option<&Arc<Login>>,
@@ -368,7 +368,7 @@ impl Source {
 }
 
 impl Life {
-    /// Returns the lifetime of a credential that lasts so long from now on.
+    /// Returns the lifetime of a credential that is valid from now for so long.
     fn of(lasts: Option<Duration>) -> Self {
         let after = |delay: Duration| Instant::now().checked_add(delay);
         Self {
@@ -408,7 +408,7 @@ impl Login {
 
 /// Runs a request through kube's auth layer and returns it.
 ///
-/// The layer is built to wrap a service.
+/// The layer can only wrap a service, so it wraps one that returns the request.
 fn signed(
     layer: &AuthLayer,
     request: Request<Body>,
@@ -459,7 +459,7 @@ impl Http1 {
         self.hyper.lock().clone()
     }
 
-    /// Returns the dialer of its connections.
+    /// Returns the dialer of the connections.
     pub(super) fn dialer(&self) -> &Dialer {
         &self.dialer
     }

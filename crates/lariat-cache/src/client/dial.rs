@@ -1,4 +1,4 @@
-//! Opening connections: TCP with keepalive, proxies, TLS.
+//! Dialing: TCP with keepalive, proxies, TLS.
 
 use std::error::Error;
 use std::io;
@@ -18,26 +18,26 @@ use tower::{BoxError, Service, ServiceExt};
 use super::socket::{Connector, Offer, Socket};
 use super::tls::Tls;
 
-/// The keepalive of TCP: first probe, interval, number of probes, and longest silence.
+/// The TCP keepalive: first probe, interval, number of probes, and longest silence.
 ///
-/// HTTP/1.1 has no pings; the times are those of HTTP/2's. Keepalive tests the other end of the connection, which may
-/// be a proxy that passes nothing on; see `liveness` for what is behind it.
+/// The times are those of the HTTP/2 pings. Keepalive tests the other end of the connection, which may be a proxy that
+/// passes nothing on; `liveness` tests what is behind it.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const SILENT_FOR: Duration = Duration::from_secs(45);
 
-/// How long a connection opened for HTTP/2 may be used for HTTP/1.1.
+/// How long a connection that was opened for HTTP/2 may be used for HTTP/1.1.
 const SPARE_FOR: Duration = Duration::from_secs(5);
 
-/// A connection that could not be opened; nothing was sent.
+/// The error of a connection that could not be opened; nothing was sent.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("cannot connect to {url}")]
 pub(super) struct NotConnected {
     pub(super) url: Uri,
     pub(super) source: Arc<dyn Error + Send + Sync>,
-    /// Whether TLS failed: because of a certificate, as a rule.
+    /// Whether TLS failed, in most cases because of a certificate.
     pub(super) is_tls: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Dialer {
     connector: Connector,
     url: Uri,
     timeout: Option<Duration>,
-    /// A connection that was opened for HTTP/2, which the server does not speak.
+    /// A connection that was opened for HTTP/2, which the server does not support.
     spare: Arc<Mutex<Option<(Socket, Instant)>>>,
 }
 
@@ -114,7 +114,7 @@ impl Service<Uri> for Dialer {
 
 /// Returns whether an error comes from TLS.
 ///
-/// It arrives as an I/O error about invalid data.
+/// Such an error is an I/O error about invalid data.
 pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |each| (**each).source());
     causes.any(|each| {
@@ -134,13 +134,13 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive(Some(PROBE_AFTER));
     tcp.set_keepalive_interval(Some(PROBE_EVERY));
     tcp.set_keepalive_retries(Some(PROBES));
-    // Keepalive tests connections on which everything was acknowledged; this tests unacknowledged data.
+    // Keepalive tests connections on which everything was acknowledged; this limits unacknowledged data.
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(SILENT_FOR));
     tcp
 }
 
-/// Creates a dialer for each of two ALPN offers, which share the TLS configuration.
+/// Creates a dialer for each of two ALPN offers, with a shared TLS configuration.
 ///
 /// It may read files, so it blocks.
 pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2], kube::Error> {
@@ -151,7 +151,7 @@ pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2]
     Ok([first, second].map(|connector| Dialer::new(config, connector)))
 }
 
-/// Creates a connector, through the configuration's proxy if there is one.
+/// Creates a connector, through the proxy of the configuration if there is one.
 fn through_proxy(config: &Config, tls: &Tls, offer: Offer) -> Result<Connector, kube::Error> {
     let Some(proxy) = config.proxy_url.clone() else {
         return tls.wrap(config, tcp(), offer);
@@ -181,7 +181,7 @@ fn tunnel<C>(proxy: Uri, connector: C) -> Tunnel<C> {
     }
 }
 
-/// Returns the header of a URL's user and password.
+/// Returns the header for the user and password of a URL.
 ///
 /// Special characters in them are escaped.
 fn basic(user: &str) -> Option<http::HeaderValue> {

@@ -1,6 +1,6 @@
-//! A watch over HTTP/1.1 that drives its own connection.
+//! Driven connections: a watch over HTTP/1.1 whose reader drives the connection.
 //!
-//! hyper's client gives each connection a task, which passes an answer on chunk by chunk and is woken when a chunk was
+//! hyper's client gives each connection a task, which forwards the answer chunk by chunk and is woken when a chunk was
 //! taken. Each event of a watch is a chunk, so it costs two task switches, often between threads. Here the task that
 //! reads the answer drives the connection too: one read of the socket returns all events that have arrived.
 
@@ -21,7 +21,7 @@ use kube::client::Body;
 
 use super::socket::Socket;
 
-/// The body of an answer with its connection. Dropping it closes the connection.
+/// The body of an answer with its connection; dropping it closes the connection.
 pub(super) struct DrivenBody {
     body: Incoming,
     driver: Driver,
@@ -31,14 +31,14 @@ pub(super) struct DrivenBody {
 struct Driver {
     /// `None` once the connection has ended.
     connection: Option<Connection<Socket, Body>>,
-    gate: Arc<Gate>,
+    gate: Arc<WakeGate>,
     waker: Waker,
 }
 
 /// Wakes the reading task, except while it polls the connection.
 ///
-/// A chunk that arrives within one poll would otherwise wake the task that already has it.
-struct Gate {
+/// Otherwise a chunk that arrives within a poll would wake the task that has it already.
+struct WakeGate {
     state: AtomicU8,
     task: AtomicWaker,
 }
@@ -61,7 +61,7 @@ pub(super) async fn send(
 
 /// Sets the `Host` header and reduces the URI to its path.
 ///
-/// A server that is not a proxy expects that.
+/// A server that is not a proxy expects this form.
 fn in_origin_form(mut request: Request<Body>) -> Request<Body> {
     let uri = request.uri();
     if let Some(authority) = uri.authority()
@@ -82,7 +82,7 @@ fn without_user(authority: &str) -> &str {
 
 impl Driver {
     fn new(connection: Connection<Socket, Body>) -> Self {
-        let gate = Arc::new(Gate {
+        let gate = Arc::new(WakeGate {
             state: AtomicU8::new(IDLE),
             task: AtomicWaker::new(),
         });
@@ -109,7 +109,7 @@ impl Driver {
             polled = read(&mut quietly);
         }
         let state = self.gate.state.swap(IDLE, Ordering::AcqRel);
-        // The connection may have more to do, or the task's budget is used up.
+        // Woken while polling: the connection has more to do, or the budget of the task is used up.
         if polled.is_pending() && state == WOKEN {
             cx.waker().wake_by_ref();
         }
@@ -119,7 +119,7 @@ impl Driver {
     fn drive(&mut self) {
         if let Some(connection) = &mut self.connection {
             let mut cx = Context::from_waker(&self.waker);
-            // The error of a connection is reported by the body, too.
+            // The body reports the error of the connection too.
             if Pin::new(connection).poll(&mut cx).is_ready() {
                 self.connection = None;
             }
@@ -127,7 +127,7 @@ impl Driver {
     }
 }
 
-impl Wake for Gate {
+impl Wake for WakeGate {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -136,6 +136,7 @@ impl Wake for Gate {
         let woken =
             self.state
                 .compare_exchange(POLLING, WOKEN, Ordering::AcqRel, Ordering::Acquire);
+        // Polling: the state records the wake, and the polling task sees it at the end of the poll.
         if woken == Err(IDLE) {
             self.task.wake();
         }

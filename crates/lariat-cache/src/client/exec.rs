@@ -14,17 +14,17 @@ use tokio::time::Instant;
 
 use super::clock;
 
-/// The time limit of a plugin that cannot ask its user anything.
+/// The timeout of a plugin that cannot ask its user anything.
 ///
-/// An interactive one waits for a person, as with client-go.
+/// An interactive plugin waits for a person, as with client-go.
 const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How often a running plugin is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// An exec plugin that returned no credential.
+/// The error of an exec plugin that returned no credential.
 ///
-/// What it writes to standard error is not included: that goes to the standard error of the program, as with client-go.
+/// Its standard error is not included: it is the standard error of the program, as with client-go.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ExecError {
     #[error("the kubeconfig has an exec plugin without a command")]
@@ -44,7 +44,7 @@ pub(super) enum ExecError {
     )]
     TookTooLong { command: String, after: Duration },
     #[error(
-        "the exec plugin {command:?} of the kubeconfig prints no usable ExecCredential: {detail}"
+        "the exec plugin {command:?} of the kubeconfig printed no usable ExecCredential: {detail}"
     )]
     Output { command: String, detail: String },
 }
@@ -54,7 +54,7 @@ pub(super) struct Credential {
     pub(super) token: Option<String>,
     /// The certificate and its key, as PEM.
     pub(super) certificate: Option<(String, String)>,
-    /// How long it is valid; `None` if the plugin does not say.
+    /// How long it is valid; `None` if the plugin sets no expiry.
     pub(super) lasts: Option<Duration>,
 }
 
@@ -74,8 +74,8 @@ struct Status {
 
 /// Runs a plugin and waits for it, which blocks the thread.
 ///
-/// A plugin that is not interactive is killed after a minute. Otherwise each attempt would block a thread, and the end
-/// of the runtime, for ever.
+/// A plugin that is not interactive is killed after a minute. Otherwise each attempt could block a thread, and the
+/// shutdown of the runtime, for ever.
 pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     let command = exec.command.clone().ok_or(ExecError::NoCommand)?;
     let unusable = |detail: String| ExecError::Output {
@@ -100,24 +100,25 @@ pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     read(&output.stdout).map_err(unusable)
 }
 
-/// Returns the output of a program, or `None` if it was killed at the time limit.
+/// Returns the output of a program, or `None` if it was killed at the timeout.
 fn output_of(mut command: Command, until: Option<Instant>) -> io::Result<Option<Output>> {
     let mut child = command.spawn()?;
     let output = wait(&mut child, until);
     if !matches!(output, Ok(Some(_))) {
         let _ = child.kill();
-        // Reaps the process.
+        // Reaps the process, which would stay a zombie otherwise.
         let _ = child.wait();
     }
     output
 }
 
 fn wait(child: &mut Child, until: Option<Instant>) -> io::Result<Option<Output>> {
-    // The sender is kept here too, so that receiving waits even when the reader has ended.
+    // The sender is kept here too, so that receiving waits even after the reader has ended.
     let (sender, receiver) = mpsc::channel();
     if let Some(mut stdout) = child.stdout.take() {
         let sender = sender.clone();
-        // Processes that the plugin started may keep its output open after its end, so a thread reads it.
+        // A thread reads the output, because processes that the plugin started may keep it open after the plugin has
+        // ended.
         thread::Builder::new().spawn(move || {
             let mut printed = Vec::new();
             let read = stdout.read_to_end(&mut printed).map(|_| printed);
@@ -153,7 +154,7 @@ fn is_interactive(exec: &ExecConfig) -> bool {
     }
 }
 
-/// Returns advice about a plugin that does not start.
+/// Returns advice about a plugin that cannot be started.
 fn hint(exec: &ExecConfig, error: &io::Error) -> String {
     match &exec.install_hint {
         Some(hint) if error.kind() == io::ErrorKind::NotFound => format!(" ({})", hint.trim()),
@@ -192,11 +193,11 @@ fn prepare(name: &str, exec: &ExecConfig) -> Result<Command, String> {
     Ok(command)
 }
 
-/// Parses the output of a plugin: JSON, or YAML as client-go accepts too.
+/// Parses the output of a plugin: JSON, or YAML, which client-go accepts too.
 fn read(output: &[u8]) -> Result<Credential, String> {
     let credential: ExecCredential = serde_saphyr::from_slice(output).map_err(|error| {
         let text = error.to_string();
-        // Further lines of the error quote the output.
+        // Further lines of the error quote the output, which contains the credential.
         without_values(text.lines().next().unwrap_or_default())
     })?;
     let status = credential.status.ok_or("it has no status")?;

@@ -17,12 +17,12 @@ use crate::store::{CachedObject, Query, Store};
 
 /// An interceptor of all writes through the clients of a factory.
 ///
-/// See [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate). Access reviews and other questions that
-/// are asked by a POST are not writes. Calls into pods (`exec`, `attach`, `portforward`) are, also as the GET that
-/// starts a WebSocket; requests to a `proxy` are, unless they are a GET.
+/// See [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate). Access reviews and similar requests,
+/// which are a POST but store nothing, are not writes. Calls into pods (`exec`, `attach`, `portforward`) are writes,
+/// also as the GET that starts a WebSocket. Requests to a `proxy` are writes, unless they are a GET.
 ///
 /// ```
-/// use lariat_cache::{Admission, PendingWrite, WriteGate, WriteVerb};
+/// use lariat::cache::{Admission, PendingWrite, WriteGate, WriteVerb};
 ///
 /// /// Refuses all deletions.
 /// struct KeepAll;
@@ -41,14 +41,14 @@ use crate::store::{CachedObject, Query, Store};
 pub trait WriteGate: Send + Sync + 'static {
     /// Decides about a write.
     ///
-    /// Called on the task of the caller, which waits for it: it must be quick.
+    /// It is called on the task of the caller, which waits for it, so it must be quick.
     fn admit(&self, write: &PendingWrite<'_>) -> Admission;
 }
 
-/// The decision about a write.
+/// The decision of a gate about a write.
 #[non_exhaustive]
 pub enum Admission {
-    /// The write is sent, and its result is not reported.
+    /// The write is sent, and its result is not reported to the gate.
     Pass,
     /// The write is sent, and the receipt receives its result.
     Send(Box<dyn WriteReceipt>),
@@ -56,17 +56,41 @@ pub enum Admission {
     ///
     /// The API server validates and answers it, and stores nothing. The caller gets that answer; caches do not.
     DryRun(Box<dyn WriteReceipt>),
-    /// The write is not sent. The caller gets the error as [`kube::Error::Service`].
+    /// The write is not sent; the caller gets the error as [`kube::Error::Service`].
     Refuse(Box<dyn Error + Send + Sync>),
 }
 
 /// Receives the result of a write, once.
 ///
-/// It is dropped without a call if the result is not known: the caller was cancelled, or no answer came.
+/// It is dropped without a call if the result is unknown: the caller was cancelled, or no answer came.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use std::sync::Arc;
+/// use lariat::cache::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt};
+///
+/// /// Counts the writes that the API server answered.
+/// #[derive(Clone, Default)]
+/// struct Answered(Arc<AtomicUsize>);
+///
+/// impl WriteReceipt for Answered {
+///     fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+///         if let WriteEnd::Answered { .. } = end {
+///             self.0.fetch_add(1, Ordering::Relaxed);
+///         }
+///     }
+/// }
+///
+/// impl WriteGate for Answered {
+///     fn admit(&self, _: &PendingWrite<'_>) -> Admission {
+///         Admission::Send(Box::new(self.clone()))
+///     }
+/// }
+/// ```
 pub trait WriteReceipt: Send {
     /// Receives the result.
     ///
-    /// Called on the task of the caller, which waits for it: it must be quick.
+    /// It is called on the task of the caller, which waits for it, so it must be quick.
     fn ended(self: Box<Self>, end: &WriteEnd<'_>);
 }
 
@@ -84,17 +108,17 @@ pub enum WriteEnd<'a> {
         body: Option<&'a [u8]>,
         /// The object before a dry run of an update or patch, as JSON.
         ///
-        /// It is read from the API server just before. `None` for other writes, if there was no such object, and if it
-        /// may not be read.
+        /// It is read from the API server just before the dry run. `None` for other writes, if there was no such
+        /// object, or if it may not be read.
         before: Option<&'a [u8]>,
-        /// Whether it was sent as a dry run, so that nothing is stored.
+        /// Whether the write was sent as a dry run, so that nothing is stored.
         is_dry_run: bool,
     },
 }
 
 /// A write that is about to be sent.
 ///
-/// Prints as `delete v1 Pod shop/web-0`, or, if the kind is not cached, as `delete v1 pods shop/web-0`.
+/// Its text is `delete v1 Pod shop/web-0` or, if the kind is not cached, `delete v1 pods shop/web-0`.
 pub struct PendingWrite<'a> {
     write: &'a Write,
     /// The query of the request.
@@ -104,28 +128,28 @@ pub struct PendingWrite<'a> {
     cache: OnceCell<Option<KindCache>>,
 }
 
-/// A write that cannot be sent as a dry run.
+/// The error of a write that cannot be sent as a dry run.
 #[derive(Debug, thiserror::Error)]
-#[error("{write} cannot send as a dry run ({write}): {reason}")]
+#[error("{write} cannot be sent as a dry run: {reason}")]
 struct NoDryRun {
     write: String,
     reason: &'static str,
 }
 
-/// Groups whose objects are questions: nothing is stored.
+/// Groups whose objects are requests for information: nothing is stored.
 const QUESTIONS: [&str; 2] = [
     "/apis/authorization.k8s.io/",
     "/apis/authentication.k8s.io/",
 ];
 
 impl PendingWrite<'_> {
-    /// Returns the verb.
+    /// Returns the verb of the write.
     #[must_use]
     pub fn verb(&self) -> WriteVerb {
         self.write.verb()
     }
 
-    /// Returns the path of its group and version: `/api/v1`, or `/apis/group/version`.
+    /// Returns the path of group and version: `/api/v1`, or `/apis/group/version`.
     #[must_use]
     pub fn api_path(&self) -> &str {
         &self.write.api_path
@@ -137,7 +161,7 @@ impl PendingWrite<'_> {
         &self.write.plural
     }
 
-    /// Returns the namespace.
+    /// Returns the namespace of the object or collection.
     ///
     /// `None` for a cluster-scoped object, and for a collection over all namespaces.
     #[must_use]
@@ -153,13 +177,13 @@ impl PendingWrite<'_> {
         (!self.write.name.is_empty()).then(|| self.write.key())
     }
 
-    /// Returns the subresource.
+    /// Returns the subresource, if the write is to one.
     #[must_use]
     pub fn subresource(&self) -> Option<&str> {
         self.write.subresource.as_deref()
     }
 
-    /// Returns whether the caller asked for a dry run, which stores nothing.
+    /// Returns whether the caller requested a dry run, which stores nothing.
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.write.is_dry_run
@@ -177,18 +201,18 @@ impl PendingWrite<'_> {
         self.cache().map(|cache| &cache.store)
     }
 
-    /// Returns the cached object.
+    /// Returns the cached state of the object, if there is one.
     #[must_use]
     pub fn cached(&self) -> Option<Arc<CachedObject>> {
         self.store()?.get(&self.key()?)
     }
 
-    /// Returns how many objects are written.
+    /// Returns how many objects the write affects.
     ///
-    /// It is one, or for a collection as many as are cached with its namespace and labels; a field selector is ignored,
-    /// so fewer may be written. `None` if the cache does not know: there is none, it has not synced or is not up to
-    /// date, it is restricted to a [selection](crate::Selection) of labels, fields or other namespaces, or it reads
-    /// from a source of the caller's.
+    /// It is one, or for a collection the number of cached objects with its namespace and labels. A field selector is
+    /// ignored, so fewer objects may be affected. Returns `None` if the cache cannot know: there is none, it has not
+    /// synced or is not up to date, it is restricted to a [selection](crate::Selection) of labels, fields or other
+    /// namespaces, or it reads from a [`Source`](crate::Source) of the caller.
     #[must_use]
     pub fn objects(&self) -> Option<usize> {
         if self.verb() != WriteVerb::DeleteCollection {
@@ -200,7 +224,7 @@ impl PendingWrite<'_> {
             .map_or_else(Query::all, Query::in_namespace);
         let mut pairs = form_urlencoded::parse(self.query.as_bytes());
         let labels = pairs.find(|(name, _)| name == "labelSelector");
-        // Labels that cannot be parsed here count as all labels.
+        // Labels that cannot be parsed here count as all labels: more objects rather than fewer.
         let labels = labels.and_then(|(_, text)| text.parse::<LabelSelector>().ok());
         if let Some(labels) = labels {
             query = query.labels(labels);
@@ -254,13 +278,13 @@ impl fmt::Debug for WriteEnd<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSent => f.write_str("NotSent"),
-            // Not the body, which may be a Secret.
+            // Without the body, which may be a Secret.
             Self::Answered { status, .. } => f.debug_tuple("Answered").field(status).finish(),
         }
     }
 }
 
-/// Asks the gate and changes the request accordingly.
+/// Calls the gate and changes the request accordingly.
 ///
 /// `options` is the body of a deletion.
 pub(super) fn pass(
@@ -299,21 +323,22 @@ pub(super) fn pass(
     }
 }
 
-/// Returns whether a request asks something by a POST, and stores nothing.
+/// Returns whether a POST only requests information, and stores nothing.
 pub(super) fn is_question(write: &Write) -> bool {
     let path = &write.api_path;
     QUESTIONS.iter().any(|group| path.starts_with(group))
 }
 
-/// Turns a request into a dry run.
+/// Changes a request to a dry run.
 fn make_dry_run(
     write: &mut Write,
     request: &mut Request<Body>,
     options: Option<&Bytes>,
 ) -> Result<(), &'static str> {
     if write.is_passed_on() {
-        return Err("it is passed on to a program");
+        return Err("the request is passed on to a program");
     }
+    // The caller's own dry run stores nothing as it is.
     if write.is_dry_run {
         return Ok(());
     }
@@ -329,7 +354,7 @@ fn make_dry_run(
             *request.body_mut() = Body::from(options);
             request.headers_mut().remove(header::CONTENT_LENGTH);
         }
-        None => *request.uri_mut() = with_dry_run(request.uri()).ok_or("its URI is too long")?,
+        None => *request.uri_mut() = with_dry_run(request.uri()).ok_or("the URI is too long")?,
     }
     Ok(())
 }

@@ -1,15 +1,15 @@
-//! The identity of a client.
+//! The identity of a client: user agent, impersonated user and field manager.
 
 use http::header::{HeaderName, HeaderValue, USER_AGENT};
 use http::{HeaderMap, Method, Request, Uri};
 
 /// The identity that a client adds to its requests.
 ///
-/// It consists of the user agent, an impersonated user, and the field manager of writes. Reads of the cache are the
-/// same for all identities: they cause no second watch.
+/// It consists of the user agent, an impersonated user, and the field manager of writes. Caches do not depend on it:
+/// another identity causes no second watch.
 ///
 /// ```
-/// use lariat_cache::ClientIdentity;
+/// use lariat::cache::ClientIdentity;
 ///
 /// let identity = ClientIdentity::default()
 ///     .user_agent("scaler/1.2")
@@ -26,7 +26,7 @@ pub struct ClientIdentity {
     groups: Vec<String>,
 }
 
-/// An identity that cannot be sent as headers.
+/// The error of an identity that cannot be sent as headers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {part} of a client's identity cannot be sent as a header: {text:?}")]
 pub struct IdentityError {
@@ -44,7 +44,7 @@ impl ClientIdentity {
         Self { user_agent, ..self }
     }
 
-    /// Sets the field manager of writes that do not set one themselves.
+    /// Sets the field manager of writes that have none.
     pub fn field_manager(self, field_manager: impl Into<String>) -> Self {
         let field_manager = Some(field_manager.into());
         Self {
@@ -53,7 +53,7 @@ impl ClientIdentity {
         }
     }
 
-    /// Impersonates another user, which requires the permission to do so.
+    /// Impersonates another user, for which the program needs the permission.
     pub fn impersonate(self, user: impl Into<String>) -> Self {
         let user = Some(user.into());
         Self { user, ..self }
@@ -62,7 +62,7 @@ impl ClientIdentity {
     /// Impersonates a group; can be called repeatedly.
     ///
     /// ```
-    /// use lariat_cache::ClientIdentity;
+    /// use lariat::cache::ClientIdentity;
     ///
     /// let identity = ClientIdentity::default()
     ///     .impersonate("ann")
@@ -78,7 +78,7 @@ impl ClientIdentity {
     /// Returns the impersonated user, if there is one.
     ///
     /// ```
-    /// use lariat_cache::ClientIdentity;
+    /// use lariat::cache::ClientIdentity;
     ///
     /// let identity = ClientIdentity::default();
     /// assert_eq!(identity.impersonated_user(), None);
@@ -99,7 +99,7 @@ impl ClientIdentity {
         *self == Self::default()
     }
 
-    /// Creates the headers of every request.
+    /// Creates the headers that every request gets.
     pub(super) fn headers(&self) -> Result<HeaderMap, IdentityError> {
         let mut headers = HeaderMap::new();
         let mut add = |name: HeaderName, part: &'static str, text: &String| {

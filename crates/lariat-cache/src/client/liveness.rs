@@ -1,7 +1,7 @@
-//! Detecting a network that passes nothing on, over HTTP/1.1.
+//! Liveness: detecting a network that passes nothing on, over HTTP/1.1.
 //!
 //! TCP keepalive tests the other end of a connection. That may be a proxy or load balancer that accepts everything and
-//! passes nothing on. HTTP/2 has pings for that; HTTP/1.1 has none, so a small request takes their place.
+//! passes nothing on. HTTP/2 has pings for that. HTTP/1.1 has none, so a small request takes their place.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -24,24 +24,24 @@ use super::credentials::Credentials;
 use super::pool::{PING_AFTER, PING_TIMEOUT};
 use super::single::Single;
 
-/// The allowed silence before a test, and the time limit of its answer.
-///
-/// They are those of HTTP/2. as for HTTP/2.
+/// The silence before a test, and the timeout of its answer, as for HTTP/2.
 const TEST_AFTER: Duration = PING_AFTER;
 const TEST_TIMEOUT: Duration = PING_TIMEOUT;
 
-/// The path of the test: small, and readable for every user. Any answer will do, a refusal too.
+/// The path of the test: small, and readable for every user. Any answer counts, also an error.
 pub(super) const TEST_PATH: &str = "/version";
 
-/// How much of the answer is read. A connection whose answer is not read to its end is not reused.
+/// How many bytes of the answer are read at most.
+///
+/// A connection is reused only if its answer was read to the end.
 const READ: usize = 64 * 1024;
 
-/// A server that does not answer any more.
+/// The error of a server that no longer answers.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum NotAlive {
-    #[error("the API server has not answered a liveness test for {TEST_TIMEOUT:?}: GET {url}")]
+    #[error("the API server did not answer a liveness test within {TEST_TIMEOUT:?}: GET {url}")]
     NotAnswered { url: Uri },
-    #[error("the API server is not reached by a liveness test: GET {url}")]
+    #[error("a liveness test of the API server failed: GET {url}")]
     Failed {
         url: Uri,
         source: Arc<dyn Error + Send + Sync>,
@@ -53,15 +53,15 @@ type Test = Shared<BoxFuture<'static, Result<(), NotAlive>>>;
 /// Tests whether a server still answers: once for all HTTP/1.1 connections of a client.
 ///
 /// Bytes on any connection show that the network works, so the server is tested only if none arrived on all of them.
-/// They say nothing about a particular other connection: a quiet one whose other end is gone is left to TCP keepalive.
-/// The test uses an idle connection if there is one, which is likely to be as old as the watches.
+/// They say nothing about a particular other connection: a silent one whose other end does not exist any more is left
+/// to TCP keepalive. The test uses an idle connection if there is one, which is likely to be as old as the watches.
 pub(super) struct Liveness {
     credentials: Arc<Credentials>,
     /// The request of the test, without credentials.
     request: Request<()>,
     created: Instant,
     /// When something last arrived on any connection, in milliseconds since `created`.
-    heard: AtomicU64,
+    last_received: AtomicU64,
     test: Single<Result<(), NotAlive>>,
 }
 
@@ -71,23 +71,25 @@ impl Liveness {
             credentials,
             request,
             created: Instant::now(),
-            heard: AtomicU64::new(0),
+            last_received: AtomicU64::new(0),
             test: Single::new(),
         })
     }
 
-    /// Notes that something arrived from the server.
-    pub(super) fn heard(&self) {
+    /// Records that something arrived from the server.
+    pub(super) fn received(&self) {
         let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heard.store(now, Ordering::Relaxed);
+        self.last_received.store(now, Ordering::Relaxed);
     }
 
-    /// Returns when the server is tested if nothing arrives.
+    /// Returns when the server will be tested if nothing arrives.
     fn due(&self) -> Instant {
-        self.created + Duration::from_millis(self.heard.load(Ordering::Relaxed)) + TEST_AFTER
+        self.created
+            + Duration::from_millis(self.last_received.load(Ordering::Relaxed))
+            + TEST_AFTER
     }
 
-    /// Returns the running test, or starts one. It runs as long as a body waits for it.
+    /// Returns the running test, or starts one; it runs as long as a body waits for it.
     fn test(self: &Arc<Self>) -> Test {
         self.test.join((), || {
             let liveness = Arc::clone(self);
@@ -96,7 +98,7 @@ impl Liveness {
     }
 
     async fn run(&self) -> Result<(), NotAlive> {
-        let before = self.heard.load(Ordering::Relaxed);
+        let before = self.last_received.load(Ordering::Relaxed);
         let url = || self.request.uri().clone();
         let error = match time::timeout(TEST_TIMEOUT, self.ask()).await {
             Ok(Ok(())) => return Ok(()),
@@ -111,21 +113,21 @@ impl Liveness {
             login.transport.forget_idle();
         }
         // A slow server may have sent something on another connection meanwhile.
-        if self.heard.load(Ordering::Relaxed) == before {
+        if self.last_received.load(Ordering::Relaxed) == before {
             Err(error)
         } else {
             Ok(())
         }
     }
 
-    /// Sends the request and reads its answer.
+    /// Sends the request of the test and reads its answer.
     async fn ask(&self) -> Result<(), BoxError> {
         let login = self.credentials.at_hand().await?;
         let request = || self.request.clone().map(|()| Body::empty());
-        // A request without credentials is answered too.
+        // A request without credentials is answered too, if only with an error.
         let signed = login.sign(request()).await.unwrap_or_else(|_| request());
         let answer = login.transport.http1.get().request(signed).await?;
-        self.heard();
+        self.received();
         let _ = Limited::new(answer.into_body(), READ).collect().await;
         Ok(())
     }
@@ -133,7 +135,7 @@ impl Liveness {
 
 /// The body of an HTTP/1.1 answer; fails if the server does not answer any more.
 ///
-/// Time counts while the body is being read. There is one timer, from the first wait on.
+/// The time counts while the body is being read. One timer is created by the first wait, and reused.
 pub(super) struct TestedBody<B> {
     body: B,
     liveness: Arc<Liveness>,
@@ -192,7 +194,7 @@ where
         };
         self.test = None;
         if let Some(Ok(_)) = &frame {
-            self.liveness.heard();
+            self.liveness.received();
         }
         Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
     }

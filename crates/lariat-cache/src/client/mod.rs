@@ -1,4 +1,9 @@
 //! Clients: connecting to a cluster, and one handle per kind.
+//!
+//! `connect` reads a configuration, `shared` is the factory of clients with one handle per kind. A request goes through
+//! `observed` (identity, gate, own writes), `answer` (timeout, retries) and `multiplex`, which selects a connection:
+//! HTTP/2 from the `pool`, or HTTP/1.1 with `liveness` tests, for watches `driven` by their readers. `credentials` and
+//! `exec` sign requests; `dial`, `tls` and `socket` open connections.
 
 mod answer;
 mod clock;

@@ -1,4 +1,4 @@
-//! One connection for many watches: HTTP/2 if the server offers it.
+//! Requests on shared connections: HTTP/2 if the server supports it, else HTTP/1.1.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -26,6 +26,16 @@ use super::request;
 use crate::requests::ServerSlot;
 
 /// Whether requests share connections by HTTP/2.
+///
+/// ```no_run
+/// use lariat::cache::Http2;
+///
+/// # async fn example(config: kube::Config) -> Result<(), lariat::cache::ConnectError> {
+/// // One connection for each watch, as kube's own client opens.
+/// let client = lariat::from_config(config, Http2::Off).await?;
+/// # drop(client);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Http2 {
@@ -34,9 +44,9 @@ pub enum Http2 {
     Negotiated,
     /// Uses HTTP/2 without negotiation.
     ///
-    /// For servers without TLS that are known to support it.
+    /// It is for servers without TLS that are known to support HTTP/2.
     PriorKnowledge,
-    /// Uses HTTP/1.1 only: one connection per watch.
+    /// Uses HTTP/1.1 only, with one connection for each watch.
     Off,
 }
 
@@ -47,6 +57,7 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
     let namespace = config.default_namespace.clone();
     let (base, headers) = (config.base_uri_layer(), config.extra_headers_layer()?);
     let layers = ServiceBuilder::new().layer(base).layer(headers);
+    // The path of the liveness test, after the same layers as all requests.
     let mut test = Request::new(());
     *test.uri_mut() = Uri::from_static(TEST_PATH);
     let mirror = tower::service_fn(|request| future::ready(Ok::<_, Infallible>(request)));
@@ -57,9 +68,7 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
 
 /// An answer that is not HTTP.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "what answers at {url} does not speak HTTP; if it expects TLS, its URL begins with https://"
-)]
+#[error("the server at {url} does not speak HTTP; if it expects TLS, its URL begins with https://")]
 struct NotHttp {
     url: Uri,
     source: BoxError,
@@ -74,11 +83,11 @@ struct Wire {
 struct Connections {
     url: Uri,
     credentials: Arc<Credentials>,
-    /// Tests whether the server answers, over HTTP/1.1.
+    /// Tests whether the server still answers, over HTTP/1.1.
     liveness: Arc<Liveness>,
     /// HTTP/2 connections, shared by many requests.
     pool: Pool,
-    /// The protocol of the server; `None` until it is known.
+    /// The protocol of the server; `None` before it is known.
     speaks: Mutex<Option<Speaks>>,
     /// Whether the protocol is set by the options rather than negotiated.
     is_fixed: bool,
@@ -91,7 +100,7 @@ enum Speaks {
 }
 
 impl Wire {
-    /// Connects to the server of a configuration.
+    /// Prepares requests to the server of a configuration.
     ///
     /// `test` is the request that tests liveness.
     async fn new(config: Config, http2: Http2, test: Request<()>) -> Result<Self, CredentialError> {
@@ -117,7 +126,7 @@ impl Wire {
 }
 
 impl Connections {
-    /// Sends a request, and once more with other credentials if the first are refused.
+    /// Sends a request; repeats it once with other credentials after a refusal.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         let login = self.credentials.current().await?;
         let copy = self
@@ -133,7 +142,8 @@ impl Connections {
         let Some(next) = self.credentials.after_refusal(&login).await else {
             return answer;
         };
-        // After a TLS error the request is repeated only if it was not sent: the connection was not established.
+        // A request with a TLS error is repeated only if it was not sent, that is if the connection was not
+        // established.
         let is_safe = answer
             .as_ref()
             .map_or_else(|error| was_not_sent(&**error), |_| true);
@@ -162,6 +172,8 @@ impl Connections {
         if request.headers().contains_key(header::UPGRADE) {
             return self.send_http1(&transport.upgrades, request).await;
         }
+        // The protocol is unknown before the first connection: the pool opens it, and learns what the server has
+        // negotiated.
         let speaks = *self.speaks.lock();
         if speaks == Some(Speaks::Http1) && request::is_watch(&request) {
             return self.send_driven(transport, request).await;
@@ -200,12 +212,12 @@ impl Connections {
             // HTTP/2 pings test that connection.
             return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
         }
-        self.liveness.heard();
+        self.liveness.received();
         let liveness = Arc::clone(&self.liveness);
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
-    /// Sends a watch on a connection that is driven by the reader of the answer.
+    /// Sends a watch on a connection that the reader of the answer drives.
     async fn send_driven(
         &self,
         transport: &Transport,
@@ -221,12 +233,12 @@ impl Connections {
         let response = driven::send(socket, request)
             .await
             .map_err(|error| self.explain(error))?;
-        self.liveness.heard();
+        self.liveness.received();
         let liveness = Arc::clone(&self.liveness);
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
-    /// Adds a hint to the error if TLS may be answering plain HTTP.
+    /// Adds a hint to the error if a TLS server may have answered plain HTTP.
     fn explain(&self, error: impl Error + Send + Sync + 'static) -> BoxError {
         let is_strange = find::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse);
         if is_strange && self.url.scheme() == Some(&Scheme::HTTP) {
@@ -246,7 +258,7 @@ impl Login {
         }
     }
 
-    /// Returns whether the credentials are the same as before.
+    /// Returns whether the credentials are the same as those used before.
     fn is_same(
         &self,
         before: &Self,
@@ -257,9 +269,9 @@ impl Login {
     }
 }
 
-/// Returns whether an error may be due to a certificate.
+/// Returns whether a certificate may be the reason for an error.
 ///
-/// A certificate that the server does not accept shows as the end of the connection on first use.
+/// A server that does not accept a certificate ends the connection when it is first used.
 fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let connecting = find::<NotConnected>(error);
     let opening = find::<OpenError>(error);

@@ -1,4 +1,4 @@
-//! A client that asks a gate before writes and reports successful writes.
+//! Observed clients: call a gate before writes and report successful writes.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ use super::span;
 use super::write::{OF_THE_OBJECT, Sent, Write, WriteObserver, WriteVerb};
 use crate::requests::CountedClient;
 
-/// Adds an identity, asks a gate before writes, and reports successful writes.
+/// A service that adds an identity, calls a gate before writes, and reports writes.
 #[derive(Clone)]
 pub(super) struct Observed {
     pub(super) client: CountedClient,
@@ -29,7 +29,7 @@ pub(super) struct Observed {
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
     pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
-    /// The time limit for the head of an answer; zero means none.
+    /// The timeout for the head of an answer; zero means none.
     pub(super) answer_timeout: Duration,
 }
 
@@ -44,9 +44,11 @@ impl Service<Request<Body>> for Observed {
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         for (name, value) in &self.headers {
+            // Appended, because each impersonated group is a header of the same name.
             request.headers_mut().append(name, value.clone());
         }
         self.identity.sign(&mut request);
+        // `None` for reads, which skip the gate and the caches.
         let write = Write::of(&request);
         let sending = Sending {
             client: self.client.clone(),
@@ -55,7 +57,7 @@ impl Service<Request<Body>> for Observed {
             limit: self.answer_timeout,
         };
         Box::pin(async move {
-            // Here rather than above: this runs on the task of the caller, in whose span the write is.
+            // Created here rather than above: this runs on the task of the caller, to whose span the write belongs.
             let span = span::of(write.as_ref(), &*sending.observer);
             let sent = sending.send(request, write, &span);
             let result = sent.instrument(span.clone()).await;
@@ -65,7 +67,7 @@ impl Service<Request<Body>> for Observed {
     }
 }
 
-/// What sends a request.
+/// What one request needs until it is answered.
 struct Sending {
     client: CountedClient,
     observer: Arc<dyn WriteObserver>,
@@ -89,7 +91,7 @@ impl Sending {
             request = Request::from_parts(parts, Body::from(bytes.clone()));
             options = Some(bytes);
         }
-        // Here rather than at the creation of the request: this runs on the task of the caller.
+        // Called here rather than when the request is created: this runs on the task of the caller.
         let receipt = match (&mut write, self.gate.get()) {
             (Some(write), Some(gate)) => gate::pass(
                 &**gate,
@@ -100,11 +102,14 @@ impl Sending {
             )?,
             _ => None,
         };
+        // Only a gate compares a dry run with the state before it, so only then is that state read.
         let is_dry_run = write.as_ref().is_some_and(|write| write.is_dry_run);
         let judged = write.as_ref().filter(|_| is_dry_run && receipt.is_some());
         let look = judged.and_then(|write| read_of(write, &request));
         let live = live(&self.client, look).await;
+        // From here on only writes whose answer shows an object of the cache.
         let write = write.filter(Write::shows);
+        // Before the request is sent: what the caches know now is older than the answer.
         let sent = write
             .as_ref()
             .map(|write| Sent::now(write, &*self.observer));
@@ -122,12 +127,14 @@ impl Sending {
         let status = response.status();
         span.record("status", status.as_u16());
         let write = write.filter(|_| status.is_success());
-        let is_wanted = write.is_some() || receipt.is_some();
-        let (response, body) = if is_wanted && is_json(&response) {
+        // Only then the body is buffered; other answers are streamed to the caller.
+        let needs_body = write.is_some() || receipt.is_some();
+        let (response, body) = if needs_body && is_json(&response) {
             read(response).await?
         } else {
             (response, None)
         };
+        // Before the answer is returned: a caller that continues reads its own write from the cache.
         if let Some((write, body)) = write.zip(body.as_ref()) {
             span::creates(span, &write, body);
             self.observer.wrote(&write, body, sent.unwrap_or_default());
@@ -146,7 +153,7 @@ impl Sending {
 
 /// Creates the request that reads the object of an update or patch.
 ///
-/// It has the same identity.
+/// It has the same identity as the write.
 fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let subresource = write.subresource.as_deref();
@@ -182,7 +189,7 @@ fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
     is_unsigned || multiplex::was_not_sent(error)
 }
 
-/// Reads the body of an answer, and returns the answer with an unread copy.
+/// Reads the body of an answer; returns the answer with an unread copy of it.
 async fn read(response: Response<Body>) -> Result<(Response<Body>, Option<Bytes>), BoxError> {
     let (parts, body) = response.into_parts();
     let bytes: Bytes = body.collect().await?.to_bytes();

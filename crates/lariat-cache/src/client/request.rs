@@ -7,7 +7,7 @@ use kube::client::Body;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Length {
     Brief,
-    /// Watches, which last for minutes, and others that follow something.
+    /// Watches, which last for minutes, and other requests without an end.
     Lasting,
 }
 

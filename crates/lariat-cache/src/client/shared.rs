@@ -1,4 +1,4 @@
-//! One client factory for all kinds, with one handle per kind.
+//! The factory of clients, with one handle per kind and identity.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,11 +22,12 @@ use crate::requests::{CountedClient, RequestStatus};
 
 /// A factory of clients: one [`KindClient`] per kind and identity.
 ///
-/// A clone is the same factory.
+/// A clone is the same factory. The factory of a [`SharedCacheFactory`](crate::SharedCacheFactory) applies answers to
+/// writes to its caches, so that a program reads its own writes.
 ///
 /// ```no_run
-/// use lariat_cache::{ClientIdentity, SharedClientFactory};
-/// use lariat_core::Gvk;
+/// use lariat::cache::{ClientIdentity, SharedClientFactory};
+/// use lariat::Gvk;
 ///
 /// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let clients = SharedClientFactory::new(client);
@@ -44,12 +45,12 @@ struct Clients {
     /// The base client; reflectors read through it.
     base: CountedClient,
     mapper: RestMapper,
-    /// The time limit for the head of an answer.
+    /// The timeout for the head of an answer.
     answer_timeout: Duration,
     state: Mutex<ClientTable>,
     /// Notified of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
-    /// Asked before every write.
+    /// Called before every write.
     gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
 }
 
@@ -69,26 +70,26 @@ struct ClientTable {
 const MOST_IDENTITIES: usize = 256;
 
 impl SharedClientFactory {
-    /// Creates a factory over a client.
+    /// Creates a factory over a client, without caches.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::with_answer_timeout(client, ANSWER_TIMEOUT)
     }
 
-    /// Creates a factory over a client, with a time limit for answers.
+    /// Creates a factory over a client, with a timeout for answers.
     ///
-    /// The limit is for the head of an answer (default 65 seconds, a little more than an API server allows itself; zero
-    /// means no limit). Watches, followed logs, and calls into pods have no limit.
+    /// The timeout is for the head of an answer (default 65 seconds, a little more than the API server's own timeout;
+    /// zero means no timeout). Watches, followed logs, and calls into pods have no timeout.
     ///
-    /// The time includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is
-    /// retried up to ten times. A request that is not answered in time fails with [`kube::Error::Service`]; a write may
-    /// have been carried out nevertheless.
+    /// It includes retries of refused requests: a 429 with a `Retry-After`, or for reads a 5xx with one, is retried up
+    /// to ten times. A request that is not answered in time fails with [`kube::Error::Service`]; a write may have been
+    /// carried out nevertheless.
     #[must_use]
     pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self::counting(CountedClient::new(client), answer_timeout)
     }
 
-    /// Creates a factory over a client that counts, with the time limit of answers or the default one.
+    /// Creates a factory over a client that counts, with a timeout or the default one.
     pub(crate) fn counting(
         client: CountedClient,
         answer_timeout: impl Into<Option<Duration>>,
@@ -105,29 +106,29 @@ impl SharedClientFactory {
         }
     }
 
-    /// Sets the observer of every write; the first one stays.
+    /// Sets the observer of every write; only the first one is kept.
     pub(crate) fn observe(&self, observer: Arc<dyn WriteObserver>) {
         let _ = self.shared.observer.set(observer);
     }
 
-    /// Sets a gate that is asked before each write through clients of this factory.
+    /// Sets a gate that is called before each write through clients of this factory.
     ///
     /// It applies to all kinds and identities, and to clients that were returned before. Only the first gate is set;
-    /// returns whether this is the one. A `SharedControllerFactory` sets one, which asks the gates of its handlers.
+    /// returns whether this is the one. A `SharedControllerFactory` sets one, which calls the gates of its handlers.
     pub fn set_gate(&self, gate: Arc<dyn WriteGate>) -> bool {
         self.shared.gate.set(gate).is_ok()
     }
 
     /// Returns the client for writes without an identity.
     ///
-    /// Caches show what is written through it immediately, without waiting for their watch. They leave to the watch
-    /// what an answer does not show for certain: subresources that answer with another object, collections, and, for
-    /// caches of content, answers with metadata only because the request asked for that (`PartialObjectMetadata`, as of
-    /// [`Api::patch_metadata`](kube::Api::patch_metadata)).
+    /// Its writes are applied to the caches immediately, before the watch reports them. Some answers do not show the
+    /// new state for certain, so the watch brings it: subresources that answer with another object, collections, and,
+    /// for caches of content, answers with metadata only, which a request may ask for (`PartialObjectMetadata`, as
+    /// [`Api::patch_metadata`](kube::Api::patch_metadata) does).
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is the first call.
+    /// Panics outside a tokio runtime, if it is the first call.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_of(ClientIdentity::default(), HeaderMap::new())
@@ -136,10 +137,10 @@ impl SharedClientFactory {
     /// Returns the client for writes under an identity.
     ///
     /// The same identity gets the same client, as long as no more than 256 other identities were used since. A client
-    /// that is no longer kept goes on working for its holders.
+    /// that is no longer kept continues to work for its holders.
     ///
     /// ```no_run
-    /// use lariat_cache::{ClientIdentity, IdentityError, SharedClientFactory};
+    /// use lariat::cache::{ClientIdentity, IdentityError, SharedClientFactory};
     ///
     /// # fn example(clients: SharedClientFactory) -> Result<(), IdentityError> {
     /// let client = clients.client_as(ClientIdentity::default().impersonate("alice"))?;
@@ -150,22 +151,22 @@ impl SharedClientFactory {
     ///
     /// # Errors
     ///
-    /// The identity cannot be sent.
+    /// Fails if the identity cannot be sent as headers.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if it is the first call for the identity.
+    /// Panics outside a tokio runtime, if it is the first call for the identity.
     pub fn client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
         let headers = identity.headers()?;
         Ok(self.client_of(identity, headers))
     }
 
     fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
-        // kube spawns a task, and its panic would not say where it comes from.
+        // Checked here: kube spawns a task, and its panic would not show where it comes from.
         assert!(
             Handle::try_current().is_ok(),
-            "a client of Lariat was asked for outside of a tokio runtime; call it inside of \
-             `#[tokio::main]`, or after `Runtime::enter`"
+            "a client of Lariat was requested outside a tokio runtime; call it inside \
+                 `#[tokio::main]`, or after `Runtime::enter`"
         );
         let mut state = self.shared.state.lock();
         state.uses += 1;
@@ -175,10 +176,11 @@ impl SharedClientFactory {
             return client.clone();
         }
         let client = self.make_client(identity.clone(), headers);
-        let gone = state.make_room_for_client();
+        let removed = state.make_room_for_client();
         state.clients.insert(identity, (now, client.clone()));
+        // The removed client is dropped after the lock is released: that ends a task of kube.
         drop(state);
-        drop(gone);
+        drop(removed);
         client
     }
 
@@ -202,7 +204,7 @@ impl SharedClientFactory {
         self.shared.base.status()
     }
 
-    /// Returns the sizes of the tables.
+    /// Returns the sizes of the tables, and their bounds.
     pub(crate) fn remembered(&self) -> [Remembered; 3] {
         let (discovered, most) = self.shared.mapper.known();
         let state = self.shared.state.lock();
@@ -220,7 +222,7 @@ impl SharedClientFactory {
         &self.shared.mapper
     }
 
-    /// Returns the handle of a kind. Nothing is sent.
+    /// Returns the handle of a kind, without sending anything.
     ///
     /// As long as a handle exists, later calls return the same one.
     #[must_use]
@@ -234,7 +236,7 @@ impl SharedClientFactory {
     ///
     /// # Errors
     ///
-    /// The identity cannot be sent.
+    /// Fails if the identity cannot be sent as headers.
     pub fn for_kind_as(
         &self,
         gvk: impl Into<Gvk>,
@@ -245,7 +247,7 @@ impl SharedClientFactory {
     }
 
     fn kind(&self, gvk: Gvk, identity: ClientIdentity, headers: HeaderMap) -> Arc<KindClient> {
-        // Outside the lock, which the handle takes when it is dropped.
+        // Outside the lock, which the drop of the handle takes.
         let place = if identity.is_empty() {
             Arc::default()
         } else {
@@ -270,7 +272,7 @@ impl SharedClientFactory {
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
-        // The first resource that was given is kept; all of them describe the same kind.
+        // The first known resource is kept; all of them describe the same kind.
         let mut place = kind.place.lock();
         if !matches!(&*place, Some(ServedAt::Given(_) | ServedAt::Discovered(_))) {
             *place = Some(ServedAt::Given(resource.clone()));
@@ -283,7 +285,7 @@ impl SharedClientFactory {
 impl ClientTable {
     /// Removes the least recently used client if there are too many.
     ///
-    /// Never that without identity.
+    /// The client without an identity is never removed.
     fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
         let others = self
             .clients
@@ -339,12 +341,23 @@ impl fmt::Debug for SharedClientFactory {
 
 /// The client of one kind.
 ///
-/// It knows which resource serves the kind, after one discovery, which is repeated if the kind vanishes.
+/// It finds the resource that serves the kind by discovery, once, and again if the kind is not served any more.
+///
+/// ```no_run
+/// use lariat::Gvk;
+/// use lariat::cache::SharedClientFactory;
+///
+/// # async fn example(clients: SharedClientFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let widgets = clients.for_kind(Gvk::new("example.com", "v1", "Widget"));
+/// let widget = widgets.api(Some("shop")).await?.get("blue").await?;
+/// println!("{:?}", widget.data);
+/// # Ok(()) }
+/// ```
 pub struct KindClient {
     gvk: Gvk,
     factory: SharedClientFactory,
     identity: (ClientIdentity, HeaderMap),
-    /// The resource of the kind; the same for all identities.
+    /// The resource of the kind; shared by the handles of all identities.
     place: Arc<Mutex<Option<ServedAt>>>,
 }
 
@@ -352,9 +365,9 @@ pub struct KindClient {
 enum ServedAt {
     Given(ResourceKind),
     Discovered(ResourceKind),
-    /// The resource before an API server said that it is not served.
+    /// The last resource, before an API server reported that it is not served.
     ///
-    /// Discovery is asked again.
+    /// Discovery is repeated at the next use.
     Outdated(ResourceKind),
 }
 
@@ -375,14 +388,14 @@ impl KindClient {
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if the identity is used for the first time.
+    /// Panics outside a tokio runtime, if the identity is used for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
         let (identity, headers) = self.identity.clone();
         self.factory.client_of(identity, headers)
     }
 
-    /// Returns the client with which caches are read.
+    /// Returns the client that reads caches.
     pub(crate) fn reading_client(&self) -> &CountedClient {
         &self.factory.shared.base
     }
@@ -415,7 +428,7 @@ impl KindClient {
         *self.place.lock() = Some(ServedAt::Given(resource));
     }
 
-    /// Forgets the resource of the kind, unless it was set by a call.
+    /// Forgets the resource of the kind, unless the program has set it.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
         if let Some(ServedAt::Discovered(resource)) = &*place {
@@ -428,11 +441,11 @@ impl KindClient {
     ///
     /// # Errors
     ///
-    /// The kind is not served, or discovery does not answer; the next call asks again.
+    /// Fails if the kind is not served, or discovery fails; the next call repeats the discovery.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn resource(&self) -> Result<ResourceKind, MapperError> {
         if let Some(resource) = self.known_resource() {
             return Ok(resource);
@@ -451,7 +464,7 @@ impl KindClient {
     ///
     /// ```no_run
     /// use kube::api::{DynamicObject, PostParams};
-    /// use lariat_cache::KindClient;
+    /// use lariat::cache::KindClient;
     ///
     /// # async fn example(
     /// #     widgets: &KindClient, widget: DynamicObject,
@@ -464,11 +477,11 @@ impl KindClient {
     ///
     /// # Errors
     ///
-    /// As for [`resource`](Self::resource).
+    /// Fails as [`resource`](Self::resource) does.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn api(&self, namespace: Option<&str>) -> Result<Api<DynamicObject>, MapperError> {
         let resource = self.resource().await?;
         let described = ApiResource::from(&resource);

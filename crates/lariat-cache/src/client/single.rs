@@ -1,4 +1,4 @@
-//! One attempt at a time, shared by all callers that ask for it meanwhile.
+//! Sharing attempts: one at a time, for all callers that need it.
 
 use std::convert::Infallible;
 
@@ -8,9 +8,9 @@ use parking_lot::Mutex;
 
 /// Runs one attempt at a time and shares its result.
 ///
-/// A caller that asks during an attempt gets its result, also a failure. So a server that does not answer costs all
-/// callers one timeout, not one after the other. An attempt runs as long as a caller waits for it. A call with another
-/// key starts an attempt of its own, which replaces the previous one for later callers.
+/// A caller during an attempt gets its result, also a failure. So a server that does not answer costs all callers one
+/// timeout, and not one after the other. An attempt runs as long as a caller waits for it. A call with another key
+/// starts another attempt, which replaces the previous one for later callers.
 pub(super) struct Single<T: Clone, K = ()> {
     running: Mutex<Option<(K, WeakShared<BoxFuture<'static, T>>)>>,
 }
@@ -32,11 +32,13 @@ impl<T: Clone, K: PartialEq> Single<T, K> {
             .unwrap_or_else(|never| match never {})
     }
 
-    /// Returns the running attempt, or starts one unless that is refused.
+    /// Returns the running attempt, or starts one unless `start` refuses.
+    ///
+    /// While `start` decides, no other attempt can start.
     ///
     /// # Errors
     ///
-    /// None is running, and `start` refuses to start one. While it decides, no other can start.
+    /// Fails if no attempt is running, and `start` refuses to start one.
     pub(super) fn join_or<E>(
         &self,
         key: K,

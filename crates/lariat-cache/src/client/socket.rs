@@ -1,4 +1,4 @@
-//! An open connection, with or without TLS and proxy.
+//! Sockets: open connections, with or without TLS and proxy.
 
 use std::io;
 use std::pin::Pin;

@@ -12,9 +12,9 @@ use tracing::field::{self, Empty};
 use super::gate;
 use super::write::{Write, WriteObserver};
 
-/// Returns the span of a write; a disabled one for reads and questions.
+/// Returns the span of a write; a disabled one for all other requests.
 ///
-/// Its fields never come from bodies or headers, but for the name of what was created.
+/// Its fields never come from bodies or headers, except the name of a created object.
 pub(super) fn of(write: Option<&Write>, observer: &dyn WriteObserver) -> Span {
     let Some(write) = write.filter(|write| !gate::is_question(write)) else {
         return Span::none();
@@ -34,7 +34,7 @@ pub(super) fn of(write: Option<&Write>, observer: &dyn WriteObserver) -> Span {
     )
 }
 
-/// Notes the key of a created object, which its answer has.
+/// Records the key of a created object, which its answer contains.
 pub(super) fn creates(span: &Span, write: &Write, answer: &[u8]) {
     let is_needed = write.method == Method::POST && write.name.is_empty();
     if span.is_disabled() || !is_needed {
@@ -48,7 +48,7 @@ pub(super) fn creates(span: &Span, write: &Write, answer: &[u8]) {
     }
 }
 
-/// Notes how a request ended that got no answer.
+/// Records how a request without an answer ended.
 pub(super) fn ended<B>(span: &Span, result: &Result<Response<B>, BoxError>) {
     if span.is_disabled() {
         return;

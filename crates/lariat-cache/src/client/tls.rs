@@ -8,7 +8,7 @@ use tower::{BoxError, Service};
 
 use super::socket::{Connector, Offer, boxed};
 
-/// The TLS configuration; read once for all connections.
+/// The TLS configuration, read once for all connections.
 pub(super) struct Tls {
     #[cfg(feature = "rustls-tls")]
     config: Option<rustls::ClientConfig>,

@@ -1,4 +1,4 @@
-//! Writes: what a request writes, read from its path, and their observer.
+//! Writes: what a request writes, read from its path, and the observer of writes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, name_of_segment};
 
 use crate::store::{CachedObject, Store};
 
-/// Observes successful writes.
+/// Observes successful writes; implemented by the factory of caches.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
     /// Returns the cache of the written kind, if it is cached.
     fn cache_of(&self, write: &Write) -> Option<KindCache>;
@@ -35,10 +35,11 @@ impl Sent {
         Self::next(cache.and_then(|cache| cache.store.get(&write.key())))
     }
 
-    /// Returns what is known as a request is sent: the cached state, and the next number.
+    /// Returns the cached state and the next number, for the next request.
     pub(crate) fn next(before: Option<Arc<CachedObject>>) -> Self {
         Self {
             before,
+            // Taken before the request is sent: of two writes of a name, the later one has the greater number.
             number: WRITES.fetch_add(1, Ordering::Relaxed),
         }
     }
@@ -48,9 +49,9 @@ impl Sent {
 pub(crate) struct KindCache {
     pub(crate) gvk: Gvk,
     pub(crate) store: Arc<Store>,
-    /// Whether it has synced and contains all objects where the write goes.
+    /// Whether it has synced and contains all objects that the write may affect.
     ///
-    /// That is, of the write's namespace or of all.
+    /// These are the objects of the write's namespace, or of all namespaces.
     pub(crate) is_whole: bool,
 }
 
@@ -65,13 +66,13 @@ pub(crate) struct Write {
     /// Empty for a creation, and for a collection.
     pub(crate) name: String,
     pub(crate) subresource: Option<String>,
-    /// A dry run: nothing is stored.
+    /// Whether it is a dry run, which stores nothing.
     pub(crate) is_dry_run: bool,
 }
 
 /// Subresources that answer with the object itself.
 ///
-/// Answers of others cannot be trusted: a proxied service could claim to be any object.
+/// Other answers cannot be trusted: a proxied service could claim to be any object.
 pub(crate) const OF_THE_OBJECT: [&str; 5] = [
     "status",
     "finalize",
@@ -85,17 +86,17 @@ pub(crate) const OF_THE_OBJECT: [&str; 5] = [
 /// They are called by GET too, the method that starts a WebSocket.
 const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
 
-/// The verb of a write, in the API server's words.
+/// The verb of a write, as the API server names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteVerb {
-    /// `create`; also of subresources, such as a pod's eviction, and calls into pods.
+    /// `create`; also for subresources, such as an eviction, and calls into pods.
     Create,
     /// `update`: replaces an object.
     Update,
     /// `patch`; also server-side apply, which may create the object.
     Patch,
-    /// `delete`
+    /// `delete`: deletes an object.
     Delete,
     /// `deletecollection`: deletes all matching objects.
     DeleteCollection,
@@ -105,7 +106,7 @@ impl WriteVerb {
     /// Returns the verb as text, such as `deletecollection`.
     ///
     /// ```
-    /// use lariat_cache::WriteVerb;
+    /// use lariat::cache::WriteVerb;
     ///
     /// assert_eq!(WriteVerb::DeleteCollection.as_str(), "deletecollection");
     /// assert_eq!(format!("{}", WriteVerb::Patch), "patch");
@@ -129,7 +130,7 @@ impl fmt::Display for WriteVerb {
 }
 
 impl Write {
-    /// Reads what a request writes; `None` for reads.
+    /// Reads from a request what it writes; `None` for reads.
     pub(super) fn of<B>(request: &Request<B>) -> Option<Self> {
         let method = request.method();
         let is_write = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method);
@@ -151,15 +152,17 @@ impl Write {
             rest = &rest[2..];
         }
         let name = rest.first().copied().unwrap_or_default();
+        // Every other write needs a name, and the API server refuses it.
         if name.is_empty() && ![Method::POST, Method::DELETE].contains(method) {
             return None;
         }
+        // A GET with an upgrade runs a command as a POST does.
         let is_call = rest.get(1).is_some_and(|part| CALLS.contains(part));
         if !is_write && !is_call {
             return None;
         }
         Some(Self {
-            // A request to a program is never a dry run, whatever its query says.
+            // A request that is passed on to a program is never a dry run, whatever its query contains.
             is_dry_run: !rest.get(1).is_some_and(|part| is_passed_on(part))
                 && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
@@ -181,7 +184,7 @@ impl Write {
         }
     }
 
-    /// Returns the key of the object, if it has a name.
+    /// Returns the key of the object; its name is empty for a creation or collection.
     pub(crate) fn key(&self) -> ObjectKey {
         let namespace = self.namespace.as_deref().unwrap_or_default();
         ObjectKey::namespaced(namespace, &self.name)
@@ -209,7 +212,7 @@ impl Write {
         self.subresource.as_deref().is_some_and(is_passed_on)
     }
 
-    /// Returns whether the answer shows a new state of an object.
+    /// Returns whether the answer contains a new state of an object.
     pub(super) fn shows(&self) -> bool {
         !self.is_dry_run && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
     }
@@ -225,7 +228,7 @@ fn is_namespace_part(part: &str) -> bool {
     matches!(part, "status" | "finalize")
 }
 
-/// Returns whether the options of a deletion ask for a dry run.
+/// Returns whether the options of a deletion request a dry run.
 fn is_dry_run(options: &[u8]) -> bool {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]

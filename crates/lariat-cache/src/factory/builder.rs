@@ -1,4 +1,4 @@
-//! The options of a factory.
+//! The options of a factory and its builder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,8 +53,8 @@ impl Options {
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use lariat_cache::{KindOptions, MissingKind, SharedCacheFactory, Storage};
-/// use lariat_core::Gvk;
+/// use lariat::cache::{MissingKind, SharedCacheFactory};
+/// use lariat::{Gvk, KindOptions, Storage};
 ///
 /// # fn example(client: kube::Client) {
 /// let factory = SharedCacheFactory::builder(client)
@@ -92,16 +92,16 @@ impl CacheFactoryBuilder {
         }
     }
 
-    /// Returns a client whose requests are [counted](SharedClientFactory::requests) with those of the factory.
+    /// Returns a client whose requests are counted with those of the factory.
     ///
-    /// It sends them as the client does that the builder was created with: no gate is asked, and no cache shows what is
-    /// written. Outside a tokio runtime it does not count.
+    /// See [`SharedClientFactory::requests`]. The client sends requests as the one does that the builder was created
+    /// with: no gate is called, and its writes are not applied to caches. Outside a tokio runtime it does not count.
     #[must_use]
     pub fn counting_client(&self) -> Client {
         self.client.to_kube()
     }
 
-    /// Sets what a start does if a kind is not served.
+    /// Sets what happens at a start if a kind is not served.
     ///
     /// The default is [`MissingKind::Refuse`].
     pub fn missing_kind(mut self, missing: MissingKind) -> Self {
@@ -109,17 +109,17 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Sets the options of all kinds without options of their own.
+    /// Sets the options of all kinds that have no options of their own.
     pub fn default_options(mut self, options: KindOptions) -> Self {
         self.options.default = options;
         self
     }
 
-    /// Sets the options of a kind, which replace the default options.
+    /// Sets the options of a kind, which replace the default options as a whole.
     ///
     /// ```no_run
-    /// use lariat_cache::{KindOptions, SharedCacheFactory, Transform};
-    /// use lariat_core::Gvk;
+    /// use lariat::cache::{SharedCacheFactory, Transform};
+    /// use lariat::{Gvk, KindOptions};
     ///
     /// # fn example(client: kube::Client) {
     /// // The other kinds keep the default options.
@@ -135,10 +135,10 @@ impl CacheFactoryBuilder {
 
     /// Sets a memory budget in bytes for all kinds together (default: no limit).
     ///
-    /// If they need more, the largest kind is stored in a smaller form; see [`KindOptions::memory_budget`].
+    /// If they exceed it, the largest kind is stored in a smaller form; see [`KindOptions::memory_budget`].
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat::cache::SharedCacheFactory;
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedCacheFactory::builder(client).memory_budget(256 << 20).build();
@@ -151,11 +151,11 @@ impl CacheFactoryBuilder {
 
     /// Sets how long an unused kind is kept (default one minute).
     ///
-    /// Zero ends it immediately.
+    /// Zero ends its watch and frees its memory immediately.
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat::cache::SharedCacheFactory;
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedCacheFactory::builder(client)
@@ -168,10 +168,9 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Sets the time limit for answers to the program's requests.
+    /// Sets the timeout for answers to the program's requests (default 65 seconds).
     ///
-    /// The default is 65 seconds; zero means no limit. See [`SharedClientFactory::with_answer_timeout`]. Reflectors
-    /// have time limits of their own.
+    /// Zero means no limit. See [`SharedClientFactory::with_answer_timeout`]. Reflectors have their own timeouts.
     pub fn answer_timeout(mut self, timeout: Duration) -> Self {
         self.options.answer_timeout = Some(timeout);
         self
@@ -179,19 +178,20 @@ impl CacheFactoryBuilder {
 
     /// Saves caches in a folder on stop and loads them on start (default: every start lists).
     ///
-    /// A kind whose file is of the same cluster and the same options is loaded from it, and its watch continues from
-    /// the version of the file; if that has expired, the kind is listed. It counts as synced once the watch has sent
-    /// something, or has been open for a second without a failure. A file that is damaged, or of another cluster, is
-    /// not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to
-    /// namespaces, transformed by a function, or read with content under a [`content_filter`](Self::content_filter),
-    /// are always listed.
+    /// A kind whose file is of the same cluster and the same options is loaded from the file, and its watch continues
+    /// from the version of the file. If that version has expired, the kind is listed. The kind counts as synced once
+    /// the watch has sent something, or has been open for a second without a failure.
     ///
-    /// Files contain what the cache does, and only their owner can read them. Secrets are never in them as plain text:
-    /// they are saved if [`seal_warm_files`](Self::seal_warm_files) provides a key, and listed at every start
+    /// A file that is damaged, or of another cluster, is not used: the kind is listed, and the log names the file and
+    /// the reason. Kinds that are restricted to namespaces, transformed by a function, or read with content under a
+    /// [`content_filter`](Self::content_filter), are always listed.
+    ///
+    /// Files contain what the cache contains, and only their owner can read them. Secrets are never saved as plain
+    /// text: they are saved if [`seal_warm_files`](Self::seal_warm_files) provides a key, and listed at every start
     /// otherwise.
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat::cache::SharedCacheFactory;
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedCacheFactory::builder(client).warm_restart("/var/cache/operator").build();
@@ -204,19 +204,21 @@ impl CacheFactoryBuilder {
 
     /// Encrypts the files of [`warm_restart`](Self::warm_restart) (default: plain text).
     ///
-    /// Without encryption, Secrets are not saved; with it, they are always encrypted, whichever kinds are chosen. Each
-    /// run generates new data keys, and each file contains them in an envelope that the wrapper's key opens. After a
-    /// rotation of the wrapping key, files that were sealed with the old key are used if the wrapper still has it; the
-    /// next stop seals with the new one. The wrapper is called once when the factory starts and once for each earlier
-    /// run that left files, for ten seconds at most. If it fails, sealed kinds are listed.
+    /// Without encryption, Secrets are not saved. With it, they are always encrypted, whichever kinds are selected.
+    /// Each run generates new data keys, and each file contains them in an envelope that the wrapping key opens. After
+    /// a rotation of the wrapping key, files that were sealed with the old key are used as long as the wrapper has it;
+    /// the next stop seals with the new one.
+    ///
+    /// The wrapper is called once when the factory starts and once for each earlier run that left files, for at most
+    /// ten seconds. If it fails, sealed kinds are listed.
     ///
     /// Plain files of a run without a key are removed when their kind is next used, those of Secrets always. The
     /// replacement of a file by an earlier one of the same kind is not detected; the kind then continues from the
-    /// earlier version, or is listed if that has expired.
+    /// earlier version, or is listed if that version has expired.
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
-    /// use lariat_seal::{LocalKeys, Sealing};
+    /// use lariat::cache::SharedCacheFactory;
+    /// use lariat::seal::{LocalKeys, Sealing};
     ///
     /// # fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let key = LocalKeys::from_file("/etc/operator/key")?;
@@ -233,8 +235,8 @@ impl CacheFactoryBuilder {
 
     /// Sets which objects are cached with their content (default: all).
     ///
-    /// It applies to kinds whose content is in use. See [`ContentFilter`] for reads of other objects, and for the cost
-    /// of a change of the filter.
+    /// The filter applies to kinds whose content is in use. See [`ContentFilter`] for reads of other objects, and for
+    /// the cost of a change of the filter.
     pub fn content_filter(mut self, filter: ContentFilter) -> Self {
         self.options.filter = Some(filter);
         self
@@ -242,12 +244,12 @@ impl CacheFactoryBuilder {
 
     /// Records what caches, queues and handlers do, in a file of fixed size (default: off).
     ///
-    /// The file shows afterwards what the process saw and decided, also if it was killed: see `lariat replay FILE`.
+    /// The file shows later what the process received and decided, even if it was killed: see `lariat replay FILE`.
     /// Contents of objects, labels, annotations and error texts are not recorded. The file is opened with the first
     /// records; if that fails, the error is logged and everything else works as before.
     ///
     /// ```no_run
-    /// use lariat_cache::{FlightRecorder, SharedCacheFactory};
+    /// use lariat::cache::{FlightRecorder, SharedCacheFactory};
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedCacheFactory::builder(client)
@@ -260,7 +262,7 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Creates the factory. Nothing is sent.
+    /// Creates the factory, without sending anything.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
         let cluster = ClusterUid::new(self.client.clone());

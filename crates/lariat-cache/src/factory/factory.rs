@@ -1,4 +1,4 @@
-//! A factory of caches.
+//! The factory of caches: informers by kind, starts and stops.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,14 +26,15 @@ use crate::warm::{ClusterUid, WarmStore};
 /// A clone is the same factory. Nothing is sent before [`start`](Self::start); kinds that are requested later start
 /// immediately. A stopped factory can be started again: caches keep their objects, and catch up.
 ///
-/// A kind without any informer, cache, subscription or stream of changes is unused. It is kept for a grace period; then
-/// its watch ends and its memory is freed. When the last clone of the factory is dropped, all watches end.
+/// A kind without any informer, cache, subscription or stream of changes is unused. It is kept for a [grace
+/// period](CacheFactoryBuilder::idle_grace); then its watch ends and its memory is freed. When the last clone of the
+/// factory is dropped, all watches end.
 ///
 /// ```no_run
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
+/// use lariat::cache::SharedCacheFactory;
+/// use lariat::Gvk;
 ///
 /// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = SharedCacheFactory::new(client);
@@ -59,32 +60,34 @@ pub(crate) struct FactoryCore {
     pub(super) flight: Option<Recorder>,
     /// The last updates of objects, if they are kept.
     pub(super) updates: Arc<LastUpdates>,
-    /// Notified when a kind is not used any more.
+    /// Notified when a kind is no longer used.
     pub(super) idle: Arc<Notify>,
-    /// A kind is inserted under the lock of `running`, so that a start misses none; `running` is locked first.
+    /// The requested kinds.
+    ///
+    /// A kind is inserted under the lock of `running`, so that a start misses none. `running` is locked first.
     pub(super) kinds: DashMap<Gvk, Kind>,
     pub(super) running: Mutex<Option<RunningInformers>>,
 }
 
-/// The number of locks of the kinds. An iteration over all kinds takes each of them.
+/// The number of shards of the kinds; an iteration locks each of them.
 pub(super) const SHARDS: usize = 8;
 
 impl SharedCacheFactory {
-    /// Creates a factory with default options, whose caches read through a client.
+    /// Creates a factory with default options, over a client.
     ///
-    /// A client that kube creates silently retries a refused request for minutes, and has a connection per watch;
-    /// [`connect`](crate::connect) and [`from_config`](crate::from_config) create better ones.
+    /// Use a client that [`connect`](crate::connect) or [`from_config`](crate::from_config) creates: one that kube
+    /// creates silently retries refused requests for minutes, and opens a connection for each watch.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
     }
 
-    /// Returns a builder of a factory whose caches read through a client.
+    /// Returns a builder of a factory over a client.
     pub fn builder(client: Client) -> CacheFactoryBuilder {
         CacheFactoryBuilder::new(client)
     }
 
-    /// Returns the factory of clients. Caches show writes through it immediately.
+    /// Returns the factory of clients, whose writes caches show immediately.
     #[must_use]
     pub fn clients(&self) -> &SharedClientFactory {
         &self.shared.clients
@@ -92,41 +95,41 @@ impl SharedCacheFactory {
 
     /// Returns whether [warm restarts](CacheFactoryBuilder::warm_restart) are enabled.
     ///
-    /// The program then reads the namespace `kube-system`, whose uid identifies the cluster.
+    /// If so, the program reads the namespace `kube-system`, whose uid identifies the cluster.
     #[must_use]
     pub fn restarts_warm(&self) -> bool {
         self.shared.warm.is_some()
     }
 
-    /// Returns the informer of a kind; all calls return the same.
+    /// Returns the informer of a kind; all calls for a kind return the same one.
     ///
     /// # Panics
     ///
-    /// Outside a tokio runtime, if the factory is running and the kind is new.
+    /// Panics outside a tokio runtime, if the factory is running and the kind is new.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
         self.informer(gvk.into(), None)
     }
 
-    /// Returns the informer of a kind that is read from a source of the caller's.
+    /// Returns the informer of a kind that is read from a [`Source`] of the caller.
     ///
-    /// If the kind already has an informer, that is returned, with its own source.
+    /// If the kind already has an informer, that one is returned, with the source that it has.
     ///
     /// # Panics
     ///
-    /// As [`for_kind`](Self::for_kind).
+    /// Panics as [`for_kind`](Self::for_kind) does.
     #[must_use]
     pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
         self.informer(gvk.into(), Some(source))
     }
 
-    /// Returns the informer of a used kind, as an [optional](Informer::optional) use.
+    /// Returns the informer of a kind in use, as an [optional](Informer::optional) use.
     ///
-    /// `None` if the kind was never requested, or has ended since because it was unused.
+    /// Returns `None` if the kind was never requested, or has ended because it was unused.
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
-    /// use lariat_core::Gvk;
+    /// use lariat::cache::SharedCacheFactory;
+    /// use lariat::Gvk;
     ///
     /// # fn example(factory: SharedCacheFactory) {
     /// if let Some(pods) = factory.existing(&Gvk::new("", "v1", "Pod")) {
@@ -145,6 +148,7 @@ impl SharedCacheFactory {
         if let Some(kind) = shared.kinds.get(&gvk) {
             return Informer::new(Arc::clone(&kind.core));
         }
+        // Locked before the entry of the kind, in the same order as in `start`.
         let running = shared.running.lock();
         let entry = match shared.kinds.entry(gvk) {
             Entry::Occupied(entry) => return Informer::new(Arc::clone(&entry.get().core)),
@@ -177,19 +181,21 @@ impl SharedCacheFactory {
     ///
     /// # Panics
     ///
-    /// As [`for_kind`](Self::for_kind).
+    /// Panics as [`for_kind`](Self::for_kind) does.
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
         // Kept until the informer refers to it.
-        let _told = self.shared.clients.for_resource_kind(resource);
+        let _handle = self.shared.clients.for_resource_kind(resource);
         self.for_kind(resource.gvk())
     }
 
     /// Starts every requested kind; does nothing if the factory is running.
     ///
+    /// Returns immediately; [`wait_for_sync`](Self::wait_for_sync) waits for the caches.
+    ///
     /// # Panics
     ///
-    /// Outside a tokio runtime.
+    /// Panics outside a tokio runtime.
     pub fn start(&self) {
         let shared = &self.shared;
         let mut started = shared.running.lock();
@@ -212,8 +218,8 @@ impl SharedCacheFactory {
     /// Stops every kind and waits for its tasks; the caches remain readable.
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
-    /// use lariat_core::Gvk;
+    /// use lariat::cache::SharedCacheFactory;
+    /// use lariat::Gvk;
     ///
     /// # async fn example(client: kube::Client) {
     /// let factory = SharedCacheFactory::new(client);
@@ -221,13 +227,13 @@ impl SharedCacheFactory {
     /// factory.start();
     /// pods.synced().await;
     /// factory.stop().await;
-    /// println!("{} pods, the last seen ones", pods.store().len());
+    /// println!("{} pods at the stop", pods.store().len());
     /// # }
     /// ```
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends only the wait; the factory still stops.
+    /// Dropping the future ends the wait only; the factory still stops.
     pub async fn stop(&self) {
         let running = self.shared.running.lock().take();
         if let Some(running) = running {
@@ -245,7 +251,7 @@ impl SharedCacheFactory {
         self.shared.flight.as_ref()
     }
 
-    /// Writes the flight recorder's unwritten records; does nothing without one.
+    /// Writes the unwritten records of the flight recorder; does nothing without one.
     ///
     /// # Cancel safety
     ///
@@ -265,12 +271,12 @@ impl SharedCacheFactory {
 
     /// Waits until the caches of all kinds in use have synced.
     ///
-    /// [Optional](Informer::optional) uses do not count. A wait of more than three seconds is logged with what it is for,
-    /// and again after growing intervals.
+    /// [Optional](Informer::optional) uses do not count. A wait of more than three seconds is logged with the kinds
+    /// that have not synced, and again at growing intervals.
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat::cache::SharedCacheFactory;
     ///
     /// # async fn example(factory: SharedCacheFactory) {
     /// if let Err(error) = factory.wait_for_sync(Duration::from_secs(30)).await {
@@ -283,12 +289,13 @@ impl SharedCacheFactory {
     ///
     /// # Errors
     ///
-    /// A kind is not served, which fails the wait immediately; the error contains this kind. Or `timeout` has passed;
-    /// the error contains all kinds that have not synced, with their phase and last error.
+    /// Fails at once if a kind is not served; the error contains this kind. Fails if `timeout` has passed; the error
+    /// contains all kinds that have not synced, with their phase and last error. The factory continues to run in both
+    /// cases, so the caller may wait again.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
         let mut cores = self.cores();
         cores.retain(|core| core.usage().is_required());
@@ -304,10 +311,11 @@ impl SharedCacheFactory {
         Err(SyncError { kinds, after })
     }
 
-    /// Returns the kinds in use whose caches have never been filled, or that the API server does not serve, by kind.
+    /// Returns the kinds in use that cannot be read: never synced, or not served.
     ///
-    /// As for [`wait_for_sync`](Self::wait_for_sync), optional uses do not count. Unlike there, a cache whose objects are
-    /// read again counts as filled: it can be read, and is at most as old as the end of its watch.
+    /// They are sorted by kind; optional uses do not count, as in [`wait_for_sync`](Self::wait_for_sync). Unlike there,
+    /// a cache whose objects are listed again is not among them: it can be read, and is at most as old as the end of
+    /// its watch.
     #[must_use]
     pub fn unfilled(&self) -> Vec<Unsynced> {
         let mut cores = self.cores();
@@ -319,10 +327,10 @@ impl SharedCacheFactory {
         kinds
     }
 
-    /// Returns the status and totals of every kind in use, by kind.
+    /// Returns the status and totals of every kind in use, sorted by kind.
     ///
     /// ```no_run
-    /// # fn example(factory: lariat_cache::SharedCacheFactory) {
+    /// # fn example(factory: lariat::cache::SharedCacheFactory) {
     /// for kind in factory.status() {
     ///     println!("{}: {}, {} objects, {} bytes", kind.gvk, kind.phase, kind.objects, kind.bytes);
     /// }
@@ -333,16 +341,17 @@ impl SharedCacheFactory {
         self.cores().iter().map(|core| core.status()).collect()
     }
 
-    /// Keeps the last updates of objects, up to a number of bytes over all kinds; zero keeps none.
+    /// Keeps the last updates of objects, up to a number of bytes over all kinds.
     ///
-    /// Zero is the default, and a smaller number than before drops the oldest. With them
-    /// [`changed_fields`](Self::changed_fields) says what an update was about. An update counts with the
-    /// [`bytes`](crate::CachedObject::bytes) of the states before and after it, and costs two links and a place in a list.
-    /// In ten seconds about as many bytes are added as are kept, so updates that come faster are remembered in part, and
-    /// those that are can still be seen some seconds later.
+    /// Zero is the default and keeps none; a smaller number than before drops the oldest. With these updates,
+    /// [`changed_fields`](Self::changed_fields) can return what an update changed. An update counts with the
+    /// [`bytes`](crate::CachedObject::bytes) of the states before and after it.
+    ///
+    /// In ten seconds about as many bytes are added as are kept. Updates that come faster are remembered in part, so
+    /// that the remembered ones can still be read some seconds later.
     ///
     /// ```no_run
-    /// # fn example(factory: lariat_cache::SharedCacheFactory) {
+    /// # fn example(factory: lariat::cache::SharedCacheFactory) {
     /// factory.remember_changes(4 * 1024 * 1024);
     /// # }
     /// ```
@@ -350,11 +359,12 @@ impl SharedCacheFactory {
         self.shared.updates.set_limit(bytes);
     }
 
-    /// Returns the paths of the fields that differ between two versions of an object; at most twenty.
+    /// Returns the paths of the fields that differ between two versions of an object.
     ///
-    /// See [`lariat_core::changed_fields`] for their form: no path contains a value. `None` unless an update from the one
-    /// version and an update to the other are [remembered](Self::remember_changes). Where only metadata is cached, only
-    /// that is compared. Both states are decoded now, and the cost grows with the number of remembered updates.
+    /// At most twenty paths are returned; see [`lariat_core::changed_fields`] for their form. No path contains a value.
+    /// Returns `None` unless an update from the one version and an update to the other are
+    /// [remembered](Self::remember_changes). If only metadata is cached, only metadata is compared. Both states are
+    /// decoded by this call, and its cost grows with the number of remembered updates.
     #[must_use]
     pub fn changed_fields(
         &self,
@@ -368,8 +378,8 @@ impl SharedCacheFactory {
 
     /// Returns the sizes and bounds of long-lived structures other than the objects.
     ///
-    /// For checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow with the
-    /// number of objects.
+    /// It is for checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow
+    /// with the number of objects.
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
@@ -380,7 +390,7 @@ impl SharedCacheFactory {
     /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
     /// | `client handles` | kind and identity | handles in use |
     /// | `clients` | identity | 257 |
-    /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
+    /// | `discovered groups` | group and version | 64, or twice those that are served or were requested within a second |
     /// | `budgeted kinds` | kind | kinds in use |
     /// | `updates` | object key and version | the bytes of [`remember_changes`](Self::remember_changes) |
     ///
@@ -410,7 +420,7 @@ impl SharedCacheFactory {
         all
     }
 
-    /// Returns the kinds in their order.
+    /// Returns the kinds in order.
     fn cores(&self) -> Vec<Arc<Core>> {
         let kinds = self.shared.kinds.iter();
         let mut cores: Vec<Arc<Core>> = kinds.map(|kind| Arc::clone(&kind.core)).collect();
@@ -420,7 +430,7 @@ impl SharedCacheFactory {
 }
 
 impl FactoryCore {
-    /// Returns the kinds in their order, which is the same in each run.
+    /// Returns the kinds in order, which is the same in each run.
     pub(super) fn gvks(&self) -> Vec<Gvk> {
         let mut gvks: Vec<Gvk> = self.kinds.iter().map(|kind| kind.key().clone()).collect();
         gvks.sort();

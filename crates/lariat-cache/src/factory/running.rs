@@ -1,4 +1,4 @@
-//! The tasks between a start and a stop.
+//! The tasks between a start and a stop: informers, the recorder, and the end of unused kinds.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::informer::Core;
 /// A requested kind.
 pub(super) struct Kind {
     pub(super) core: Arc<Core>,
-    /// Stops its informer, if it is running.
+    /// Stops the informer of the kind, if it is running.
     stop: Option<CancellationToken>,
 }
 
@@ -42,6 +42,7 @@ impl RunningInformers {
     }
 
     pub(super) fn spawn(&self, kind: &mut Kind) {
+        // Before the task: a caller that waits from now on must not find the synced phase of an earlier run.
         kind.core.begin();
         let stop = self.stop.child_token();
         kind.stop = Some(stop.clone());
@@ -53,7 +54,7 @@ impl RunningInformers {
         self.tasks.spawn(recorder.clone().run(self.stop.clone()));
     }
 
-    /// Ends unused kinds.
+    /// Spawns the task that ends unused kinds.
     pub(super) fn watch_use(&self, shared: &Arc<FactoryCore>) {
         let idle = Arc::clone(&shared.idle);
         let ending = end_unused(Arc::downgrade(shared), idle);
@@ -74,7 +75,7 @@ impl RunningInformers {
     }
 }
 
-/// Ends kinds that have been unused for the grace period.
+/// Ends kinds after their grace period, until the factory is dropped.
 async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
     // Kinds may have become unused before this task started.
     let mut next = Some(Instant::now());
@@ -84,6 +85,7 @@ async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
             () = idle.notified() => {}
             Some(()) = timer => {}
         }
+        // Upgraded only for a moment: this task must not keep the factory alive.
         match factory.upgrade() {
             Some(shared) => next = shared.end_unused(Instant::now()),
             None => return,
@@ -94,19 +96,19 @@ async fn end_unused(factory: Weak<FactoryCore>, idle: Arc<Notify>) {
 impl FactoryCore {
     /// Ends kinds that have been unused for the grace period.
     ///
-    /// Returns the next deadline.
+    /// Returns when the next one will have been.
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;
         let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
         let is_over = |_: &Gvk, kind: &Kind| ends(kind).is_some_and(|at| at <= now);
         let kinds = self.gvks().into_iter();
-        // It may be in use again by now.
+        // Checked again under the lock of the entry: the kind may be in use again by now.
         let ended: Vec<(Gvk, Kind)> = kinds
             .filter_map(|gvk| self.kinds.remove_if(&gvk, is_over))
             .collect();
         let next = self.kinds.iter().filter_map(|kind| ends(&kind)).min();
         for (kind, ended) in ended {
-            tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused, its watch ends");
+            tracing::info!(%kind, objects = ended.core.objects(), "the kind is unused and its watch ends");
             if let Some(stop) = ended.stop {
                 stop.cancel();
             }

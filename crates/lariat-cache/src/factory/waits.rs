@@ -11,16 +11,16 @@ use crate::error::Unsynced;
 use crate::informer::Core;
 use crate::publish::Phase;
 
-/// After which time a wait for caches is logged, and the first interval after that.
+/// After this time a wait for caches is logged; also the first interval.
 const LONG_WAIT: Duration = Duration::from_secs(3);
 
-/// The longest interval between two lines about a wait; they double up to this.
+/// The longest interval between two logs of a wait; intervals double up to this.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many kinds such a line names.
+/// How many kinds such a log names.
 const NAMED: usize = 5;
 
-/// Waits until all kinds have synced, or one is not served, which decides.
+/// Waits until all kinds have synced, or one is not served.
 ///
 /// Returns the kinds that are not served.
 pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
@@ -34,7 +34,7 @@ pub(super) async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         }
         let mut missing = unsynced(cores);
         missing.retain(|kind| kind.phase == Phase::Missing);
-        // Empty if the kind came to be served at this very moment.
+        // Empty if the kind has been served since, so the wait goes on.
         if !missing.is_empty() {
             return missing;
         }
@@ -59,7 +59,7 @@ pub(super) async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
     }
 }
 
-/// Logs what is waited for, after three seconds and then at growing intervals.
+/// Logs a wait after three seconds and then at growing intervals.
 pub(super) async fn log_waits(cores: &[Arc<Core>]) -> Infallible {
     let (began, mut interval) = (Instant::now(), LONG_WAIT);
     loop {
@@ -75,7 +75,7 @@ pub(super) async fn log_waits(cores: &[Arc<Core>]) -> Infallible {
     }
 }
 
-/// Returns a text about the first kinds that have not synced.
+/// Describes the first kinds that have not synced.
 fn waits(kinds: &[Unsynced]) -> String {
     let of = |kind: &Unsynced| match &kind.last_error {
         Some(error) => format!("{}: {}, last error: {error}", kind.gvk, kind.phase),

@@ -1,4 +1,4 @@
-//! Changes as a stream, for readers of any speed.
+//! A stream of changes, for readers of any speed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -16,14 +16,14 @@ use crate::store::Change;
 /// A stream of the changes of a kind, for a reader of any speed.
 ///
 /// It begins with the objects that existed at the time of subscribing. The cache does not wait for the reader: unread
-/// changes are merged per object, so there is at most one of each (two for an object that was deleted and created
-/// again). An object that was created and deleted unread is left out. Nothing else is, and the reader gets the last
-/// state of every object.
+/// changes are merged per object, so there is at most one for each object (two for an object that was deleted and
+/// created again). An object that was created and deleted before it was read is left out. Nothing else is left out, and
+/// the reader gets the last state of every object. The order between objects is that of their first unread change.
 ///
-/// Dropping it ends the subscription; it does not end by itself.
+/// Dropping the stream ends the subscription; it does not end by itself.
 ///
 /// ```no_run
-/// use lariat_cache::{Change, Informer};
+/// use lariat::cache::{Change, Informer};
 ///
 /// # async fn example(pods: Informer) {
 /// let mut changes = pods.changes();
@@ -40,6 +40,7 @@ pub struct Changes {
     _subscription: Subscription,
 }
 
+/// The unread changes, shared by the stream and its subscription.
 #[derive(Default)]
 pub(crate) struct Unread {
     state: Mutex<PendingChanges>,
@@ -47,10 +48,10 @@ pub(crate) struct Unread {
 
 #[derive(Default)]
 struct PendingChanges {
-    /// Keys with unread changes, by the number of their first change; each key once.
+    /// Keys with unread changes, once each, by the number of the first unread change.
     order: BTreeMap<u64, ObjectKey>,
     by_key: HashMap<ObjectKey, Pending>,
-    /// The number of the next key.
+    /// The number of the next key in `order`.
     next: u64,
     reader: Option<Waker>,
 }
@@ -59,7 +60,7 @@ struct PendingChanges {
 #[derive(Default)]
 struct Pending {
     number: u64,
-    /// The deletion of an object that was created again.
+    /// The deletion of the previous object of the key, if `last` adds another one.
     first: Option<Change>,
     last: Option<Change>,
 }
@@ -76,12 +77,12 @@ impl Changes {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses no change.
     pub async fn next(&mut self) -> Change {
         std::future::poll_fn(|cx| self.poll_change(cx)).await
     }
 
-    /// Returns the next change if there is one; never waits.
+    /// Returns the next change if there is one, without waiting.
     pub fn try_next(&mut self) -> Option<Change> {
         self.unread.state.lock().take()
     }
@@ -120,6 +121,7 @@ impl Subscriber for Unread {
         }
         let reader = state.reader.take();
         drop(state);
+        // After unlocking: the reader takes the lock as soon as it is woken.
         if let Some(reader) = reader {
             reader.wake();
         }
@@ -146,6 +148,7 @@ impl PendingChanges {
     }
 
     fn take(&mut self) -> Option<Change> {
+        // A deletion comes before the addition of the next object of the key.
         let entry = self.order.first_entry()?;
         let pending = self.by_key.get_mut(entry.get())?;
         let next = pending.first.take().or_else(|| pending.last.take());
@@ -161,9 +164,11 @@ impl Pending {
         self.first.is_none() && self.last.is_none()
     }
 
+    /// Merges a change into the unread one.
     fn put(&mut self, change: Change) {
         self.last = match (self.last.take(), change) {
             (None, change) => Some(change),
+            // A resync only repeats the state, which the unread change has already.
             (Some(unread), Change::Resynced { .. }) => Some(unread),
             (Some(Change::Added { initial, .. }), Change::Updated { new, .. }) => {
                 let object = new;
@@ -172,12 +177,13 @@ impl Pending {
             (Some(Change::Updated { old, .. }), Change::Updated { new, .. }) => {
                 Some(Change::Updated { old, new })
             }
-            // It was created and deleted unread.
+            // Created and deleted unread: nothing remains but a deletion of the object before it.
             (Some(Change::Added { .. }), Change::Deleted { .. }) => self.first.take(),
-            (Some(gone @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
-                self.first = Some(gone);
+            (Some(deleted @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
+                self.first = Some(deleted);
                 Some(added)
             }
+            // An unread `Resynced` is replaced, and so is an update by a deletion.
             (Some(_), change) => Some(change),
         };
     }

@@ -1,4 +1,4 @@
-//! The shared part of all uses of a kind.
+//! The core of an informer: the part that all uses of a kind share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use crate::selection::Selection;
 use crate::store::{Content, Storage, Store};
 use crate::warm::{ClusterUid, WarmSource, WarmStore};
 
-/// The shared part of all uses of a kind.
+/// The part of an informer that all uses of the kind share.
 pub(crate) struct Core {
     pub(super) client: Arc<KindClient>,
     pub(super) store: Arc<Store>,
@@ -34,53 +34,51 @@ pub(crate) struct Core {
     pub(super) options: KindOptions,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) wanted: watch::Sender<Wanted>,
-    /// The form in which the kind must be stored.
+    /// The form in which the kind is stored; the budget may change it.
     pub(super) storage: watch::Sender<Storage>,
-    /// Counts the relists that were asked for.
+    /// Counts the relists that were requested.
     pub(super) relists: watch::Sender<u64>,
     pub(super) usage: Arc<Usage>,
     /// The files in which the store is saved between two runs.
     pub(super) warm: Option<WarmStore>,
-    /// The source of an earlier run's objects, if they are stored elsewhere.
+    /// The source of an earlier run's objects, until the first start has read it.
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
     pub(super) cluster: ClusterUid,
     /// How often the selection changed, or all objects were dropped.
     pub(super) generation: AtomicU64,
-    /// What reflectors of other kinds know about the API server.
+    /// What the reflectors of all kinds know about the API server.
     pub(super) server: SharedServer,
     pub(super) flight: Option<KindFlight>,
-    /// Whether saved objects are outdated: something was written before the first start.
+    /// Whether saved objects are outdated because of a write before the first start.
     pub(super) missed_answers: AtomicBool,
-    /// The version of the loaded store, and what it was read as.
+    /// The version of the loaded objects, and how they were read.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
-    /// Locked while the informer runs.
-    ///
-    /// So a stopped run ends before the next begins.
+    /// Locked during a run, so that a stopped run ends before the next one begins.
     pub(super) run: Mutex<()>,
 }
 
-/// What the users of a kind need.
+/// What the users of a kind want to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The selection of the users, within `narrowed`.
+    /// The objects that are read: `selected`, restricted by `narrowed`.
     pub(super) selection: Selection,
-    /// The selection of the users.
+    /// The selection that the users have set.
     pub(super) selected: Selection,
-    /// What all selections are limited to.
+    /// The restriction of all selections.
     pub(super) narrowed: LabelSelector,
-    /// Whether a user needs more than metadata.
+    /// Whether a user needs content.
     pub(super) content: bool,
 }
 
 impl Wanted {
-    /// Applies a change of what is selected, or of what that is limited to.
+    /// Updates `selection` after one of its parts has changed.
     pub(super) fn reselect(&mut self) {
         let labels = self.selected.labels().clone().and(&self.narrowed);
         self.selection = self.selected.clone().with_labels(labels);
     }
 }
 
-/// What a factory passes to its informers.
+/// What a factory passes to each of its informers.
 pub(crate) struct Surroundings {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
@@ -101,6 +99,7 @@ impl Core {
         options: KindOptions,
         surroundings: Surroundings,
     ) -> Self {
+        // The filter is asked with the kind, so each store gets its own view of it.
         let filter = surroundings
             .filter
             .map(|filter| filter.of_kind(client.gvk()));
@@ -154,7 +153,7 @@ impl Core {
         self.client.gvk()
     }
 
-    /// Returns how long a start waits for the kind, if it has an option for that.
+    /// Returns how long a start waits for the kind, if its options say so.
     pub(crate) fn sync_timeout(&self) -> Option<Duration> {
         self.options.sync_timeout
     }
@@ -163,7 +162,7 @@ impl Core {
         &self.usage
     }
 
-    /// Returns whether the cache has ever been filled.
+    /// Returns whether the cache has ever synced.
     pub(crate) fn was_filled(&self) -> bool {
         self.progress.was_filled()
     }
@@ -192,7 +191,7 @@ impl Core {
 
     /// Returns whether the cache contains all objects of a namespace, or of all.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
-        // A source of the caller's may leave objects out.
+        // A source of the caller may leave objects out.
         if self.source.is_some() || self.progress.phase() != Phase::Synced {
             return false;
         }
@@ -200,13 +199,14 @@ impl Core {
             .resource()
             .is_some_and(|resource| resource.scope() == Scope::Cluster);
         let selection = &self.wanted.borrow().selection;
-        selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
+        selection.selects_by_namespace_only() && (is_cluster || selection.covers(namespace))
     }
 
     /// Returns whether the value at a JSON pointer is cached unchanged.
     pub(crate) fn keeps(&self, pointer: &str) -> bool {
         let transform = self.options.transform.as_ref();
-        self.source.is_none() && transform.is_none_or(|transform| transform.spares(pointer))
+        self.source.is_none()
+            && transform.is_none_or(|transform| transform.leaves_unchanged(pointer))
     }
 
     /// Waits until the cache has synced.
@@ -216,29 +216,30 @@ impl Core {
         self.settled(|phase| *phase == Phase::Synced).await
     }
 
-    /// Waits until the cache can be read: it has synced, or had when it was stopped.
+    /// Waits until the cache can be read: it has synced, or had when stopped.
     pub(crate) async fn readable(&self) -> bool {
         self.settled(|phase| self.is_readable(phase)).await
     }
 
-    /// As [`readable`](Self::readable), until the time limit that all readers share.
+    /// Waits like [`readable`](Self::readable), up to a shared timeout.
     ///
-    /// Then `None`.
-    pub(crate) async fn readable_within(&self, patience: Duration) -> Option<bool> {
+    /// Returns `None` after the timeout.
+    pub(crate) async fn readable_within(&self, timeout: Duration) -> Option<bool> {
         if self.is_readable(&self.progress.phase()) {
             return Some(true);
         }
         let is_readable = || self.is_readable(&self.progress.phase());
         let since = self.progress.unreadable_since(is_readable);
-        match since.checked_add(patience) {
+        match since.checked_add(timeout) {
             Some(deadline) => time::timeout_at(deadline, self.readable()).await.ok(),
             None => Some(self.readable().await),
         }
     }
 
-    /// Returns whether the cache can be read: it has synced, or had when it was stopped.
+    /// Returns whether the cache can be read: it has synced, or had when stopped.
     ///
-    /// Handlers that finish during a stop still read what they write; a start compares everything with the API server.
+    /// Handlers that finish during a stop still read their own writes; the next start compares everything with the API
+    /// server.
     fn is_readable(&self, phase: &Phase) -> bool {
         match phase {
             Phase::Synced => true,
@@ -247,7 +248,7 @@ impl Core {
         }
     }
 
-    /// Waits for a good phase; `false` if the kind is not served and not waited for.
+    /// Waits for a phase; `false` if the kind is not served and not waited for.
     async fn settled(&self, is_good: impl Fn(&Phase) -> bool) -> bool {
         let mut phases = self.progress.phases();
         let gives_up =
@@ -258,27 +259,27 @@ impl Core {
         settled.is_ok_and(|phase| *phase != Phase::Missing)
     }
 
-    /// Reads all objects again; returns whether the informer runs.
+    /// Requests a new list; returns whether the informer runs.
     pub(crate) fn relist(&self) -> bool {
         if self.progress.phase() == Phase::Idle {
             return false;
         }
-        // Objects saved by an earlier run are not continued from, if none is being read yet.
+        // Objects of an earlier run that are not in use yet must not be continued from: the caller wants a list.
         *self.resume.lock() = None;
         self.relists.send_modify(|asked| *asked += 1);
         true
     }
 
-    /// Notes that a run is about to begin; the cache has synced only when that run has.
+    /// Records that a run begins; until it has synced, the cache has not.
     pub(crate) fn begin(&self) {
         self.progress.start();
     }
 
     /// Applies the answer to a write of this process, if its meaning is certain.
     ///
-    /// `sent` is what was known when the write was sent. A metadata answer is left to the watch if the content of the
-    /// object is cached.
-    pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, gone: bool, sent: Sent) {
+    /// `sent` is the state when the write was sent. An answer with metadata only is left to the watch if the
+    /// content of the object is cached.
+    pub(crate) fn wrote(&self, answer: &[u8], of_answer: Content, deleted: bool, sent: Sent) {
         if !self.takes_answers() {
             return;
         }
@@ -286,7 +287,7 @@ impl Core {
         let Ok(object) = self.intake(content).read(answer) else {
             return;
         };
-        if gone {
+        if deleted {
             let (key, uid) = (object.key(), object.uid());
             return self.publisher.deleted(key, uid, &sent);
         }
@@ -294,11 +295,11 @@ impl Core {
             of_answer == Content::Whole || !self.store.wants_content(content, object)
         };
         let meaning = |object: &ObjectMetadata| match self.meaning(object) {
-            // Metadata must not replace cached content.
+            // Metadata must not replace cached content; the watch brings the new content.
             Meaning::Selected if !is_enough(object) => Meaning::Unknown,
             meaning => meaning,
         };
-        // A filter may keep the content from now on, so a metadata answer is applied as metadata only.
+        // A filter may keep the content of this state, so an answer with metadata only must be marked as such.
         let content = match of_answer {
             Content::Whole => content,
             Content::MetadataOnly => Content::MetadataOnly,
@@ -315,8 +316,7 @@ impl Core {
 
     /// Returns whether answers to writes are applied: from the first start on.
     ///
-    /// A list in progress may be older than the answer, and the next one begins when the API server is back: neither
-    /// replaces the answer. What is written before the first start is in its list.
+    /// From then on, an answer may be newer than a list in progress. Writes before the first start are in its list.
     fn takes_answers(&self) -> bool {
         let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
         if !takes {
@@ -325,14 +325,15 @@ impl Core {
         takes
     }
 
+    /// Returns what an object means for the selection of the kind.
     fn meaning(&self, object: &ObjectMetadata) -> Meaning {
         let selection = &self.wanted.borrow().selection;
         if !selection.may_hold(object) {
             Meaning::NotSelected
-        } else if selection.surely_holds(object) {
+        } else if selection.certainly_holds(object) {
             Meaning::Selected
         } else {
-            // Field selectors are left to the watch.
+            // Only the API server evaluates field selectors, so this is left to the watch.
             Meaning::Unknown
         }
     }

@@ -1,4 +1,4 @@
-//! The handle of a kind.
+//! The informer of a kind, as the handle of one use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use crate::warm::{WarmIdentity, WarmSource};
 /// The informer of one kind: one watch and one store, however many use it.
 ///
 /// A clone is the same informer. Informers, caches, subscriptions and streams of changes are uses of the kind. After
-/// the last use, the watch continues for a grace period; then it ends and the memory is freed.
+/// the last use has ended, the watch continues for a grace period; then it ends and the memory is freed.
 ///
-/// As long as all uses need metadata only, only metadata is watched. The first that needs content upgrades the watch;
-/// other uses are not affected.
+/// As long as all uses need metadata only, only metadata is watched. The first use that needs content upgrades the
+/// watch; this does not affect the others.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
+/// use lariat::cache::SharedCacheFactory;
+/// use lariat::Gvk;
 ///
 /// # async fn example(factory: SharedCacheFactory) {
 /// let informer = factory.for_kind(Gvk::new("", "v1", "Pod"));
@@ -62,29 +62,41 @@ impl Informer {
         self.core.gvk()
     }
 
-    /// Returns the client of the kind.
+    /// Returns the client of the kind; its writes are applied to the cache.
     #[must_use]
     pub fn client(&self) -> &Arc<KindClient> {
         &self.core.client
     }
 
-    /// Returns the store of raw objects. Holding it is not a use of the kind.
+    /// Returns the store of raw objects; holding it is not a use of the kind.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
         &self.core.store
     }
 
-    /// Returns the same informer as an optional use, for which no start waits.
+    /// Returns the same informer as an optional use.
     ///
-    /// A start does not fail either if the kind is not served.
+    /// A start neither waits for optional uses nor fails if their kind is not served.
+    ///
+    /// ```no_run
+    /// use lariat::cache::SharedCacheFactory;
+    /// use lariat::Gvk;
+    ///
+    /// # fn example(factory: SharedCacheFactory) {
+    /// // A kind that only some clusters have.
+    /// let monitors = Gvk::new("monitoring.coreos.com", "v1", "ServiceMonitor");
+    /// let monitors = factory.for_kind(monitors).optional();
+    /// # drop(monitors);
+    /// # }
+    /// ```
     #[must_use]
     pub fn optional(&self) -> Self {
         Self::optional_of(Arc::clone(&self.core))
     }
 
-    /// Returns the same informer as a required use, for which starts wait.
+    /// Returns the same informer as a required use, for which a start waits.
     ///
-    /// A factory returns required uses.
+    /// The informers that a factory returns are required uses.
     #[must_use]
     pub fn required(&self) -> Self {
         Self::new(Arc::clone(&self.core))
@@ -96,22 +108,21 @@ impl Informer {
         self.user.is_optional()
     }
 
-    /// Loads the cache at its first start from objects stored elsewhere.
+    /// Loads the cache at its first start from objects that are stored elsewhere.
     ///
-    /// For example in a database.
-    ///
-    /// The watch continues from their version; the kind is listed only if that has expired. It counts as synced as
-    /// after a [warm restart](crate::CacheFactoryBuilder::warm_restart), whose file is used if the source has nothing.
-    /// An informer that is running does not read the source.
+    /// Such a source may be a database. The watch continues from the version of its objects; the kind is listed only if
+    /// that version has expired. The cache counts as synced as after a [warm
+    /// restart](crate::CacheFactoryBuilder::warm_restart), whose file is used if the source has no objects. An informer
+    /// that runs already does not read the source.
     pub fn warm_from(&self, source: Arc<dyn WarmSource>) {
         self.core.warm_from(source);
     }
 
     /// Returns the identity under which a later run may use objects saved now.
     ///
-    /// It contains the cluster, the selection, and what is done with objects before they are cached. `None` if a later
-    /// run has to list in any case, because the kind is restricted to namespaces, transformed by a function, or cached
-    /// without content; and as long as the cluster is not [known](Self::cluster_is_known).
+    /// It contains the cluster, the selection, and how objects are changed before they are cached. Returns `None` if a
+    /// later run must list in any case, because the kind is restricted to namespaces, transformed by a function, or
+    /// cached without content; and as long as the cluster is not [known](Self::cluster_is_known).
     #[must_use]
     pub fn warm_identity(&self) -> Option<WarmIdentity> {
         self.core.warm_identity()
@@ -119,30 +130,30 @@ impl Informer {
 
     /// Waits until the API server has identified its cluster.
     ///
-    /// Returns `false` if the program may not get the namespace `kube-system`, whose uid identifies the cluster, or the
-    /// server keeps answering with errors. A server that does not answer is asked until it does.
+    /// The uid of the namespace `kube-system` identifies a cluster. Returns `false` if the program may not read this
+    /// namespace, or the server keeps answering with errors. If the server does not answer, this waits until it does.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub async fn cluster_is_known(&self) -> bool {
         self.core.cluster.wait().await
     }
 
-    /// Declares that the kind is read as `K`: its content is watched if `K` needs it.
+    /// Declares that the kind is read as `K`; watches the content if `K` needs it.
     ///
-    /// An informer that runs then reads everything again. Until it has, the cache contains metadata; see
+    /// A running informer then lists the kind again, with content. Until it has, the cache contains metadata; see
     /// [`load`](Self::load).
     pub fn need<K: View>(&self) {
-        // Checked first, because this is called with every look at the cache.
+        // Checked first, because every read through a cache calls this.
         if K::NEEDS_CONTENT && !self.core.wanted.borrow().content {
             self.want(|wanted| wanted.content = true);
         }
     }
 
-    /// Changes what is read.
+    /// Changes the selection or content to read.
     ///
-    /// Until it has been read, the cache does not count as synced.
+    /// The cache counts as not synced until it has been read.
     fn want(&self, change: impl FnOnce(&mut Wanted)) {
         self.core.wanted.send_if_modified(|wanted| {
             let before = wanted.clone();
@@ -158,13 +169,14 @@ impl Informer {
 
     /// Sets which objects are cached from now on, for all users of the kind.
     ///
-    /// Objects that are no longer selected are deleted from the cache, with changes that say so; newly selected objects
-    /// are read.
+    /// Objects that are no longer selected are deleted from the cache, and their deletion is published. Newly selected
+    /// objects are read; the cache counts as not synced until they are.
     ///
     /// ```no_run
-    /// use lariat_cache::{Informer, Selection};
+    /// use lariat::cache::Informer;
+    /// use lariat::Selection;
     ///
-    /// # fn example(pods: &Informer) -> Result<(), lariat_core::SelectorError> {
+    /// # fn example(pods: &Informer) -> Result<(), lariat::core::SelectorError> {
     /// pods.select(Selection::all().with_labels("app in (web, api)".parse()?));
     /// # Ok(())
     /// # }
@@ -176,16 +188,16 @@ impl Informer {
         });
     }
 
-    /// Limits whatever is [selected](Self::select) by labels, for all users of the kind (default: no limit).
+    /// Restricts the [selection](Self::select) by labels, for all users of the kind.
     ///
-    /// It is for replicas that divide the objects by a label: each watches its own part. A new limit replaces the one
-    /// before. The cache does not count as [synced](Self::synced) until what it has gained is read; objects that it has
-    /// lost are deleted from it, with changes that say so.
+    /// It is for replicas that divide the objects by a label: each watches its own part. The default is no restriction;
+    /// a new one replaces the one before. The cache does not count as [synced](Self::synced) until newly selected
+    /// objects are read. Objects that are no longer selected are deleted from it, and their deletion is published.
     ///
     /// ```no_run
-    /// use lariat_cache::Informer;
+    /// use lariat::cache::Informer;
     ///
-    /// # fn example(pods: &Informer) -> Result<(), lariat_core::SelectorError> {
+    /// # fn example(pods: &Informer) -> Result<(), lariat::core::SelectorError> {
     /// pods.narrow("example.com/shard in (0, 2)".parse()?);
     /// # Ok(())
     /// # }
@@ -197,20 +209,23 @@ impl Informer {
         });
     }
 
-    /// Reads all objects again, as after a watch that expired; returns whether the informer runs.
+    /// Lists all objects again, as after a watch that expired.
     ///
-    /// The cache keeps its objects and counts as synced meanwhile, and only what differs is published. The list begins
-    /// after this call: one that is under way is finished first, and followed by another. Calls before that list begins
-    /// lead to one list. A list that fails is tried again until it succeeds. [`KindStatus::loads`] counts the lists that
-    /// have ended. An informer that does not run reads everything at its next start anyway, or watches from where it was.
+    /// Returns whether the informer runs. If it does not, it lists at its next start anyway, or continues its watch.
+    ///
+    /// The cache keeps its objects and counts as synced meanwhile, and only differences are published. The list begins
+    /// after this call: a list in progress is finished first, and followed by another. Several calls before that list
+    /// begins lead to one list. A list that fails is retried until it succeeds. [`KindStatus::loads`] counts the lists
+    /// that have ended.
     ///
     /// ```no_run
-    /// use lariat_cache::SharedCacheFactory;
-    /// use lariat_core::Gvk;
+    /// use lariat::cache::SharedCacheFactory;
+    /// use lariat::Gvk;
     ///
     /// # fn example(factory: SharedCacheFactory) {
     /// let pods = factory.existing(&Gvk::new("", "v1", "Pod"));
-    /// let asked = pods.is_some_and(|pods| pods.relist());
+    /// let relists = factory.existing(&Gvk::new("", "v1", "Pod")).is_some_and(|pods| pods.relist());
+    /// # let _ = relists;
     /// # }
     /// ```
     #[must_use = "without a running informer nothing is read"]
@@ -225,26 +240,27 @@ impl Informer {
 
     /// Returns whether the value at a JSON pointer (`/status`) is cached unchanged.
     ///
-    /// This includes everything below it, and for the empty pointer the whole object. It is not, if the kind's [`Transform`](crate::Transform) may remove or change
-    /// some of it, or if objects come from a source of the caller's. A write that depends on the value must then read
-    /// the object from the API server first: the version of a cached object does not show that something is missing.
+    /// This includes everything below the value; the empty pointer stands for the whole object. A value is not cached
+    /// unchanged if the kind's [`Transform`](crate::Transform) may remove or change some of it, or if objects come from
+    /// a [`Source`](crate::Source) of the caller. A write that depends on such a value must read the object from the
+    /// API server first: the version of a cached object does not show that something is missing.
     ///
-    /// This applies to objects [with content](CachedObject::has_content). `metadata.managedFields`, which is cut out by
-    /// default, is not considered.
+    /// This applies to objects [with content](CachedObject::has_content). `metadata.managedFields`, which are removed
+    /// by default, are not considered.
     #[must_use]
     pub fn keeps(&self, pointer: &str) -> bool {
         self.core.keeps(pointer)
     }
 
-    /// Subscribes to changes; existing objects are published before this returns.
+    /// Subscribes to changes, beginning with the existing objects.
     ///
-    /// The subscriber is called by the task that changes the cache, so it must be quick; for slow readers there is
-    /// [`changes`](Self::changes). Objects are as they are watched: without content, as long as no use
+    /// The existing objects are published before this returns. The task that changes the cache calls the subscriber, so
+    /// it must be quick; slow readers use [`changes`](Self::changes). Objects have no content as long as no use
     /// [needs](Self::need) it.
     ///
     /// ```no_run
     /// use std::sync::Arc;
-    /// use lariat_cache::{Change, Informer, Subscriber};
+    /// use lariat::cache::{Change, Informer, Subscriber};
     ///
     /// struct Print;
     ///
@@ -267,22 +283,24 @@ impl Informer {
     }
 
     /// Subscribes to changes as a stream, which begins with the existing objects.
+    ///
+    /// See [`Changes`].
     pub fn changes(&self) -> Changes {
         let unread = Arc::default();
         let subscription = self.subscribe(Arc::clone(&unread) as Arc<dyn Subscriber>);
         Changes::new(unread, subscription)
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached.
+    /// Returns an object with its content, fetching the content if it is not cached.
     ///
-    /// Returns `None` if the object is not cached, or is deleted meanwhile. The cache does not store a fetched object.
-    /// The object may be newer than the cached one, and is never older: if the cached one changes during the request,
-    /// it is fetched again. The request goes to the API server, also for kinds that are read from a source of the
-    /// caller's.
+    /// Returns `None` if the object is not cached, or is deleted meanwhile. A fetched object is not stored in the
+    /// cache. It may be newer than the cached one, and is never older: if the cached one changes during the request, it
+    /// is fetched again. The request goes to the API server, also for a kind that is read from a
+    /// [`Source`](crate::Source) of the caller.
     ///
     /// ```no_run
-    /// use lariat_cache::{Informer, LoadError};
-    /// use lariat_core::ObjectKey;
+    /// use lariat::cache::{Informer, LoadError};
+    /// use lariat::ObjectKey;
     ///
     /// # async fn example(secrets: &Informer) -> Result<(), LoadError> {
     /// let key = ObjectKey::namespaced("shop", "database");
@@ -295,19 +313,20 @@ impl Informer {
     ///
     /// # Errors
     ///
-    /// The API server does not answer, or not with an object of the kind.
+    /// Fails if the API server does not answer, or answers with an error or with something else than an object of the
+    /// kind.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        self.load_within(key, load::UPGRADE_PATIENCE).await
+        self.load_within(key, load::UPGRADE_WAIT).await
     }
 
-    /// Returns an object with its content, with a limit on waiting for an upgrade.
+    /// Loads an object, with a timeout for waiting on an upgrade of the watch.
     ///
-    /// As [`load`](Self::load), which waits 20 seconds for a watch that is being upgraded to content before it fetches
-    /// an object. Zero fetches immediately.
+    /// This is [`load`](Self::load) with another timeout than 20 seconds. While a watch is being upgraded to content,
+    /// waiting for it is better than one request for each object. Zero fetches immediately.
     ///
     /// # Errors
     ///
@@ -319,20 +338,20 @@ impl Informer {
     pub async fn load_within(
         &self,
         key: &ObjectKey,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        self.core.load(key, patience).await
+        self.core.load(key, timeout).await
     }
 
-    /// Reads an object from the API server and shows its state in the cache.
+    /// Reads an object from the API server and applies its state to the cache.
     ///
-    /// It is for writes whose answers do not show the object, such as an eviction: like the answers of other writes, the
-    /// state is shown ahead of the watch. An object that is not there any more is removed. Nothing is shown before the
-    /// first start, nor if a field selector may leave the object out.
+    /// It is for writes whose answers do not contain the object, such as an eviction: like answers of other writes, the
+    /// state is applied before the watch reports it. An object that does not exist any more is removed. Nothing is
+    /// applied before the first start, nor if a field selector may exclude the object.
     ///
     /// ```no_run
-    /// use lariat_cache::{Informer, RefreshError};
-    /// use lariat_core::ObjectKey;
+    /// use lariat::cache::{Informer, RefreshError};
+    /// use lariat::ObjectKey;
     ///
     /// # async fn example(pods: &Informer) -> Result<(), RefreshError> {
     /// pods.refresh(&ObjectKey::namespaced("shop", "web-0")).await
@@ -341,20 +360,21 @@ impl Informer {
     ///
     /// # Errors
     ///
-    /// The API server does not answer within 30 seconds, or refuses the read.
+    /// Fails if the API server does not answer within 30 seconds, or refuses the read. The watch reports the state
+    /// later.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn refresh(&self, key: &ObjectKey) -> Result<(), RefreshError> {
         self.core.refresh(key).await
     }
 
-    /// Reads objects from the API server and shows their states in the cache.
+    /// Reads objects with some labels from the API server and applies their states.
     ///
-    /// As [`refresh`](Self::refresh), for the objects of a namespace, or of all, that have some labels. Of the objects
-    /// that are not there any more, those with a uid in `deleted` are removed; others may have other labels now, which
-    /// the watch shows.
+    /// This is [`refresh`](Self::refresh) for the objects of a namespace, or of all, that have certain labels. Objects
+    /// with a uid in `deleted` that do not exist any more are removed. Others that were not found may have other labels
+    /// now, which the watch reports.
     ///
     /// # Errors
     ///
@@ -378,7 +398,7 @@ impl Informer {
         self.core.is_upgrading()
     }
 
-    /// Returns the status and totals.
+    /// Returns the status and totals of the kind.
     #[must_use]
     pub fn status(&self) -> KindStatus {
         self.core.status()
@@ -386,23 +406,23 @@ impl Informer {
 
     /// Waits until the cache has synced.
     ///
-    /// Returns `false` if the kind is not served and the cache does not wait for it.
+    /// Returns `false` if the API server does not serve the kind and the cache does not wait for it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub async fn synced(&self) -> bool {
         self.core.synced().await
     }
 
-    /// As [`Cache::readable`](crate::Cache::readable).
+    /// See [`Cache::readable`](crate::Cache::readable).
     pub(crate) async fn readable(&self) -> bool {
         self.core.readable().await
     }
 
-    /// As [`Cache::readable_within`](crate::Cache::readable_within).
-    pub(crate) async fn readable_within(&self, patience: Duration) -> Option<bool> {
-        self.core.readable_within(patience).await
+    /// See [`Cache::readable_within`](crate::Cache::readable_within).
+    pub(crate) async fn readable_within(&self, timeout: Duration) -> Option<bool> {
+        self.core.readable_within(timeout).await
     }
 
     /// Waits until the cache has synced, even if the kind is not served for now.
@@ -414,7 +434,7 @@ impl Informer {
             .await;
     }
 
-    /// Returns whether two handles are the same informer.
+    /// Returns whether two handles are of the same informer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.core, &other.core)

@@ -1,4 +1,4 @@
-//! Fetching the content of objects of which only metadata is cached.
+//! Loading: fetching the content of objects of which only metadata is cached.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use crate::mapper::MapperError;
 use crate::publish::Phase;
 use crate::store::{CachedObject, Content};
 
-/// How long a watch upgrade is waited for before objects are fetched one by one.
-pub(super) const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
+/// How long a load waits for an upgrade of the watch before it fetches one object.
+pub(super) const UPGRADE_WAIT: Duration = Duration::from_secs(20);
 
-/// The time limit of the API server's answer.
+/// The timeout of the API server's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Content that could not be fetched.
+/// The error of a load: the content could not be fetched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The resource of the kind is not known.
+    /// Discovery could not resolve the resource of the kind.
     #[error("the content of {gvk} {key} cannot be fetched")]
     Mapper {
         /// The kind.
@@ -44,7 +44,7 @@ pub enum LoadError {
         /// The time limit.
         after: Duration,
     },
-    /// The request failed.
+    /// The request failed, or the API server refused it.
     #[error("the content of {gvk} {key} cannot be fetched")]
     Request {
         /// The kind.
@@ -54,20 +54,20 @@ pub enum LoadError {
         /// The client's error.
         source: kube::Error,
     },
-    /// The answer is not an object of the kind.
-    #[error("the content of {gvk} {key} was fetched and is not understood: {detail}")]
+    /// The answer is not a valid object of the kind.
+    #[error("the answer for the content of {gvk} {key} is malformed: {detail}")]
     Malformed {
         /// The kind.
         gvk: Gvk,
         /// The object.
         key: ObjectKey,
-        /// The error, without values.
+        /// What is wrong with the answer; it contains no values.
         detail: String,
     },
 }
 
 impl Core {
-    /// Returns whether content is being read where only metadata is cached.
+    /// Returns whether content is being read while only metadata is cached.
     pub(super) fn is_upgrading(&self) -> bool {
         let is_reading = matches!(
             self.progress.phase(),
@@ -78,17 +78,17 @@ impl Core {
 
     /// Returns an object with its content, fetched if only metadata is cached.
     ///
-    /// A watch that is being upgraded is waited for up to `patience`.
+    /// Waits up to `timeout` for a watch that is being upgraded.
     pub(super) async fn load(
         &self,
         key: &ObjectKey,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        // The first pass only looks; the second one may have waited for the list.
-        for patience in [Duration::ZERO, patience] {
+        // The first pass does not wait: most objects have content, or never will. The second one may wait for the list.
+        for timeout in [Duration::ZERO, timeout] {
             // One list is better than a request for each object.
             if self.awaits_content(key) {
-                let _ = time::timeout(patience, self.synced()).await;
+                let _ = time::timeout(timeout, self.synced()).await;
             }
             match self.store.get(key) {
                 None => return Ok(None),
@@ -99,7 +99,7 @@ impl Core {
         self.fetch_newest(key).await
     }
 
-    /// Returns whether a list or watch may yield the content of an object.
+    /// Returns whether a list or a watch may bring the content of an object.
     fn awaits_content(&self, key: &ObjectKey) -> bool {
         let content = self.wanted_content();
         match self.store.get(key) {
@@ -108,20 +108,22 @@ impl Core {
         }
     }
 
-    /// Fetches an object that is no older than the cached one at the return.
+    /// Fetches an object that is no older than the cached one when this returns.
     ///
-    /// The watch, or the answer to a write of this process, may change the cached object during the request. The object
-    /// is fetched again then, so there is one more request for each such change.
+    /// The watch, or the answer to a write of this process, may change the cached object during the request. Then it is
+    /// fetched again, so each such change costs one more request.
     async fn fetch_newest(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let mut before = self.store.get(key);
         while let Some(cached) = before {
             let fetched = self.fetch(key).await?;
             let now = self.store.get(key);
             match &now {
+                // Deleted meanwhile: the loop ends.
                 None => {}
                 Some(now) if is_same_state(now, &cached) || is_as_new(fetched.as_deref(), now) => {
                     return Ok(fetched);
                 }
+                // The content has arrived by the watch.
                 Some(now) if now.has_content() => return Ok(Some(Arc::clone(now))),
                 Some(_) => {}
             }
@@ -170,7 +172,7 @@ impl Core {
                 detail: error.to_string(),
             })?;
         // If a CRD was deleted and created again with another scope, this path may name another object. The cached
-        // object no longer exists then, and the next list will show that.
+        // object does not exist any more then, which the next list will show.
         let is_asked_for = object.key() == key;
         Ok(is_asked_for.then(|| Arc::new(CachedObject::new(object))))
     }

@@ -1,4 +1,4 @@
-//! Reading objects again, to show what a write did whose answer does not show it.
+//! Refreshing: reading objects again after a write whose answer does not contain them.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -14,12 +14,12 @@ use super::core::Core;
 use crate::client::{Sent, is_missing};
 use crate::store::{Content, Query};
 
-/// The time limit of the API server's answer.
+/// The timeout of the API server's answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Objects could not be read again; the watch shows their states later.
+/// The error of a refresh; the watch reports the states of the objects later.
 #[derive(thiserror::Error)]
-#[error("{gvk} cannot be read again")]
+#[error("{gvk} cannot be refreshed")]
 #[non_exhaustive]
 pub struct RefreshError {
     /// The kind.
@@ -29,7 +29,7 @@ pub struct RefreshError {
 
 debug_as_description!(RefreshError);
 
-/// The API server answered nothing, or not with a list.
+/// The API server did not answer, or not with a list.
 #[derive(Debug, thiserror::Error)]
 enum BadAnswer {
     #[error("no answer within {0:?}")]
@@ -38,7 +38,7 @@ enum BadAnswer {
     NoList,
 }
 
-/// A list with undecoded items.
+/// A list whose items are not decoded.
 #[derive(Deserialize)]
 struct Items {
     #[serde(default)]
@@ -46,15 +46,16 @@ struct Items {
 }
 
 impl Core {
-    /// Reads an object again and shows its state.
+    /// Reads an object again and applies its state.
     pub(super) async fn refresh(&self, key: &ObjectKey) -> Result<(), RefreshError> {
+        // Before the request: the answer is not older than the writes that were answered by then.
         let sent = Sent::next(self.store().get(key));
         let resource = self.client.resource().await;
         let resource = resource.map_err(|error| self.failed(error))?;
         match self.read_again(&resource.object_path(key)).await? {
             Some(json) => self.wrote(json.as_bytes(), Content::Whole, false, sent),
             None => {
-                // It was gone when the request was answered, whatever the watch has shown so far.
+                // It did not exist when the request was answered, whatever the watch has reported so far.
                 if let Some(uid) = sent.before.as_ref().map(|before| before.uid().clone()) {
                     self.deleted(key, &uid, &sent);
                 }
@@ -63,9 +64,9 @@ impl Core {
         Ok(())
     }
 
-    /// Reads the objects with some labels again and shows their states.
+    /// Reads the objects with some labels again and applies their states.
     ///
-    /// Of those that are gone, the ones in `deleted` are removed.
+    /// Objects in `deleted` that are missing in the answer are removed.
     pub(super) async fn refresh_all(
         &self,
         namespace: Option<&str>,
@@ -74,6 +75,7 @@ impl Core {
     ) -> Result<(), RefreshError> {
         let query = namespace.map_or_else(Query::all, Query::in_namespace);
         let present = self.store().select(&query.labels(labels.clone()));
+        // Before the request, as in `refresh`; one number for all, because they are read together.
         let number = Sent::next(None).number;
         let mut before: HashMap<Uid, Sent> = HashMap::new();
         for object in present {
@@ -102,10 +104,11 @@ impl Core {
             let Some(object) = sent.before.clone() else {
                 continue;
             };
+            // With a finalizer it may still exist, with labels that do not match any more.
             if object.finalizers().next().is_none() {
                 self.deleted(object.key(), uid, &sent);
             } else {
-                // It may exist with other labels.
+                // Read by name, whatever its labels are.
                 self.refresh(object.key()).await?;
             }
         }
@@ -132,7 +135,7 @@ impl Core {
         Ok(list.items.unwrap_or_default())
     }
 
-    /// Reads a path; `None` if there is no such object.
+    /// Reads a path; `None` if the object does not exist.
     async fn read_again(&self, path: &str) -> Result<Option<String>, RefreshError> {
         let request = Request::get(path).body(Vec::new());
         let request = request.map_err(|error| self.failed(error))?;

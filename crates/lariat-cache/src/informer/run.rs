@@ -1,4 +1,4 @@
-//! Running the reflectors of a kind.
+//! The loop of an informer: resolves the kind and runs its reflectors in rounds.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ use crate::publish::{Phase, Trouble};
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, Rereads, SharedServer, Source};
 use crate::store::{Content, Storage};
 
-/// How often discovery is asked for a kind that is not served.
+/// How often discovery is repeated for a kind that is not served.
 const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
 
 /// How long a kind must be missing before its objects count as deleted.
@@ -27,7 +27,7 @@ const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
 /// A starting API server may not know its custom resources for some seconds.
 const VANISHED_AFTER: Duration = Duration::from_secs(30);
 
-/// The first delay after a failed discovery; it doubles up to ten times that.
+/// The first delay after a failed discovery; it doubles up to ten times this.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(1);
 
 /// Why a round of reading has ended.
@@ -38,7 +38,7 @@ enum Round {
     NotServed,
 }
 
-/// The source from which a kind is read.
+/// The source from which a kind is read, and whether its objects have namespaces.
 struct Origin {
     source: Arc<dyn Source>,
     namespaced: bool,
@@ -47,7 +47,7 @@ struct Origin {
 impl Core {
     /// Keeps the cache up to date until it is stopped.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
-        // A run that was stopped may still be ending; two runs must not write the store.
+        // A run that was stopped may still be ending, and two runs must not write the store.
         let _alone = self.run.lock().await;
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
         stop.run_until_cancelled(self.warm_up()).await;
@@ -70,7 +70,7 @@ impl Core {
         self.progress.enter(Phase::Idle);
     }
 
-    /// Reads until something has to change.
+    /// Reads until something must change, or the informer is stopped.
     async fn round(
         self: &Arc<Self>,
         place: &Origin,
@@ -78,6 +78,7 @@ impl Core {
         storage: &mut watch::Receiver<Storage>,
         stop: &CancellationToken,
     ) -> Round {
+        // Marked as seen before the reflectors start: a change from here on ends the round.
         let now = wanted.borrow_and_update().clone();
         let content = self.content(&now, *storage.borrow_and_update());
         self.publisher.restrict(&now.selection);
@@ -97,6 +98,7 @@ impl Core {
                     }
                 },
                 _ = wanted.changed() => break Round::Changed,
+                // The budget also changes the form; only a change between content and metadata needs other requests.
                 _ = storage.changed() => {
                     if self.content(&now, *storage.borrow_and_update()) != content {
                         break Round::Changed;
@@ -108,10 +110,11 @@ impl Core {
                 }
             }
         };
-        // All reflectors of the round end before the next round reads something else.
+        // All reflectors of the round have ended before the next round reads something else.
         stop_reading.cancel();
         while reflectors.join_next().await.is_some() {}
-        self.store.give_up_lists();
+        // A list that was cut off must not keep own writes in memory.
+        self.store.abandon_lists();
         if stop.is_cancelled() {
             Round::Stopped
         } else {
@@ -148,7 +151,7 @@ impl Core {
         let mut reflectors = JoinSet::new();
         let segments = self.progress.begin(namespaces.len());
         let options = &self.options;
-        // The loaded objects are used only by reflectors that read the same.
+        // The objects of an earlier run are continued from only if this round reads the same.
         let found = self
             .resume
             .lock()
@@ -163,7 +166,7 @@ impl Core {
                 namespace,
                 streams: options.initial_list == InitialList::Stream,
                 gzip: !options.uncompressed,
-                // A source of the caller's may be another server.
+                // A source of the caller may be another server, whose outages and restores say nothing about this one.
                 server: match &self.source {
                     Some(_) => SharedServer::default(),
                     None => self.server.clone(),
@@ -179,7 +182,7 @@ impl Core {
         reflectors
     }
 
-    /// Returns what makes a reflector read everything again.
+    /// Returns the reasons for which a reflector lists again.
     ///
     /// The content filter is no reason if only metadata is read.
     fn rereads(&self, content: Content) -> Rereads {
@@ -188,8 +191,9 @@ impl Core {
         Rereads::new(changes, self.relists.subscribe())
     }
 
-    /// Returns the timer of the next resync; it never fires without a resync period.
+    /// Returns the timer of the next resync; without a resync period it never fires.
     fn resync_timer(&self) -> OptionFuture<std::pin::Pin<Box<time::Sleep>>> {
+        // Up to a tenth longer or shorter, so that kinds do not resync at the same time.
         let jittered = |period: Duration| period.mul_f64(0.9 + 0.2 * fastrand::f64());
         self.options
             .resync
@@ -197,7 +201,7 @@ impl Core {
             .into()
     }
 
-    /// Returns the source of the kind, after discovery; `None` if the informer stops.
+    /// Returns the source of the kind after discovery; `None` if the informer stops.
     async fn place(&self, stop: &CancellationToken) -> Option<Origin> {
         if stop.is_cancelled() {
             return None;
@@ -217,6 +221,7 @@ impl Core {
         })
     }
 
+    /// Looks up the kind until it is served; `None` if the informer stops.
     async fn resolve(&self, stop: &CancellationToken) -> Option<ResourceKind> {
         let mut retry = DISCOVERY_PERIOD;
         if self.progress.phase() != Phase::Missing {
@@ -234,7 +239,7 @@ impl Core {
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
             let trouble = Trouble {
-                summary: "the kind cannot be looked up",
+                summary: "the resource of the kind cannot be resolved",
                 error: describe(&error),
                 is_brief: false,
             };
@@ -246,15 +251,15 @@ impl Core {
         }
     }
 
-    /// Notes that the kind is not served; after some time, deletes its objects.
+    /// Records that the kind is not served, and after some time deletes its objects.
     fn missing(&self) {
         let now = Instant::now();
         let since = self.progress.missing_since(now);
         self.progress.enter(Phase::Missing);
         if now - since >= VANISHED_AFTER && !self.store.is_empty() {
             let objects = self.store.len();
-            tracing::warn!(kind = %self.gvk(), objects, "the kind is no longer served, its objects count as deleted");
-            // Objects saved by an earlier run are outdated too, and what is saved from now on is incomplete.
+            tracing::warn!(kind = %self.gvk(), objects, "the kind is no longer served, its objects are treated as deleted");
+            // Objects of an earlier run are outdated too, and objects saved from now on would be incomplete.
             *self.resume.lock() = None;
             self.generation.fetch_add(1, Ordering::SeqCst);
             self.publisher.clear();

@@ -1,4 +1,4 @@
-//! Starting from the saved objects of an earlier run.
+//! Warm restarts: starting from the saved objects of an earlier run, and saving them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ impl Core {
     /// Loads the saved objects of an earlier run into the store, if there are any.
     pub(super) async fn warm_up(&self) {
         let (wanted, content) = self.wanted_now();
-        // What this run has read or written is newer.
+        // What this run has read or written is newer than anything saved.
         if self.progress.was_filled() || self.missed_answers.load(Ordering::Relaxed) {
             return;
         }
@@ -63,14 +63,14 @@ impl Core {
         self.take_in(found, &wanted, content).await;
     }
 
-    /// Asks a source for objects that match what is read.
+    /// Asks a source for objects that were read as this run reads them.
     async fn warm_objects(
         &self,
         source: &dyn WarmSource,
         wanted: &Wanted,
         content: Content,
     ) -> Result<Option<WarmObjects>, String> {
-        // If the API server does not answer, listing would not be faster.
+        // If the API server cannot even identify its cluster, saved objects cannot be matched to it.
         if content != Content::Whole || !self.cluster.wait().await {
             return Ok(None);
         }
@@ -81,17 +81,17 @@ impl Core {
         opened.map_err(|error| describe(&*error))
     }
 
-    /// Loads objects of an earlier run as a list; returns whether it was completed.
+    /// Loads objects of an earlier run as a list; returns whether it was complete.
     async fn take_in(&self, mut found: WarmObjects, wanted: &Wanted, content: Content) -> bool {
         let kind = self.gvk();
-        // They were transformed before they were saved.
+        // Without the transform: they were transformed before they were saved.
         let managed_fields = self.options.managed_fields;
         let mut intake = Intake::new(kind.clone(), content, managed_fields, None);
         let listing = self.store.begin_listing(true, content, None).of_the_past();
         let mut count = 0;
         loop {
             let page = found.pages.try_next().await;
-            // Selection or content may have changed since.
+            // Selection or content may have changed since the previous page.
             if *self.wanted.borrow() != *wanted || self.wanted_content() != content {
                 return false;
             }
@@ -109,9 +109,9 @@ impl Core {
                     count += objects.len();
                     self.publisher.list_page(&listing, objects);
                 }
-                // The list is abandoned; the next one removes what no longer exists.
+                // The list is abandoned; the next one removes objects that do not exist any more.
                 Err(reason) => {
-                    tracing::warn!(%kind, reason, "the saved objects of an earlier run cannot be read: the kind is listed");
+                    tracing::warn!(%kind, reason, "the saved objects of an earlier run cannot be read; the kind is listed");
                     return false;
                 }
             }
@@ -131,7 +131,7 @@ impl Core {
 
     /// Returns the identity under which a later run may use objects saved now.
     pub(super) fn warm_identity(&self) -> Option<WarmIdentity> {
-        // Read first, so that a concurrent change leads to another generation.
+        // Read first: a change after this leads to another generation, and the identity is not used.
         let generation = self.generation.load(Ordering::SeqCst);
         let (wanted, content) = self.wanted_now();
         let text = self.identity_of(&wanted, content)?;
@@ -140,7 +140,7 @@ impl Core {
 
     fn identity_of(&self, wanted: &Wanted, content: Content) -> Option<String> {
         let reading = self.warm_reading(wanted, content)?;
-        // A cache on demand may lack content.
+        // A cache without content lacks what the next run may need.
         if content != Content::Whole {
             return None;
         }
@@ -148,10 +148,10 @@ impl Core {
         Some(format!("{} {cluster} {reading}", crate::warm::FORMAT))
     }
 
-    /// Returns what is read, and with which content.
+    /// Returns the selection that is read, and its content.
     ///
-    /// Two borrows one after the other: a second borrow within the first would deadlock with a writer that waits
-    /// between them.
+    /// The two borrows come one after the other: a second borrow within the first would deadlock with a writer that
+    /// waits between them.
     fn wanted_now(&self) -> (Wanted, Content) {
         let wanted = self.wanted.borrow().clone();
         (wanted, self.wanted_content())
@@ -178,13 +178,13 @@ impl Core {
         }
     }
 
-    /// Returns what must be the same to use saved objects.
+    /// Describes what must be the same for saved objects to be used.
     ///
     /// `None` if they cannot be used.
     fn warm_reading(&self, wanted: &Wanted, content: Content) -> Option<String> {
         let transform = self.options.transform.as_ref();
         let transparent = transform.is_none_or(|transform| transform.is_transparent());
-        // Several namespaces have several versions, and a source of the caller's is not part of this cluster.
+        // Several namespaces have several versions, and objects of the caller's source are not those of this cluster.
         if !wanted.selection.namespaces().is_empty() || !transparent || self.source.is_some() {
             return None;
         }

@@ -6,26 +6,26 @@ use kube::core::discovery::v2::{APIGroupDiscovery, APIResourceDiscovery, APIVers
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
-/// A served kind.
+/// A kind that the API server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Served {
     pub(super) resource: ResourceKind,
     pub(super) is_watchable: bool,
 }
 
-/// Returns whether the verbs are those of a kind that can be cached.
+/// Returns whether a kind with these verbs can be cached.
 pub(super) fn is_watchable(verbs: &[String]) -> bool {
     let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
     has("list") && has("watch")
 }
 
-/// The `Accept` header.
+/// The `Accept` header of a request for all groups.
 ///
 /// Servers without aggregated discovery answer with the list of groups.
 pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
     as=APIGroupDiscoveryList,application/json";
 
-/// A document that may be something else than its type.
+/// A document that may be of another type.
 #[derive(Deserialize)]
 struct Document {
     kind: String,
@@ -35,9 +35,8 @@ struct Document {
 
 /// Returns the resources of each group and version, by path.
 ///
-/// Empty for another document.
-///
-/// A version whose server did not answer the aggregator is left out, so that it is asked itself.
+/// Empty for a document of another type. A version whose server did not answer the aggregator is left out, so that it
+/// is looked up separately.
 pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
     let plain = |(path, served): (String, Option<Vec<Served>>)| {
         let resources = served?.into_iter().map(|served| served.resource);
@@ -47,12 +46,12 @@ pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
     all.into_iter().filter_map(plain).collect()
 }
 
-/// What is served under each path; `None` if the server behind it did not answer.
+/// What each path serves; `None` if the server behind it did not answer.
 pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
 
-/// Returns what is served, each group's versions in the order of preference.
+/// Returns the served resources, the versions of each group in order of preference.
 ///
-/// `None` for another document.
+/// `None` for a document of another type.
 pub(super) fn survey(text: &str) -> Option<Paths> {
     let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {
@@ -77,7 +76,7 @@ pub(super) fn survey(text: &str) -> Option<Paths> {
 }
 
 fn served(group: &str, version: &str, each: APIResourceDiscovery) -> Option<Served> {
-    // Missing for resources that only have subresources.
+    // Missing for resources that have subresources only.
     let response = each.response_kind?;
     let or = |text: Option<String>, default: &str| {
         let text = text.filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Discovery documents of one group and version.
+//! Discovery documents of one group and version, which every API server has.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use lariat_core::{Gvk, ResourceKind, Scope};
@@ -12,7 +12,7 @@ pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
     Ok(served.map(|served| served.resource).collect())
 }
 
-/// Returns what a document lists as served, without subresources.
+/// Returns the kinds that a document lists, without subresources.
 pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     let list: APIResourceList = serde_json::from_str(text)?;
     let (group, version) = list
@@ -38,9 +38,9 @@ pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     Ok(resources.map(served).collect())
 }
 
-/// Returns the versions listed by `/api` or `/apis`.
+/// Returns the versions that `/api` or `/apis` list.
 ///
-/// Each group's are in the order of preference.
+/// The versions of each group are in order of preference.
 pub(super) fn versions(text: &str) -> Result<Vec<String>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Document {

@@ -1,4 +1,4 @@
-//! A mapper from kinds to resources.
+//! The mapper from kinds to resources, and its cache of discovery.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use crate::requests::CountedClient;
 
 /// Maps kinds to resources by the API server's discovery.
 ///
-/// The first lookup of a core kind, and that of any other, asks for all of them with one request if the server supports
-/// aggregated discovery; further lookups ask for one group and version. Results are kept for ten minutes. A kind that
-/// is missing in them is looked up again, at most once a second, so a CRD created meanwhile is found. Groups are looked
-/// up separately: one that does not answer affects only its own kinds, and its previous results are used.
+/// The first lookup of a core kind, and the first of any other kind, request all of them at once if the server supports
+/// aggregated discovery. Further lookups request one group and version. Results are cached for ten minutes. A kind that
+/// is missing in them is looked up again, at most once a second, so a CRD that was created meanwhile is found. Groups
+/// are looked up separately: one that does not answer affects only its own kinds, and its previous results are used.
 ///
 /// ```no_run
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
+/// use lariat::cache::SharedCacheFactory;
+/// use lariat::Gvk;
 ///
-/// # async fn example(factory: SharedCacheFactory) -> Result<(), lariat_cache::MapperError> {
+/// # async fn example(factory: SharedCacheFactory) -> Result<(), lariat::cache::MapperError> {
 /// let mapper = factory.clients().mapper();
 /// let deployments = mapper.kind(&Gvk::new("apps", "v1", "Deployment")).await?;
 /// assert_eq!(deployments.plural(), "deployments");
@@ -41,7 +41,7 @@ pub(super) struct Discovery {
     pub(super) client: CountedClient,
     /// By the path of group and version.
     known: Mutex<Groups>,
-    /// Which of `/api` and `/apis` were asked for all groups.
+    /// Which of `/api` and `/apis` were requested with all groups.
     ///
     /// Locked during the request, so that concurrent lookups cause one request.
     asked: AsyncMutex<HashSet<&'static str>>,
@@ -51,14 +51,14 @@ pub(super) struct Discovery {
 #[derive(Default)]
 struct Groups {
     entries: HashMap<String, KnownGroup>,
-    /// How many entries were left by the last clean-up.
+    /// How many entries the last clean-up left.
     left: usize,
 }
 
-/// Locked during a request.
+/// The results for a group and version; locked during a request.
 type KnownGroup = Arc<AsyncMutex<Option<Known>>>;
 
-/// What is served under a group and version.
+/// What a group and version serve.
 #[derive(Clone)]
 struct Known {
     resources: Arc<Vec<ResourceKind>>,
@@ -78,10 +78,10 @@ const KEPT: Duration = Duration::from_secs(24 * 3600);
 
 /// The number of entries at which the first clean-up removes unused ones.
 ///
-/// A group that is not served, but was asked for, must not stay for ever.
+/// Without it, groups that are looked up and not served would stay for ever.
 const CLEAR_AT: usize = 64;
 
-/// A kind or resource that could not be looked up.
+/// The error of a lookup of a kind or resource.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MapperError {
@@ -103,7 +103,7 @@ pub enum MapperError {
         /// The plural resource name.
         resource: String,
     },
-    /// Discovery failed.
+    /// The request failed, or the API server refused it.
     #[error("cannot look up {api_path}")]
     Discovery {
         /// The path of group and version.
@@ -111,7 +111,7 @@ pub enum MapperError {
         /// The client's error.
         source: kube::Error,
     },
-    /// Discovery did not answer in time.
+    /// The API server did not answer in time.
     #[error("cannot look up {api_path}: no answer from the API server within {after:?}")]
     Unanswered {
         /// The path of group and version.
@@ -121,7 +121,7 @@ pub enum MapperError {
     },
 }
 
-/// Returns what may be wrong with a kind that is not served.
+/// Describes what may be wrong with a kind that is not served.
 fn hint(served: &[Gvk]) -> String {
     if served.is_empty() {
         return "is its CustomResourceDefinition installed, and are group, version and kind spelled right?".to_owned();
@@ -133,7 +133,7 @@ fn hint(served: &[Gvk]) -> String {
     )
 }
 
-/// The time limit of an answer.
+/// The timeout of an answer.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 debug_as_description!(MapperError);
@@ -150,7 +150,7 @@ impl MapperError {
 }
 
 impl RestMapper {
-    /// Creates an empty mapper.
+    /// Creates a mapper without results.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::counting(CountedClient::new(client))
@@ -170,11 +170,12 @@ impl RestMapper {
     ///
     /// # Errors
     ///
-    /// The kind is not served, or discovery does not answer.
+    /// Fails if the kind is not served ([`MapperError::is_unknown`]), or discovery fails and there is no previous
+    /// result.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn kind(&self, gvk: &Gvk) -> Result<ResourceKind, MapperError> {
         let found = self
             .find(&gvk.api_path(), |resource| resource.gvk() == gvk)
@@ -190,7 +191,7 @@ impl RestMapper {
 
     /// Returns kinds of the same name in other groups and versions.
     ///
-    /// Only what is known or part of the aggregated discovery; no group is asked separately.
+    /// Only cached results and the aggregated discovery are searched; no group is looked up separately.
     async fn namesakes(&self, gvk: &Gvk) -> Vec<Gvk> {
         for root in ["/api/", "/apis/"] {
             self.ask_everything(root).await;
@@ -198,7 +199,7 @@ impl RestMapper {
         let entries: Vec<KnownGroup> = self.shared.known.lock().entries.values().cloned().collect();
         let mut namesakes = Vec::new();
         for entry in entries {
-            // An entry that is being looked up is skipped rather than waited for.
+            // An entry that is being looked up is skipped, so that an error need not wait for other groups.
             let Ok(known) = entry.try_lock() else {
                 continue;
             };
@@ -211,15 +212,16 @@ impl RestMapper {
         namesakes
     }
 
-    /// Returns the kind of a resource, given its group, version and plural name.
+    /// Returns the kind of a resource, by group, version and plural name.
     ///
     /// # Errors
     ///
-    /// The resource is not served, or discovery does not answer.
+    /// Fails if the resource is not served ([`MapperError::is_unknown`]), or discovery fails and there is no previous
+    /// result.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the request under way and loses nothing else.
+    /// Dropping the future cancels the request in flight and loses nothing else.
     pub async fn resource(
         &self,
         group: &str,
@@ -244,6 +246,7 @@ impl RestMapper {
         let search = |known: &Known| known.resources.iter().find(|r| matches(r)).cloned();
         self.ask_everything(api_path).await;
         let entry = self.entry(api_path);
+        // Held during the request below, so that concurrent lookups of a group cause one request.
         let mut known = entry.lock().await;
         if let Some(known) = &*known {
             let age = known.at.elapsed();
@@ -266,8 +269,8 @@ impl RestMapper {
 
     /// Forgets the results for the path of a group and version (`/apis/apps/v1`).
     ///
-    /// The next lookup asks again: for a program that has just created a CRD. Handles of kinds that were found keep
-    /// their resource.
+    /// The next lookup sends a request. It is for a program that has just created a CRD. Handles of kinds that were
+    /// found keep their resource.
     pub fn forget(&self, api_path: &str) {
         self.shared.known.lock().entries.remove(api_path);
     }
@@ -282,7 +285,7 @@ impl RestMapper {
         (known.entries.len(), known.clear_at())
     }
 
-    /// Asks for all groups with one request, if that was not tried.
+    /// Requests all groups at once, unless that was done before.
     async fn ask_everything(&self, api_path: &str) {
         let root = if api_path.starts_with("/apis/") {
             "/apis"
@@ -316,7 +319,7 @@ impl RestMapper {
         }
     }
 
-    /// Asks for the resources of a group and version; empty if it is not served.
+    /// Requests the resources of a group and version; empty if it is not served.
     async fn discover(&self, api_path: &str) -> Result<Vec<ResourceKind>, MapperError> {
         let failed = |source| MapperError::Discovery {
             api_path: api_path.to_owned(),
@@ -344,7 +347,7 @@ impl Groups {
         if let Some(known) = self.entries.get(api_path) {
             return Arc::clone(known);
         }
-        // After each doubling, so that not every new entry costs a search through all of them.
+        // After each doubling, so that not every new entry costs a search of all entries.
         if self.entries.len() >= self.clear_at() {
             self.entries.retain(|_, entry| is_of_use(entry));
             self.left = self.entries.len();
@@ -380,12 +383,12 @@ fn is_of_use(entry: &KnownGroup) -> bool {
 
 /// Returns whether the API server says that a path is not served.
 ///
-/// A proxy in front of it may answer 404 for every path.
+/// A proxy in front of it may answer 404 for every path, so the status code alone does not show it.
 fn is_not_served(status: &kube::core::Status) -> bool {
     status.code == 404 && (status.reason == "NotFound" || status.message.trim() == NO_PATH)
 }
 
-/// The API server's answer for unknown paths.
+/// The body of the API server's answer for unknown paths.
 pub(crate) const NO_PATH: &str = "404 page not found";
 
 impl std::fmt::Debug for RestMapper {

@@ -1,4 +1,7 @@
 //! The REST mapper: maps kinds to resources.
+//!
+//! `mapper` looks up kinds and caches the results; it reads all groups at once (`aggregated`) or one at a time
+//! (`legacy`). `survey` lists all kinds, without the cache.
 
 mod aggregated;
 mod legacy;

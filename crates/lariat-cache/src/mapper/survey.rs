@@ -1,4 +1,4 @@
-//! All kinds that an API server serves.
+//! Surveys: all kinds that an API server serves.
 
 use std::collections::HashSet;
 
@@ -17,20 +17,20 @@ use super::{MapperError, RestMapper, legacy};
 pub struct Survey {
     /// The kinds.
     pub kinds: Vec<ResourceKind>,
-    /// Paths of groups and versions whose server does not answer.
+    /// The paths of groups and versions whose server does not answer.
     ///
-    /// Nothing follows from the absence of their kinds.
+    /// The absence of a kind of theirs in `kinds` has no meaning.
     pub unanswered: Vec<String>,
 }
 
 impl RestMapper {
-    /// Asks the API server for all kinds that it serves, without using earlier results.
+    /// Requests all kinds that the API server serves, without cached results.
     ///
     /// This takes one request for core kinds and one for all others if the server supports aggregated discovery, and
-    /// otherwise one for each group and version. Groups that do not answer are listed in the result.
+    /// otherwise one for each group and version. Groups that do not answer are listed in [`Survey::unanswered`].
     ///
     /// ```no_run
-    /// use lariat_cache::{MapperError, RestMapper};
+    /// use lariat::cache::{MapperError, RestMapper};
     ///
     /// # async fn example(mapper: &RestMapper) -> Result<(), MapperError> {
     /// for kind in mapper.survey().await?.kinds {
@@ -42,11 +42,11 @@ impl RestMapper {
     ///
     /// # Errors
     ///
-    /// The list of groups cannot be read.
+    /// Fails if the list of groups cannot be read.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future cancels the requests under way and loses nothing else.
+    /// Dropping the future cancels the requests in flight and loses nothing else.
     pub async fn survey(&self) -> Result<Survey, MapperError> {
         let mut survey = Survey::default();
         for root in ["/api", "/apis"] {
@@ -98,7 +98,9 @@ fn unreadable(path: &str, error: serde_json::Error) -> MapperError {
 }
 
 impl Survey {
-    /// Returns whether nothing is known about a kind: its group does not answer.
+    /// Returns whether the group of a kind does not answer.
+    ///
+    /// Then nothing is known about the kind.
     #[must_use]
     pub fn is_unanswered(&self, gvk: &Gvk) -> bool {
         let path = gvk.api_path();
@@ -110,9 +112,9 @@ impl Survey {
         groups.any(|(other, _)| other == group)
     }
 
-    /// Adds what is served under paths.
+    /// Adds the resources that are served under paths.
     ///
-    /// Of several versions of a resource the first is used.
+    /// Of several versions of a resource, the first one is used.
     fn add(&mut self, paths: aggregated::Paths) {
         let mut seen = HashSet::new();
         for (path, served) in paths {

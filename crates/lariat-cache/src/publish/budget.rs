@@ -1,4 +1,4 @@
-//! Keeping caches within a memory budget.
+//! Memory budgets: storing kinds in smaller forms when they need too much memory.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
@@ -10,9 +10,9 @@ use tokio::sync::watch;
 
 use crate::store::{Storage, Store};
 
-/// The memory budget of a kind, alone and as one of all kinds of a factory.
+/// The memory budget of one kind, and its part in the budget of all kinds.
 pub(crate) struct Budget {
-    /// The budget in bytes; `None` without a limit.
+    /// The budget of the kind in bytes; `None` without a limit.
     limit: Option<usize>,
     all: SharedBudget,
     share: Arc<Share>,
@@ -22,20 +22,20 @@ pub(crate) struct Budget {
 #[derive(Clone, Default)]
 pub(crate) struct SharedBudget {
     limit: Option<usize>,
-    held: Arc<Held>,
+    memory: Arc<MemoryUse>,
 }
 
 /// The memory use of all kinds.
 #[derive(Default)]
-struct Held {
-    /// The sum of the last counts.
+struct MemoryUse {
+    /// The sum of the last counts of all kinds.
     ///
     /// Negative for a moment if two tasks count one kind concurrently.
     total: AtomicIsize,
-    /// Whether every kind is stored in its smallest form.
+    /// Whether every kind is stored in its smallest form, so that nothing can be done.
     is_least: AtomicBool,
     kinds: Mutex<Vec<Weak<Share>>>,
-    /// Locked while kinds are made smaller.
+    /// Locked while kinds are stored in smaller forms.
     shrinking: Mutex<()>,
 }
 
@@ -45,37 +45,37 @@ pub(crate) struct Share {
     store: Arc<Store>,
     /// Notifies the informer of the form in which the kind must be stored.
     storage: watch::Sender<Storage>,
-    /// The memory use when it was counted last.
+    /// The memory use when it was last counted.
     counted: AtomicUsize,
     /// Locked while the form changes.
     stepping: Mutex<()>,
 }
 
-/// How much larger decoded values are than their JSON: five to seven times were measured.
+/// The size of decoded values relative to their JSON: five to seven times were measured.
 const DECODED: usize = 6;
 
 impl Budget {
     pub(crate) fn new(limit: Option<usize>, all: SharedBudget, share: Share) -> Self {
         let share = Arc::new(share);
         if all.limit.is_some() {
-            let mut kinds = all.held.kinds.lock();
+            let mut kinds = all.memory.kinds.lock();
             kinds.retain(|kind| kind.strong_count() > 0);
             kinds.push(Arc::downgrade(&share));
-            // Before the lock is released, under which `largest` may find that no kind is left.
-            all.held.is_least.store(false, Ordering::Relaxed);
+            // Before the lock is released, under which `largest` may find that no kind can be smaller.
+            all.memory.is_least.store(false, Ordering::Relaxed);
         }
         Self { limit, all, share }
     }
 
-    /// Makes this kind smaller, or the largest ones, if the budget is exceeded.
+    /// Stores this kind, or the largest ones, in smaller forms if over budget.
     ///
-    /// Within the budget it costs a look at two counters, however many kinds there are.
+    /// Within the budget this reads two counters, however many kinds there are.
     pub(crate) fn enforce(&self) {
         if self.limit.is_none() && self.all.limit.is_none() {
             return;
         }
-        let total = &self.all.held.total;
-        let is_over = |held| self.limit.is_some_and(|limit| held > limit);
+        let total = &self.all.memory.total;
+        let is_over = |used| self.limit.is_some_and(|limit| used > limit);
         while is_over(self.share.count(total)) && self.share.step_down() {}
         if self.all.is_over() {
             self.all.shrink();
@@ -87,24 +87,25 @@ impl SharedBudget {
     pub(crate) fn new(limit: Option<usize>) -> Self {
         Self {
             limit,
-            held: Arc::default(),
+            memory: Arc::default(),
         }
     }
 
     /// Returns how many kinds are counted.
     pub(crate) fn kinds(&self) -> usize {
-        self.held.kinds.lock().len()
+        self.memory.kinds.lock().len()
     }
 
     fn is_over(&self) -> bool {
-        let held = usize::try_from(self.held.total.load(Ordering::Relaxed)).unwrap_or(0);
-        self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
+        let used = usize::try_from(self.memory.total.load(Ordering::Relaxed)).unwrap_or(0);
+        self.limit.is_some_and(|limit| used > limit)
+            && !self.memory.is_least.load(Ordering::Relaxed)
     }
 
-    /// Makes the largest kinds smaller until they fit into the budget.
+    /// Stores the largest kinds in smaller forms until they fit into the budget.
     fn shrink(&self) {
         // The task that is shrinking already sees what this one has counted.
-        let Some(_alone) = self.held.shrinking.try_lock() else {
+        let Some(_alone) = self.memory.shrinking.try_lock() else {
             return;
         };
         while self.is_over() {
@@ -112,21 +113,21 @@ impl SharedBudget {
                 return;
             };
             let is_smaller = largest.step_down();
-            largest.count(&self.held.total);
+            largest.count(&self.memory.total);
             if !is_smaller {
                 return;
             }
         }
     }
 
-    /// Returns the largest kind that can be made smaller, and notes if there is none.
+    /// Returns the largest kind that can be stored smaller; records if there is none.
     fn largest(&self) -> Option<Arc<Share>> {
-        let kinds = self.held.kinds.lock();
+        let kinds = self.memory.kinds.lock();
         let alive = kinds.iter().filter_map(Weak::upgrade);
         let can_shrink = |kind: &Arc<Share>| kind.store.storage() != Storage::OnDemand;
-        let largest = alive.filter(can_shrink).max_by_key(|kind| kind.held());
+        let largest = alive.filter(can_shrink).max_by_key(|kind| kind.used());
         if largest.is_none() {
-            self.held.is_least.store(true, Ordering::Relaxed);
+            self.memory.is_least.store(true, Ordering::Relaxed);
         }
         largest
     }
@@ -143,7 +144,8 @@ impl Share {
         }
     }
 
-    fn held(&self) -> usize {
+    /// Estimates the memory use, including the decoded values that are kept alive.
+    fn used(&self) -> usize {
         let bytes = self.store.bytes();
         match self.store.storage() {
             Storage::Decoded => bytes * (1 + DECODED),
@@ -151,15 +153,15 @@ impl Share {
         }
     }
 
-    /// Updates the total with the kind's current memory use, and returns that use.
+    /// Counts the kind's memory use in the total, and returns it.
     fn count(&self, total: &AtomicIsize) -> usize {
-        let held = self.held();
-        let before = self.counted.swap(held, Ordering::Relaxed);
-        total.fetch_add(held.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
-        held
+        let used = self.used();
+        let before = self.counted.swap(used, Ordering::Relaxed);
+        total.fetch_add(used.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
+        used
     }
 
-    /// Changes to a smaller form.
+    /// Changes the kind to the next smaller form.
     ///
     /// `false` if there is none, or another task is changing it.
     fn step_down(&self) -> bool {
@@ -170,14 +172,14 @@ impl Share {
         let next = match now {
             Storage::Decoded => Storage::Plain,
             Storage::Plain => Storage::Compressed,
-            // Compression frees memory if the objects are not compressed already.
+            // Compression frees memory only if the objects are not compressed already.
             Storage::Auto if !self.store.is_packed() => Storage::Compressed,
             Storage::Auto | Storage::Compressed => Storage::OnDemand,
             Storage::OnDemand => return false,
         };
         let (kind, bytes) = (&self.gvk, self.store.bytes());
-        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "over its memory budget, stored in a smaller form");
-        // The memory is freed immediately, whether or not the informer reads the kind again.
+        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "the kind exceeds its memory budget and is stored in a smaller form");
+        // Frees the memory at once, whether or not the informer reads the kind again.
         self.store.set_storage(next);
         self.storage.send_replace(next);
         true
@@ -187,10 +189,10 @@ impl Share {
 impl Drop for Budget {
     fn drop(&mut self) {
         let counted = self.share.counted.swap(0, Ordering::Relaxed);
-        let total = &self.all.held.total;
+        let total = &self.all.memory.total;
         total.fetch_sub(counted.cast_signed(), Ordering::Relaxed);
         let is_own = |kind: &Weak<Share>| kind.as_ptr() == Arc::as_ptr(&self.share);
-        self.all.held.kinds.lock().retain(|kind| !is_own(kind));
+        self.all.memory.kinds.lock().retain(|kind| !is_own(kind));
     }
 }
 
@@ -227,7 +229,7 @@ mod tests {
     }
 
     fn total(all: &SharedBudget) -> usize {
-        usize::try_from(all.held.total.load(Ordering::Relaxed)).unwrap()
+        usize::try_from(all.memory.total.load(Ordering::Relaxed)).unwrap()
     }
 
     #[test]
@@ -236,13 +238,13 @@ mod tests {
         let kinds: Vec<Budget> = (1..4).map(|objects| kind(&all, objects)).collect();
         for _ in 0..2 {
             kinds.iter().for_each(Budget::enforce);
-            let held = kinds.iter().map(|kind| kind.share.store.bytes());
-            assert_eq!(total(&all), held.sum::<usize>());
+            let used = kinds.iter().map(|kind| kind.share.store.bytes());
+            assert_eq!(total(&all), used.sum::<usize>());
         }
         kinds[0].share.store.clear();
         kinds[0].enforce();
-        let held = kinds.iter().map(|kind| kind.share.store.bytes());
-        assert_eq!(total(&all), held.sum::<usize>());
+        let used = kinds.iter().map(|kind| kind.share.store.bytes());
+        assert_eq!(total(&all), used.sum::<usize>());
         assert_eq!(all.kinds(), 3);
         drop(kinds);
         assert_eq!(total(&all), 0);

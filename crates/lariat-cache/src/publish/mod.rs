@@ -1,4 +1,8 @@
-//! What a kind publishes: changes to subscribers, and progress to readers of its status.
+//! The output of a kind: changes to subscribers, and progress to readers of its status.
+//!
+//! `publisher` is the only writer of the store: it applies a change and publishes it to all subscribers under one lock,
+//! so that all of them receive all changes in the same order. `budget` reduces the memory of a kind, `updates`
+//! remembers recent changes, `progress` collects the phases of the reflectors for `status`, `user` counts uses.
 
 mod budget;
 mod progress;

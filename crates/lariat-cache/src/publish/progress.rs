@@ -1,4 +1,4 @@
-//! The progress of a kind's reflectors.
+//! The progress of a kind: what its reflectors report, and what its status shows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,12 +20,16 @@ pub(crate) struct Progress {
     gvk: Gvk,
     usage: Arc<Usage>,
     phase: watch::Sender<Phase>,
-    /// Whether the cache has ever synced. Not among the totals, whose lock comes before that of the phase.
+    /// Whether the cache has ever synced.
+    ///
+    /// Not among the totals, whose lock comes before that of the phase.
     was_filled: AtomicBool,
-    /// How long readers have waited. Its lock comes after that of the totals and before that of the phase.
-    patience: Patience,
+    /// Since when readers have waited.
+    ///
+    /// Its lock comes after that of the totals and before that of the phase.
+    unreadable: UnreadableSince,
     totals: Mutex<Totals>,
-    /// Bytes of the bodies of answers.
+    /// The bytes of the bodies of answers.
     received: AtomicU64,
 }
 
@@ -33,9 +37,7 @@ pub(crate) struct Progress {
 struct Totals {
     /// The state of each reflector of the kind: one, or one per namespace.
     segments: Vec<Part>,
-    /// The number of the current set of reflectors.
-    ///
-    /// Reports of earlier ones are ignored.
+    /// The number of the current reflectors; reports of earlier ones are ignored.
     generation: u64,
     loads: u64,
     lists: u64,
@@ -45,7 +47,7 @@ struct Totals {
     last_error: Option<String>,
     /// Whether `last_error` was logged.
     is_logged: bool,
-    /// The delay before the next attempt after it.
+    /// The delay before the next attempt after `last_error`.
     retry_in: Option<Duration>,
     last_heard: Option<Instant>,
     version: Option<ResourceVersion>,
@@ -57,17 +59,17 @@ struct Totals {
 #[derive(Debug, Clone, Default)]
 struct Part {
     phase: Phase,
-    /// Since when a synced cache has no watch.
+    /// Since when a synced cache has had no watch.
     interrupted: Option<Instant>,
 }
 
-/// A failure, for status and log.
+/// A failure, as reported to status and log.
 #[derive(Debug)]
 pub(crate) struct Trouble {
-    /// What it means for the cache.
+    /// What the failure means for the cache.
     pub(crate) summary: &'static str,
     pub(crate) error: String,
-    /// Whether it is usual and, as a rule, over in seconds.
+    /// Whether the failure is usual and most often over in seconds.
     pub(crate) is_brief: bool,
 }
 
@@ -86,7 +88,7 @@ impl Progress {
             usage,
             phase: watch::Sender::new(Phase::Idle),
             was_filled: AtomicBool::new(false),
-            patience: Patience::default(),
+            unreadable: UnreadableSince::default(),
             totals: Mutex::default(),
             received: AtomicU64::new(0),
         }
@@ -97,10 +99,10 @@ impl Progress {
         if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
         }
-        // Published before the patience is reset: a reader in between sees the synced phase, and does not store a time.
+        // Published before the time is reset: a reader in between sees the synced phase, and does not store a time.
         self.phase.send_replace(phase);
         if is_filled {
-            self.patience.renew();
+            self.unreadable.reset();
         }
     }
 
@@ -112,10 +114,10 @@ impl Progress {
         self.phase.subscribe()
     }
 
-    /// Begins a run, and forgets how long the kind was missing or not synced before.
+    /// Begins a run, and resets how long the kind was missing or not synced.
     pub(crate) fn start(self: &Arc<Self>) {
         self.totals.lock().missing_since = None;
-        self.patience.renew();
+        self.unreadable.reset();
         self.begin(0);
     }
 
@@ -139,9 +141,10 @@ impl Progress {
         (0..segments).map(segment).collect()
     }
 
-    /// Notes that the cache no longer counts as synced: something else is to be read.
+    /// Records that the cache is not synced, because what it must contain changed.
     pub(crate) fn behind(&self) {
         let mut totals = self.totals.lock();
+        // The reflectors of the previous set may still report; they must not mark the cache as synced.
         totals.generation += 1;
         self.phase.send_if_modified(|phase| {
             let was_filled = matches!(phase, Phase::Synced | Phase::Listing { .. });
@@ -153,15 +156,15 @@ impl Progress {
     }
 
     pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
-        // Before the lock, under which no other lock is taken.
+        // Before the lock of the totals, under which no other lock is taken.
         let is_required = self.usage.is_required();
         let mut totals = self.totals.lock();
         let (kind, error) = (&self.gvk, &trouble.error);
         let plain = retry_in.map(tracing::field::debug);
         let is_known = totals.last_error.as_ref() == Some(error);
-        // A repeated failure is logged once.
+        // An error that repeats is logged once, not with every retry.
         if trouble.is_brief || (is_known && totals.is_logged) {
-            tracing::debug!(%kind, %error, retry_in = plain, "cache is not up to date yet");
+            tracing::debug!(%kind, %error, retry_in = plain, "the cache is not up to date yet");
             totals.is_logged &= is_known;
         } else {
             // No warnings for optional kinds, which come and go with their CRDs.
@@ -179,12 +182,12 @@ impl Progress {
         totals.retry_in = retry_in;
     }
 
-    /// Notes that the kind is not served, and returns since when.
+    /// Records that the kind is not served; returns since when.
     pub(crate) fn missing_since(&self, now: Instant) -> Instant {
         *self.totals.lock().missing_since.get_or_insert(now)
     }
 
-    /// Notes the version of the loaded objects of an earlier run.
+    /// Records the version of the loaded objects of an earlier run.
     pub(crate) fn found(&self, version: &ResourceVersion) {
         self.totals.lock().version = Some(version.clone());
     }
@@ -196,9 +199,9 @@ impl Progress {
 
     /// Returns since when readers have found the cache unreadable in this run.
     ///
-    /// Now if it is readable.
+    /// Returns the present time if it is readable.
     pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
-        self.patience.since(is_readable)
+        self.unreadable.get(is_readable)
     }
 
     /// Returns the version of the store.
@@ -246,7 +249,7 @@ impl Segment {
 
     /// Sets the phase of this reflector.
     ///
-    /// The phase of the kind follows from those of all reflectors.
+    /// The phase of the kind follows from the phases of all its reflectors.
     pub(crate) fn enter(&self, phase: Phase) {
         let mut totals = self.progress.totals.lock();
         // A reflector that is being stopped must not report for the set that replaces it.
@@ -270,6 +273,7 @@ impl Segment {
     pub(crate) fn watch_opened(&self) {
         let mut totals = self.progress.totals.lock();
         totals.watches += 1;
+        // An open watch ends all earlier failures, so the next one is logged again.
         totals.last_error = None;
         totals.last_heard = Some(Instant::now());
         if let Some(part) = self.part(&mut totals) {
@@ -277,20 +281,22 @@ impl Segment {
         }
     }
 
-    /// Notes that a watch has ended, for any reason.
+    /// Records that a watch has ended, for any reason.
     pub(crate) fn watch_ended(&self) {
         let mut totals = self.progress.totals.lock();
         if let Some(part) = self.part(&mut totals)
             && part.phase == Phase::Synced
         {
+            // Kept until another watch is open: failed attempts in between do not restart the time.
             part.interrupted.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Notes the reason, until another watch is open.
+    /// Records why the watch ended, until another one is open.
     pub(crate) fn interrupted(&self, error: String) {
-        tracing::debug!(kind = %self.gvk(), %error, "watch is opened again");
+        tracing::debug!(kind = %self.gvk(), %error, "the watch ended and is opened again");
         let mut totals = self.progress.totals.lock();
+        // Shown in the status, and not logged as a warning: the next watch is opened at once.
         (totals.last_error, totals.retry_in) = (Some(error), None);
         totals.is_logged = false;
     }
@@ -302,12 +308,12 @@ impl Segment {
         part.filter(|_| is_current)
     }
 
-    /// Notes that all objects were read.
+    /// Counts a load: all objects were read.
     pub(crate) fn loaded(&self) {
         self.progress.totals.lock().loads += 1;
     }
 
-    /// Counts a request that follows one that ended for this reason.
+    /// Counts a request that follows a list or a watch which ended for this reason.
     pub(crate) fn reconnects(&self, reason: Reconnect) {
         self.progress.totals.lock().reconnects[reason as usize] += 1;
     }
@@ -318,12 +324,12 @@ impl Segment {
         received.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Notes that the server sent something.
-    pub(crate) fn heard(&self) {
+    /// Records that the server sent something.
+    pub(crate) fn received_something(&self) {
         self.progress.totals.lock().last_heard = Some(Instant::now());
     }
 
-    /// Notes the version of the store.
+    /// Records the version of the store.
     pub(crate) fn reached(&self, version: &ResourceVersion) {
         let mut totals = self.progress.totals.lock();
         if totals.version.as_ref() != Some(version) {
@@ -337,13 +343,13 @@ impl Segment {
 
     /// Counts an object that cannot be read, and logs it.
     pub(crate) fn unreadable(&self, error: &dyn fmt::Display) {
-        tracing::warn!(kind = %self.gvk(), %error, "skipped an object that cannot be read");
+        tracing::warn!(kind = %self.gvk(), %error, "an object cannot be read and is skipped");
         self.progress.totals.lock().unreadable += 1;
     }
 }
 
 impl Totals {
-    /// Returns since when a reflector has been without a watch: the longest of all.
+    /// Returns since when a reflector has had no watch; the earliest time of all.
     fn interrupted(&self) -> Option<Instant> {
         self.segments
             .iter()
@@ -368,6 +374,7 @@ fn together(segments: &[Part]) -> Phase {
                 .1
                 .zip(*total)
                 .map(|(sum, total): (usize, usize)| sum.saturating_add(total));
+        // This reflector will list too, and its number of objects is unknown.
         } else if *phase != Phase::Synced {
             sums.1 = None;
         }
@@ -382,19 +389,19 @@ fn together(segments: &[Part]) -> Phase {
     }
 }
 
-/// When a reader first found the kind's cache unreadable.
+/// The time at which a reader first found the kind's cache unreadable.
 ///
-/// It is reset when the cache has synced and when a run begins. All readers share it: if each waited as long as the
-/// first, many keys that read a kind which cannot be listed would occupy all workers in turn.
+/// It is reset when the cache has synced and when a run begins. All readers share it. If each waited for the whole
+/// timeout, many keys that read a kind which cannot be listed would occupy all workers in turn.
 #[derive(Debug, Default)]
-struct Patience(Mutex<Option<Instant>>);
+struct UnreadableSince(Mutex<Option<Instant>>);
 
-impl Patience {
+impl UnreadableSince {
     /// Returns when a reader first found the cache unreadable; now if it is readable.
     ///
-    /// Whether it is readable is checked under the lock. Otherwise a reader that saw the unsynced cache could store the
-    /// time after the cache has synced and the time was reset, and the next outage would begin with it.
-    fn since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
+    /// Whether it is readable is checked under the lock. Otherwise a reader that found the cache unreadable could store
+    /// the time after the cache has synced and the time was reset, and the next outage would begin with an old time.
+    fn get(&self, is_readable: impl FnOnce() -> bool) -> Instant {
         let mut since = self.0.lock();
         if is_readable() {
             return Instant::now();
@@ -402,8 +409,8 @@ impl Patience {
         *since.get_or_insert_with(Instant::now)
     }
 
-    /// Resets the time; the phase that makes the cache readable is published before.
-    fn renew(&self) {
+    /// Resets the time; a phase that makes the cache readable was published before.
+    fn reset(&self) {
         *self.0.lock() = None;
     }
 }

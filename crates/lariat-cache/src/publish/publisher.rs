@@ -1,4 +1,4 @@
-//! Publishing changes: into the store, then to all subscribers, in one order for all.
+//! The publisher: applies changes to the store and publishes them, in one order for all.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,14 +19,17 @@ use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
 /// A subscriber to the changes of a kind.
 ///
-/// Changes of one object come in their order, each once, beginning with the state at the time of subscribing. The call
-/// comes from the reflector, so it must be quick and must not wait for other threads: add the keys to a queue. Within
-/// it, subscribing to the same kind and ending subscriptions are allowed. A call that panics is logged and does not
-/// affect other subscribers; its changes are not delivered again.
+/// It receives each change of an object once and in order, beginning with the state at the time of subscribing. Changes
+/// that happen while no watch is open may arrive as one.
+///
+/// The call comes from the reflector or from a task that waits for the answer to a write. It must be quick and must not
+/// wait for other threads: add the keys to a queue. Within it, subscribing to the same kind and ending subscriptions
+/// are allowed. A call that panics is logged and does not affect other subscribers; its changes are not delivered
+/// again.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use lariat_cache::{Change, Subscriber};
+/// use lariat::cache::{Change, Subscriber};
 ///
 /// #[derive(Default)]
 /// struct Deletions(AtomicUsize);
@@ -47,11 +50,11 @@ pub trait Subscriber: Send + Sync + 'static {
 
     /// Receives an answered write of this process, after its change was published.
     ///
-    /// Also called if the write changed nothing. Called on the task that waits for the answer.
+    /// It is also called if the write changed nothing. It is called on the task that waits for the answer.
     fn wrote(&self, _written: &Written) {}
 }
 
-/// A write of this process.
+/// A write of this process that was answered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Written {
@@ -63,20 +66,20 @@ pub struct Written {
     pub version: ResourceVersion,
 }
 
-/// The meaning of an answer to a write for a cache.
+/// What the answer to a write means for a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// The object exists in this state.
     Selected,
     /// The object is not selected, or no longer.
     NotSelected,
-    /// Only the API server knows; this is left to the watch.
+    /// The field selector decides, which only the API server evaluates.
     Unknown,
 }
 
 /// A subscription; dropping it ends it.
 ///
-/// The drop does not wait for a call that is running on another thread.
+/// The drop does not wait for a call of the subscriber that is running on another thread.
 #[must_use = "dropping a subscription ends it"]
 pub struct Subscription {
     publisher: Weak<Publisher>,
@@ -88,17 +91,17 @@ pub struct Subscription {
 pub(crate) struct Publisher {
     kind: Gvk,
     store: Arc<Store>,
-    /// Locked while the store changes and the change is published.
+    /// Locked while a change is applied to the store and published.
     ///
-    /// So a new subscriber misses nothing and gets nothing twice. Reentrant, for subscribers that subscribe another
-    /// one.
+    /// So subscribers receive changes in the order of the store, and a new one misses nothing and receives nothing
+    /// twice. Reentrant, because a subscriber may subscribe another one during its call.
     order: ReentrantMutex<()>,
     subscribers: Mutex<Subscribers>,
     /// The number of the next subscription.
     subscriptions: AtomicU64,
     budget: Budget,
     flight: Option<KindFlight>,
-    /// The last updates, if they are kept.
+    /// The last updates of objects, if they are kept.
     updates: Arc<LastUpdates>,
 }
 
@@ -107,7 +110,7 @@ const RESYNC_CHUNK: usize = 256;
 
 type Subscribers = Arc<[Subscribed]>;
 
-/// A subscriber with the number of its subscription; one may subscribe twice.
+/// A subscriber with the number of its subscription; it may subscribe twice.
 #[derive(Clone)]
 struct Subscribed {
     number: u64,
@@ -138,13 +141,13 @@ impl Publisher {
         &self.store
     }
 
-    /// Publishes the existing objects to a new subscriber, then all changes.
+    /// Adds a subscriber, and publishes the existing objects to it.
     pub(crate) fn subscribe(
         self: &Arc<Self>,
         subscriber: Arc<dyn Subscriber>,
         user: Arc<User>,
     ) -> Subscription {
-        // Under the lock of changes: a change between the snapshot and the registration would be missed.
+        // Under the lock of changes: a change between the snapshot and the registration would be lost.
         let _order = self.order.lock();
         let present = |object| Change::Added {
             object,
@@ -152,10 +155,13 @@ impl Publisher {
         };
         let snapshot = self.store.snapshot();
         let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
+        // Before the registration, under the lock: no change can reach the subscriber before its initial state.
         self.notify(&*subscriber, &changes);
+        // The subscription is identified by a number, because a subscriber may subscribe twice.
         let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
         let subscribed = Subscribed { number, subscriber };
         let mut subscribers = self.subscribers.lock();
+        // Copied on write: `publish` goes through the previous list without the lock.
         *subscribers = subscribers.iter().chain([&subscribed]).cloned().collect();
         Subscription {
             publisher: Arc::downgrade(self),
@@ -185,8 +191,8 @@ impl Publisher {
 
     /// Applies the answer to a write of this process.
     ///
-    /// Its meaning is decided while nothing else is published, so that a change of the selection is applied entirely
-    /// before or after.
+    /// What it means is decided under the lock of changes, so that a change of the selection is applied entirely before
+    /// or after it.
     pub(crate) fn wrote(
         &self,
         object: RawObject,
@@ -195,6 +201,7 @@ impl Publisher {
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
+        // Recorded before it is applied, so that a recording also shows an answer that the store drops.
         if let Some(flight) = &self.flight {
             flight.store(Stored::Wrote {
                 key: key.as_str(),
@@ -206,7 +213,7 @@ impl Publisher {
             Meaning::NotSelected => store.left(&object),
             Meaning::Unknown => Vec::new(),
         });
-        // Outside the lock of changes the object may have been deleted meanwhile.
+        // The lock is released by now, so the object may have been deleted meanwhile.
         let Some(after) = self.store.get(&key) else {
             return;
         };
@@ -215,18 +222,20 @@ impl Publisher {
             after,
             version,
         };
+        // After the change was published, so a subscriber has received it, or a later one, when `wrote` is called.
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
             self.call(|| each.subscriber.wrote(&written));
         }
     }
 
-    /// Applies a deletion by this process; `sent` is what was known when it was sent.
+    /// Applies a deletion by this process; `sent` is the state when it was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if let Some(flight) = &self.flight {
             let key = key.as_str();
             flight.store(Stored::Removed { key });
         }
+        // An object that was cached later may be the successor, which this deletion does not concern.
         let before = sent.before.as_ref().map(|before| before.uid());
         self.publish(|store| store.deleted(key, uid, before, sent.number));
     }
@@ -245,8 +254,9 @@ impl Publisher {
 
     /// Publishes every object again, without a request.
     pub(crate) fn resync(&self) {
-        // In chunks, so that changes need not wait for the whole resync.
+        // In chunks, so that other changes need not wait for the whole resync.
         for keys in self.store.keys().chunks(RESYNC_CHUNK) {
+            // Under the lock of changes: a change cannot come between reading an object and publishing it.
             self.publish(|store| {
                 let present = keys.iter().filter_map(|key| store.get(key));
                 present.map(|object| Change::Resynced { object }).collect()
@@ -256,42 +266,47 @@ impl Publisher {
 
     /// Packs all recently changed objects, once nothing has arrived for a while.
     pub(crate) fn rest(&self) {
-        self.store.pack_young(Age::All);
+        self.store.pack_waiting(Age::All);
     }
 
     /// Packs objects if enough are waiting, and enforces the memory budget.
     ///
-    /// Both may take long, so they happen after the changes of a reflector, which is in less of a hurry than a handler
-    /// that waits for the answer to a write; and outside the lock under which others publish.
+    /// Both may take long. So they follow the changes of a reflector, which has more time than a handler that waits for
+    /// the answer to a write; and they run outside the lock under which others publish.
     fn keep_small(&self) {
-        self.store.pack_young(Age::Old);
-        self.store.learn();
+        // In this order: packing and training free memory, and the budget is enforced for what is left.
+        self.store.pack_waiting(Age::Old);
+        self.store.train();
         self.budget.enforce();
     }
 
+    /// Applies a change to the store and publishes what it changed.
     fn publish(&self, change: impl FnOnce(&Store) -> Vec<Change>) {
+        // From here to the end: a subscriber may read the store and finds at least the published state.
         let _order = self.order.lock();
         let changes = change(&self.store);
         if let Some(flight) = &self.flight {
             flight.changes(&changes);
         }
         self.updates.note(&self.kind, &changes);
+        // A copy, and no lock during the calls: a subscriber may subscribe another one or end a subscription.
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
-            // A subscriber called before may have ended the subscription.
+            // A subscriber that was called before may have ended this subscription.
             if self.is_subscribed(each.number, &subscribers) {
                 self.notify(&*each.subscriber, &changes);
             }
         }
     }
 
-    /// Returns whether a subscription of an earlier moment still exists.
+    /// Returns whether a subscription of an earlier list still exists.
     fn is_subscribed(&self, number: u64, then: &Subscribers) -> bool {
         let now = self.subscribers.lock();
+        // Every change replaces the list, so in the usual case no search is needed.
         Arc::ptr_eq(&now, then) || now.iter().any(|each| each.number == number)
     }
 
-    /// Calls one subscriber; its panic must not affect the others.
+    /// Calls one subscriber; a panic must not affect the others.
     fn notify(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
         if changes.is_empty() {
             return;
@@ -300,14 +315,16 @@ impl Publisher {
     }
 
     fn call(&self, call: impl FnOnce()) {
+        // Unwind-safe: the call borrows nothing of the publisher that it could leave half-changed.
         if catch_unwind(AssertUnwindSafe(call)).is_err() {
-            tracing::error!(kind = %self.kind, "a subscriber panicked");
+            tracing::error!(kind = %self.kind, "a subscriber panicked; its changes are not delivered again");
         }
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
+        // Weak, so that a subscription that is kept does not keep the store.
         if let Some(publisher) = self.publisher.upgrade() {
             let mut subscribers = publisher.subscribers.lock();
             let others = subscribers
@@ -317,7 +334,7 @@ impl Drop for Subscription {
                 .collect();
             let before = std::mem::replace(&mut *subscribers, others);
             drop(subscribers);
-            // Dropped after the lock, because dropping the subscriber may run any code.
+            // Dropped after the lock is released: dropping a subscriber may run any code, and take this lock.
             drop(before);
         }
     }

@@ -8,24 +8,31 @@ use lariat_core::{Gvk, ResourceVersion};
 use crate::store::Storage;
 
 /// The phase of a kind's cache.
+///
+/// ```
+/// use lariat::cache::Phase;
+///
+/// let phase = Phase::Listing { loaded: 500, total: Some(1200) };
+/// assert_eq!(phase.to_string(), "listing, 500 of 1200");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
     /// No reflector is running: not started, or stopped.
     #[default]
     Idle,
-    /// The kind is looked up at the API server.
+    /// The kind is being looked up at the API server.
     Resolving,
     /// All objects are being read.
     Listing {
         /// How many objects have been read.
         loaded: usize,
-        /// The number of objects, if the API server sent it.
+        /// The number of objects, if the API server reported it.
         total: Option<usize>,
     },
     /// The cache has synced, and a watch keeps it up to date.
     Synced,
-    /// The API server does not serve the kind; it is asked again every few seconds.
+    /// The API server does not serve the kind; it is looked up again every few seconds.
     Missing,
 }
 
@@ -51,7 +58,7 @@ impl fmt::Display for Phase {
 /// The status and the totals of one kind's cache.
 ///
 /// ```
-/// use lariat_cache::{KindStatus, Phase};
+/// use lariat::cache::{KindStatus, Phase};
 ///
 /// fn report(status: &KindStatus) -> String {
 ///     let error = status.last_error.as_deref().unwrap_or("none");
@@ -71,59 +78,57 @@ pub struct KindStatus {
     pub phase: Phase,
     /// The number of cached objects.
     pub objects: usize,
-    /// Their size in bytes; see [`Store::bytes`](crate::Store::bytes).
+    /// The size of the objects in bytes; see [`Store::bytes`](crate::Store::bytes).
     pub bytes: usize,
-    /// The form in which they are stored.
+    /// The form in which the objects are stored.
     pub storage: Storage,
     /// How many values were decoded for caches, handlers, relations and streams.
     ///
-    /// Reading a shared value does not count.
+    /// Reads of a shared value do not count.
     pub decodes: u64,
-    /// How many values were read without a decode: shared ones that were in use, and metadata.
+    /// How many values were read without a decode: shared values and metadata.
     pub hits: u64,
-    /// The version of the cache; with several namespaces, the last one that arrived.
+    /// The version of the cache; with several namespaces, the one that arrived last.
     pub version: Option<ResourceVersion>,
     /// How often all objects were read to the end, by a list or a watch list.
     ///
     /// The first time syncs the cache.
     pub loads: u64,
-    /// Lists begun, without their further pages; a watch list is none.
+    /// How many lists began; further pages and watch lists do not count.
     pub lists: u64,
-    /// Watches opened.
+    /// How many watches were opened.
     pub watches: u64,
-    /// Bytes of the bodies of lists and watches, as they were sent: of compressed ones the compressed bytes.
+    /// The bytes of the bodies of lists and watches, as sent: compressed ones count compressed.
     pub received: u64,
-    /// Objects and events that could not be read and were skipped.
+    /// How many objects and events could not be read and were skipped.
     pub unreadable: u64,
-    /// How long ago the API server last sent something on a watch, if it ever did.
+    /// How long ago the API server last sent something on a watch; `None` if never.
     ///
     /// For a kind without changes it may send nothing for ten minutes; see [`is_stale`](Self::is_stale).
     pub last_heard: Option<Duration>,
-    /// How long a synced cache has been without a watch.
+    /// How long a synced cache has had no watch; `None` if a watch is open.
     ///
-    /// With several namespaces the longest.
-    ///
-    /// The last watch has ended and no other is open yet. Moments are usual: watches end after some minutes and are
-    /// opened again.
+    /// With several namespaces, the longest time. Moments are usual: watches end after some minutes and are opened
+    /// again.
     pub interrupted: Option<Duration>,
     /// The last error since the last success, if any.
     pub last_error: Option<String>,
-    /// The delay before the next attempt after it, if there is one.
+    /// The delay before the next attempt after the last error, if there is one.
     pub retry_in: Option<Duration>,
     pub(super) reconnects: [u64; Reconnect::ALL.len()],
 }
 
-/// How long opening a watch again may take.
+/// How long a watch may be interrupted before the cache is stale.
 const ORDINARY_INTERRUPTION: Duration = Duration::from_secs(5);
 
 impl KindStatus {
-    /// Returns whether the cache is outdated: synced, but without a watch for more than five seconds.
+    /// Returns whether the cache is stale: synced, but without a watch for over five seconds.
     ///
-    /// Such a cache is still `Synced` and can be read; a health check may want to report it. A dead HTTP/2 connection
-    /// is detected after 45 seconds.
+    /// Such a cache is still `Synced` and can be read; a health check may report it. A dead HTTP/2 connection is
+    /// detected after 45 seconds.
     ///
     /// ```
-    /// use lariat_cache::{KindStatus, Phase};
+    /// use lariat::cache::{KindStatus, Phase};
     ///
     /// fn is_healthy(status: &KindStatus) -> bool {
     ///     status.phase == Phase::Synced && !status.is_stale()
@@ -136,10 +141,10 @@ impl KindStatus {
             .is_some_and(|interrupted| interrupted > ORDINARY_INTERRUPTION)
     }
 
-    /// Returns how many requests followed one that ended for the given reason.
+    /// Returns how many requests followed a list or watch that ended for a reason.
     ///
     /// ```
-    /// use lariat_cache::{KindStatus, Reconnect};
+    /// use lariat::cache::{KindStatus, Reconnect};
     ///
     /// fn expired_watches(status: &KindStatus) -> u64 {
     ///     status.reconnects(Reconnect::Expired)
@@ -152,26 +157,26 @@ impl KindStatus {
     }
 }
 
-/// Why a reflector sent another request after a list or a watch that ended.
+/// The reason why a reflector sent another request after a list or a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reconnect {
     /// A watch ended as usual: servers end them after some minutes.
     Closed,
-    /// The version is no longer in the API server's history (410).
+    /// The version is no longer in the API server's history (410 Gone).
     ///
-    /// Everything is read again.
+    /// The kind is listed again.
     Expired,
-    /// Nothing arrived for so long that the connection must be dead.
+    /// Nothing arrived for so long that the connection is taken for dead.
     Silent,
     /// The API server refused the request, or does not serve the kind.
     Refused,
-    /// The API server was not reached, or its answer was cut off or malformed.
+    /// The API server could not be reached, or its answer was cut off or malformed.
     Failed,
 }
 
 impl Reconnect {
-    /// All reasons.
+    /// All reasons, in the order of declaration.
     pub const ALL: [Self; 5] = [
         Self::Closed,
         Self::Expired,
@@ -180,10 +185,10 @@ impl Reconnect {
         Self::Failed,
     ];
 
-    /// Returns the name in lower case.
+    /// Returns the name of the reason in lower case.
     ///
     /// ```
-    /// use lariat_cache::Reconnect;
+    /// use lariat::cache::Reconnect;
     ///
     /// let names = Reconnect::ALL.map(Reconnect::as_str);
     /// assert_eq!(names, ["closed", "expired", "silent", "refused", "failed"]);

@@ -1,4 +1,4 @@
-//! The last updates of objects, to see afterwards what they changed.
+//! The last updates of objects: which fields they changed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,19 +12,20 @@ use tokio::time::Instant;
 
 use crate::store::{CachedObject, Change};
 
-/// How many paths a comparison returns.
+/// How many paths a comparison returns at most.
 const MOST_FIELDS: usize = 20;
 
-/// The time in which as many bytes as fit may be added, after a first burst of as many.
+/// The time in which updates of as many bytes as the limit may be added.
 ///
-/// Without it thousands of changes a second would push each other out within milliseconds, before a person can look, and
-/// every replaced object would be freed long after it has left the processor's caches.
+/// A first burst of as many is allowed. Without this rate, thousands of changes a second would displace each other
+/// within milliseconds, before a person can look at them, and every replaced object would be freed long after it has
+/// left the processor's caches.
 const KEPT: Duration = Duration::from_secs(10);
 
-/// The last updates of objects of all kinds, within a number of bytes.
+/// The last updates of objects of all kinds, up to a number of bytes.
 #[derive(Debug, Default)]
 pub(crate) struct LastUpdates {
-    /// The limit; zero if nothing is kept. A copy of that in `updates`, readable without the lock.
+    /// The limit, readable without the lock; zero keeps nothing.
     limit: AtomicUsize,
     updates: Mutex<Updates>,
 }
@@ -44,14 +45,14 @@ struct Updates {
 struct Update {
     gvk: Gvk,
     old: Arc<CachedObject>,
-    /// The state after, as long as it may be compared: the cache may have replaced or deleted it since.
+    /// The state after the update; the cache may have replaced or deleted it since.
     new: Arc<CachedObject>,
-    /// The bytes that both counted for when it was added; they may be packed since.
+    /// The bytes of both states when they were added; they may be packed since.
     bytes: usize,
 }
 
 impl LastUpdates {
-    /// Sets the limit; what is above it is dropped.
+    /// Sets the limit, and drops the oldest updates above it.
     pub(crate) fn set_limit(&self, bytes: usize) {
         let mut updates = self.updates.lock();
         updates.limit = bytes;
@@ -60,11 +61,11 @@ impl LastUpdates {
         let mut dropped = Vec::new();
         updates.shrink(&mut dropped);
         drop(updates);
-        // Freed after unlocking.
+        // Freed after unlocking: it takes long, and the tasks that publish wait for the lock.
         drop(dropped);
     }
 
-    /// Keeps the updates among some changes, as far as the rate allows.
+    /// Adds the updates among some changes, as far as the rate allows.
     pub(super) fn note(&self, gvk: &Gvk, changes: &[Change]) {
         if self.limit.load(Ordering::Relaxed) == 0 {
             return;
@@ -79,7 +80,7 @@ impl LastUpdates {
             if !updates.allows(now) {
                 break;
             }
-            // Decoded values would not count, and nothing reads them here.
+            // Decoded values are not counted, and nothing reads them here.
             old.retain(false);
             let update = Update {
                 gvk: gvk.clone(),
@@ -94,7 +95,9 @@ impl LastUpdates {
         drop(dropped);
     }
 
-    /// Returns the paths of the fields that differ between two versions, if updates from the one and to the other are kept.
+    /// Returns the paths of the fields that differ between two versions.
+    ///
+    /// `None` unless an update from the one and an update to the other are kept.
     pub(crate) fn changed(
         &self,
         gvk: &Gvk,
@@ -108,21 +111,22 @@ impl LastUpdates {
         let first = all().find(|update| update.old.version() == from)?;
         let last = all().find(|update| update.new.version() == to)?;
         let (old, new) = (Arc::clone(&first.old), Arc::clone(&last.new));
+        // Compared after unlocking: it decodes both states.
         drop(updates);
         Some(changed(&old, &new))
     }
 
-    /// Returns how many updates are kept, and their bound.
+    /// Returns how many updates are kept, and the upper bound.
     pub(crate) fn remembered(&self) -> (usize, usize) {
         let updates = self.updates.lock();
-        // Each state counts at least its own size.
+        // Each state counts for at least its own size.
         let least = 2 * size_of::<CachedObject>();
         (updates.list.len(), updates.limit / least)
     }
 }
 
 impl Updates {
-    /// Returns whether fewer than `limit` bytes are to be paid for.
+    /// Returns whether the rate allows another update.
     fn allows(&self, now: Instant) -> bool {
         self.paid.is_none_or(|paid| paid < now + KEPT)
     }
@@ -130,13 +134,13 @@ impl Updates {
     fn add(&mut self, update: Update, now: Instant) {
         let share = update.bytes as f64 / self.limit.max(1) as f64;
         let paid = self.paid.map_or(now, |paid| paid.max(now));
-        // An update above the limit is not kept; another one is tried after at most as long.
+        // An update above the limit is not kept; another one is allowed after at most `KEPT`.
         self.paid = Some(paid + KEPT.mul_f64(share.min(1.0)));
         self.bytes += update.bytes;
         self.list.push_back(update);
     }
 
-    /// Removes the oldest updates that are above the limit.
+    /// Removes the oldest updates until the limit is kept.
     fn shrink(&mut self, dropped: &mut Vec<Update>) {
         while self.bytes > self.limit {
             let Some(oldest) = self.list.pop_front() else {
@@ -150,7 +154,7 @@ impl Updates {
 
 /// Returns the paths of the fields that differ between two states.
 fn changed(old: &CachedObject, new: &CachedObject) -> Vec<String> {
-    // Of a state without content only the metadata can be compared.
+    // If one state has no content, only the metadata can be compared.
     let whole = old.has_content() && new.has_content();
     let [old, new] = [old, new].map(|object| {
         let json = object.json().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tracking whether a kind is in use.
+//! Uses of a kind: whether it is in use, and whether a start waits for it.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -7,25 +7,25 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A use of a kind: by an informer, cache, subscription or stream of changes.
+/// A use of a kind: by informers, caches, subscriptions or streams of changes.
 pub(crate) struct User {
     usage: Weak<Usage>,
-    /// Whether a start need not wait for the kind because of this use.
+    /// Whether starts do not wait for the kind on account of this use.
     is_optional: bool,
 }
 
 /// The uses of a kind.
 pub(crate) struct Usage {
     state: Mutex<Users>,
-    /// Notified when the kind becomes unused.
+    /// Notified when the kind may have become unused.
     idle: Arc<Notify>,
 }
 
 #[derive(Default)]
 struct Users {
-    /// The current uses, shared: required ones and optional ones.
+    /// The current uses, shared: a required one and an optional one.
     users: [Weak<User>; 2],
-    /// Since when there has been none.
+    /// Since when there has been no use.
     idle_since: Option<Instant>,
 }
 
@@ -39,7 +39,7 @@ impl Usage {
 
     /// Begins a use of the kind, or joins the existing one.
     ///
-    /// A start waits only for kinds with uses that are not optional.
+    /// A start waits only for kinds with a required use.
     pub(crate) fn begin(self: &Arc<Self>, is_optional: bool) -> Arc<User> {
         let mut state = self.state.lock();
         let place = &mut state.users[usize::from(is_optional)];
@@ -60,12 +60,14 @@ impl Usage {
         self.state.lock().users[0].strong_count() > 0
     }
 
-    /// Returns since when the kind has been unused.
+    /// Returns since when the kind has been unused; `None` if it is in use.
     pub(crate) fn idle_since(&self) -> Option<Instant> {
         let mut state = self.state.lock();
         if state.users.iter().any(|user| user.strong_count() > 0) {
             return None;
         }
+        // The time begins when this first finds the kind unused; the drop of the last use leads here by its
+        // notification.
         Some(*state.idle_since.get_or_insert_with(Instant::now))
     }
 }

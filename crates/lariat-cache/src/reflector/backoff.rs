@@ -1,47 +1,47 @@
-//! The backoff of a reflector.
+//! Backoff: the delay before a reflector retries.
 
 use std::time::Duration;
 
-/// The delays after failures in a row.
+/// The delays after consecutive failures.
 ///
-/// An exponential backoff with jitter, on client-go's curve for reflectors: 0.8 s doubling up to 30 s. A server that
-/// does not answer and one that answers with errors are counted separately, so that the long delays of an outage do not
-/// apply to a server that is back. `Retry-After` is respected as by client-go's REST client: ten times in a row; after
-/// that it is the minimum of an exponential delay.
+/// An exponential backoff with jitter, on client-go's curve for reflectors: 0.8 s, doubling up to 30 s. Failures
+/// without an answer and error answers are counted separately, so that the long delays of an outage do not apply to a
+/// server that is back. `Retry-After` is followed as client-go's REST client does: ten times in a row; after that it is
+/// the minimum of an exponential delay.
 ///
-/// It is reset only by a watch that worked, so that a list that works, followed by a watch that does not, cannot become
-/// a hot loop.
+/// Only a watch that worked resets it. Otherwise a list that works, followed by a watch that fails, would be a hot
+/// loop.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
-    /// Attempts in a row without an answer.
+    /// Consecutive attempts without an answer.
     unanswered: u32,
-    /// Error answers in a row.
+    /// Consecutive error answers.
     refused: u32,
-    /// Answers in a row with a `Retry-After`.
+    /// Consecutive answers with a `Retry-After`.
     postponed: u32,
-    /// Versions in a row that had expired.
+    /// Consecutive versions that had expired.
     outdated: u32,
     /// Whether the last attempt was not answered.
     is_away: bool,
 }
 
-/// What a failure says about the server.
+/// What a failure says about the server; it selects the delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Setback {
+pub(super) enum FailureClass {
     /// The server did not answer.
     Unanswered,
     /// The server answered with an error.
     Refused,
-    /// The server is busy or starting, and says when to retry.
+    /// The server is busy or starting, and has sent `Retry-After`.
     Postponed(Duration),
-    /// Only the version is wrong, which a new list fixes.
+    /// Only the version is wrong; a new list replaces it.
     Outdated,
 }
 
 const BASE: Duration = Duration::from_millis(800);
 const MAX: Duration = Duration::from_secs(30);
 
-/// How often in a row `Retry-After` alone decides about the delay.
+/// How many `Retry-After` in a row decide about the delay alone.
 const POSTPONEMENTS: u32 = 10;
 
 /// How many `Retry-After` in a row are usual for a starting server or a new CRD.
@@ -51,29 +51,32 @@ impl Backoff {
     /// Returns the delay after one more failure.
     ///
     /// `jitter` is a random number from 0 to 1.
-    pub(super) fn fail(&mut self, setback: Setback, jitter: f64) -> Duration {
-        let was_away = std::mem::replace(&mut self.is_away, setback == Setback::Unanswered);
+    pub(super) fn fail(&mut self, failure_class: FailureClass, jitter: f64) -> Duration {
+        let was_away =
+            std::mem::replace(&mut self.is_away, failure_class == FailureClass::Unanswered);
+        // The server answers again, so errors from before the outage say nothing about it.
         if was_away && !self.is_away {
             (self.refused, self.postponed) = (0, 0);
         }
-        match setback {
-            Setback::Unanswered => exponential(&mut self.unanswered, jitter),
-            Setback::Refused => exponential(&mut self.refused, jitter),
-            Setback::Postponed(asked) if self.postponed < POSTPONEMENTS => {
+        match failure_class {
+            FailureClass::Unanswered => exponential(&mut self.unanswered, jitter),
+            FailureClass::Refused => exponential(&mut self.refused, jitter),
+            FailureClass::Postponed(asked) if self.postponed < POSTPONEMENTS => {
                 self.postponed += 1;
-                // All other clients were given the same delay.
+                // All other clients got the same delay, so jitter is added, and never subtracted.
                 asked.mul_f64(1.0 + 0.25 * jitter)
             }
-            Setback::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
-            Setback::Outdated if self.outdated == 0 => {
+            FailureClass::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
+            // An expired version is usual: the first new list follows at once, further ones back off.
+            FailureClass::Outdated if self.outdated == 0 => {
                 self.outdated = 1;
                 Duration::ZERO
             }
-            Setback::Outdated => exponential(&mut self.outdated, jitter),
+            FailureClass::Outdated => exponential(&mut self.outdated, jitter),
         }
     }
 
-    /// Returns the state as numbers.
+    /// Returns the state as numbers, for recordings.
     pub(super) fn state(&self) -> [u32; 5] {
         let is_away = u32::from(self.is_away);
         [
@@ -101,12 +104,12 @@ impl Backoff {
         self.is_away
     }
 
-    /// Returns whether the last failures are as few as is usual for a starting server.
+    /// Returns whether the recent failures are usual for a starting server.
     pub(super) fn is_brief(&self) -> bool {
         (1..=BRIEF).contains(&self.postponed) && self.refused == 0
     }
 
-    /// Notes that all objects were read: the server is not too busy.
+    /// Records that all objects were read, so the server is not too busy.
     pub(super) fn served(&mut self) {
         self.postponed = 0;
     }
@@ -120,7 +123,7 @@ fn exponential(failures: &mut u32, jitter: f64) -> Duration {
     let doublings = (*failures).min(16);
     *failures = failures.saturating_add(1);
     let delay = (BASE * 2_u32.pow(doublings)).min(MAX);
-    // Clients that lost the same server must not retry in step.
+    // Jitter: clients that lost the same server must not retry at the same time.
     delay.mul_f64(0.75 + 0.5 * jitter)
 }
 
@@ -129,28 +132,28 @@ mod tests {
     use super::*;
 
     /// Checks that the delays are around these, in seconds.
-    fn check(backoff: &mut Backoff, setback: Setback, expected: &[f64]) {
+    fn check(backoff: &mut Backoff, failure_class: FailureClass, expected: &[f64]) {
         for expected in expected {
-            let delay = backoff.fail(setback, fastrand::f64()).as_secs_f64();
+            let delay = backoff.fail(failure_class, fastrand::f64()).as_secs_f64();
             let around = 0.75 * expected..=1.25 * expected;
             assert!(
                 around.contains(&delay),
-                "{setback:?}: {delay} for {expected}"
+                "{failure_class:?}: {delay} for {expected}"
             );
         }
     }
 
     #[test]
     fn delays_double_up_to_a_cap_around_their_jitter() {
-        for setback in [Setback::Unanswered, Setback::Refused] {
+        for failure_class in [FailureClass::Unanswered, FailureClass::Refused] {
             let mut backoff = Backoff::default();
             check(
                 &mut backoff,
-                setback,
+                failure_class,
                 &[0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0, 30.0],
             );
             backoff.reset();
-            check(&mut backoff, setback, &[0.8]);
+            check(&mut backoff, failure_class, &[0.8]);
         }
     }
 
@@ -159,14 +162,14 @@ mod tests {
         let mut backoff = Backoff::default();
         check(
             &mut backoff,
-            Setback::Unanswered,
+            FailureClass::Unanswered,
             &[0.8, 1.6, 3.2, 6.4, 12.8, 25.6],
         );
-        check(&mut backoff, Setback::Refused, &[0.8, 1.6]);
+        check(&mut backoff, FailureClass::Refused, &[0.8, 1.6]);
         // A server that fails with each answer is.
-        check(&mut backoff, Setback::Unanswered, &[30.0]);
-        check(&mut backoff, Setback::Refused, &[0.8]);
-        check(&mut backoff, Setback::Unanswered, &[30.0]);
+        check(&mut backoff, FailureClass::Unanswered, &[30.0]);
+        check(&mut backoff, FailureClass::Refused, &[0.8]);
+        check(&mut backoff, FailureClass::Unanswered, &[30.0]);
     }
 
     #[test]
@@ -174,20 +177,20 @@ mod tests {
         let mut backoff = Backoff::default();
         let second = Duration::from_secs(1);
         for _ in 0..10 {
-            let delay = backoff.fail(Setback::Postponed(second), fastrand::f64());
+            let delay = backoff.fail(FailureClass::Postponed(second), fastrand::f64());
             assert!((second..=second.mul_f64(1.25)).contains(&delay));
         }
         for _ in 0..3 {
-            assert!(backoff.fail(Setback::Postponed(second), 0.0) >= second);
+            assert!(backoff.fail(FailureClass::Postponed(second), 0.0) >= second);
         }
         let minute = Duration::from_secs(60);
-        assert!(backoff.fail(Setback::Postponed(minute), 0.0) >= minute);
+        assert!(backoff.fail(FailureClass::Postponed(minute), 0.0) >= minute);
     }
 
     #[test]
     fn an_expired_version_is_followed_by_a_list_immediately_but_only_once() {
         let mut backoff = Backoff::default();
-        assert_eq!(backoff.fail(Setback::Outdated, 0.5), Duration::ZERO);
-        check(&mut backoff, Setback::Outdated, &[1.6, 3.2, 6.4]);
+        assert_eq!(backoff.fail(FailureClass::Outdated, 0.5), Duration::ZERO);
+        check(&mut backoff, FailureClass::Outdated, &[1.6, 3.2, 6.4]);
     }
 }

@@ -1,4 +1,4 @@
-//! Applying the lines of a watch.
+//! The cursor of a watch: applies its lines and moves to their versions.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -14,23 +14,24 @@ use super::loading::Loading;
 use super::reflector::{Ended, Reflector};
 use crate::store::Delta;
 
-/// The position of a watch.
+/// The position of a watch, and the initial list before it.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
+    /// The version of the last event; the next watch continues from it.
     pub(super) version: ResourceVersion,
     /// The requested duration of the watch.
     timeout: Duration,
     /// Whether any event has been received.
     pub(super) has_events: bool,
-    /// The number of lines that were understood.
+    /// The number of lines that were parsed.
     pub(super) lines: u64,
-    /// The form of its lines.
+    /// The form of the lines.
     form: LineForm,
-    /// The initial list, until all of it has been received.
+    /// The initial list, until its end marker.
     pub(super) loading: Option<Loading>,
-    /// When the last new object of the initial list was received.
-    pub(super) news: Option<Instant>,
-    /// Whether the watch was abandoned because everything is to be read again.
+    /// When the last new object of the initial list arrived.
+    pub(super) last_new: Option<Instant>,
+    /// Whether the watch was abandoned because the kind must be listed again.
     pub(super) is_reread: bool,
 }
 
@@ -41,9 +42,9 @@ impl Reflector {
         stream: &mut WatchStream,
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
-        self.progress.heard();
+        self.progress.received_something();
         self.progress.received(stream.newly_received());
-        self.patience.heard();
+        self.silence_limit.received();
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());
         while outcome.is_ok()
@@ -54,10 +55,11 @@ impl Reflector {
             }
             outcome = self.line(&line, stream, cursor, &mut deltas);
         }
-        // Also after an error: the lines before the bad one are valid.
+        // Also after an error: the lines before the malformed one are valid, and their events must not be lost.
         self.publisher.apply(deltas, self.intake.content());
+        // During an initial list the store is incomplete, so there is no version yet that a watch could continue from.
         if let Some(loading) = &mut cursor.loading {
-            self.show(loading, None);
+            self.publish_read(loading, None);
         } else if cursor.has_events {
             self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
@@ -67,7 +69,7 @@ impl Reflector {
 
     /// Applies a line.
     ///
-    /// A line that is not understood is an error: its change is lost, so only a new list can correct the store.
+    /// A line that cannot be parsed is an error: its change is lost, so only a new list can correct the store.
     fn line(
         &mut self,
         line: &[u8],
@@ -79,8 +81,8 @@ impl Reflector {
             Ok(event) => self.event(event, stream, cursor, deltas),
             Err(detail) => Err(malformed(detail)),
         };
-        // The usual form takes everything up to the last brace for the object; a parser decides about a line that has
-        // more.
+        // The usual form takes everything up to the last brace as the object. For a line with more members that is
+        // wrong, so a parser decides.
         if let Err(ReflectorError::Malformed { .. }) = outcome
             && let Some(event) = WatchEvent::unusual(line)
         {
@@ -109,10 +111,12 @@ impl Reflector {
     ) -> Result<(), ReflectorError> {
         let line_type = event.line_type();
         match event {
+            // The initial objects of a watch list.
             WatchEvent::Added(json) if cursor.loading.is_some() => {
-                cursor.news = Some(Instant::now());
+                cursor.last_new = Some(Instant::now());
                 return self.load_from(cursor, json);
             }
+            // A change of an object during the initial list: its newer state counts as listed.
             WatchEvent::Modified(json) if cursor.loading.is_some() => {
                 return self.load_from(cursor, json);
             }
@@ -121,13 +125,14 @@ impl Reflector {
                     Ok(object) => {
                         self.record_line(line_type, &object);
                         cursor.move_to(object.version());
-                        self.is_back(object.key());
+                        self.exists_again(object.key());
                         deltas.push(Delta::Present(object));
                     }
-                    // The object exists, so its last readable state is better than none.
+                    // The object exists and its key is known: its last readable state stays, which is better than none.
+                    // A new list could not read it either.
                     Err(error) => match RawObject::key_of(json) {
                         Some(key) => {
-                            self.is_back(&key);
+                            self.exists_again(&key);
                             cursor.has_events = true;
                             self.progress.unreadable(&error);
                         }
@@ -135,22 +140,25 @@ impl Reflector {
                     },
                 }
             }
+            // A deletion that cannot be read would leave the object in the cache for ever, so it leads to a new list.
             WatchEvent::Deleted(json) => {
                 let read = self.intake.watched(json, self.publisher.store());
                 let last = read.map_err(|error| malformed(error.to_string()))?;
                 self.record_line(line_type, &last);
+                // The objects before the deletion come first, or the deleted one would be added after it.
                 if let Some(loading) = &mut cursor.loading {
-                    self.show(loading, None);
+                    self.publish_read(loading, None);
                 }
                 cursor.move_to(last.version());
                 self.last_ended = Some(Ended::of(&last));
-                deltas.push(Delta::Gone(last));
+                deltas.push(Delta::Deleted(last));
             }
             WatchEvent::Bookmark {
                 version,
                 ends_initial,
             } => {
                 self.bookmark(&version, ends_initial, stream, cursor)?;
+                // Changes before the marker belong to the initial list, so they are applied before it ends.
                 if ends_initial && let Some(loading) = cursor.loading.take() {
                     self.publisher
                         .apply(std::mem::take(deltas), self.intake.content());
@@ -162,14 +170,14 @@ impl Reflector {
         Ok(())
     }
 
-    /// Notes that an object of a key exists: selected again, or created again.
+    /// Records that an object of a key exists: it was selected or created again.
     ///
-    /// From then on, its existence does not indicate another history.
-    fn is_back(&mut self, key: &ObjectKey) {
+    /// From then on, its existence does not show another history.
+    fn exists_again(&mut self, key: &ObjectKey) {
         self.last_ended.take_if(|ended| ended.key() == key);
     }
 
-    /// Applies a bookmark: the watch is complete up to its version.
+    /// Applies a bookmark: the watch has reported all changes up to its version.
     fn bookmark(
         &mut self,
         version: &ResourceVersion,
@@ -181,18 +189,19 @@ impl Reflector {
             version: version.into(),
             ends_initial,
         });
-        // While contents are compared after a failure, an earlier version is expected.
+        // During a comparing list after a failure, an earlier version is expected.
         let went_back = self.policy.is_verified() && self.went_back(version);
+        // Versions never decrease in one history, so the server was restored from a backup.
         if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
             self.reading.server.restored();
             return Err(ReflectorError::WentBack);
         }
-        // The end marker says nothing about later bookmarks.
+        // A server may send the end marker of a watch list and no periodic bookmarks.
         if !ends_initial {
-            self.patience.bookmarked();
+            self.silence_limit.bookmarked();
             let store = self.publisher.store();
             store.watch_progressed(self.reading.namespace.as_deref());
-            stream.set_patience(self.patience.with(cursor.timeout));
+            stream.set_silence_limit(self.silence_limit.for_timeout(cursor.timeout));
         }
         cursor.move_to(version);
         Ok(())
@@ -220,7 +229,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the cursor of a watch that continues from a version.
+    /// Creates the cursor of a watch that continues from a version.
     pub(super) fn at(version: ResourceVersion, timeout: Duration) -> Self {
         Self {
             version,

@@ -1,4 +1,4 @@
-//! The errors between a reflector and the API server.
+//! The errors of lists and watches, and what they say about the API server.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use lariat_core::describe;
 use lariat_flight::End;
 use serde::Deserialize;
 
-use super::backoff::Setback;
+use super::backoff::FailureClass;
 use super::policy;
 use super::source::{SourceBody, SourceError};
 use crate::mapper::NO_PATH;
 use crate::publish::{Reconnect, Trouble};
 
-/// A list or a watch that failed.
+/// The error of a list or a watch.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReflectorError {
-    /// The request could not be sent, or was not answered.
+    /// The request was not sent, or not answered.
     #[error("{verb}: no answer from the API server")]
     Unreachable {
         /// `list` or `watch`.
@@ -37,7 +37,7 @@ pub(super) enum ReflectorError {
         /// Its `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// The version is no longer in the API server's history.
+    /// The version is no longer in the API server's history (410 Gone).
     #[error("{verb}: the resource version has expired")]
     Expired {
         /// `list` or `watch`.
@@ -45,7 +45,7 @@ pub(super) enum ReflectorError {
         /// A token with which a list can continue at a newer version.
         continue_token: Option<String>,
     },
-    /// The answer was cut off.
+    /// The connection ended within the answer.
     #[error("{verb}: the answer was cut off")]
     Cut {
         /// `list` or `watch`.
@@ -53,15 +53,15 @@ pub(super) enum ReflectorError {
         /// The client's error.
         source: SourceError,
     },
-    /// The answer does not follow the API.
-    #[error("{verb}: the answer is not understood: {detail}")]
+    /// The answer is not what the API specifies.
+    #[error("{verb}: malformed answer: {detail}")]
     Malformed {
         /// `list` or `watch`.
         verb: &'static str,
         /// What is wrong.
         detail: String,
     },
-    /// The request was sent and not answered in time.
+    /// The request was sent, and not answered in time.
     #[error("{verb}: no answer from the API server within {after:?}")]
     Unanswered {
         /// `list` or `watch`.
@@ -69,28 +69,28 @@ pub(super) enum ReflectorError {
         /// The time limit.
         after: Duration,
     },
-    /// The API server does not serve the collection.
+    /// The API server does not serve the collection (404).
     #[error(
         "not served by the API server; is the CustomResourceDefinition installed, and are group, \
          version and plural spelled right?"
     )]
     NotServed,
-    /// Nothing arrived for so long that the answer must be dead.
-    #[error("{verb}: silent for {after:?}")]
+    /// Nothing arrived for so long that the connection is taken for dead.
+    #[error("{verb}: nothing received for {after:?}")]
     Silent {
         /// `list` or `watch`.
         verb: &'static str,
-        /// How long.
+        /// How long nothing arrived.
         after: Duration,
     },
-    /// A watch list without an end marker.
+    /// A watch list whose initial objects have no end marker.
     #[error("watch list: no end marker; lists are used instead")]
     NoEndMarker,
-    /// A bookmark of an earlier version than before: the server was restored from a backup.
+    /// A version before one that was reached: the server was restored from a backup.
     #[error("watch: the API server returned an earlier version")]
     WentBack,
-    /// A watch that ended immediately and without an event.
-    #[error("watch: ended at once")]
+    /// A watch that ended at once and without an event.
+    #[error("watch: closed at once, without an event")]
     EndedAtOnce,
 }
 
@@ -100,7 +100,7 @@ impl ReflectorError {
         matches!(self, Self::Expired { .. })
     }
 
-    /// Returns the failure without its texts.
+    /// Returns the failure without its texts, for the policy and for recordings.
     pub(super) fn end(&self) -> End {
         match self {
             Self::Unreachable { .. } => End::Unreachable,
@@ -122,14 +122,14 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether the collection is not served at all.
+    /// Returns whether the API server does not serve the collection.
     pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::NotServed)
     }
 
-    /// Returns whether the server did not answer at all.
+    /// Returns whether the server did not answer.
     pub(super) fn is_unanswered(&self) -> bool {
-        policy::setback(self.end()) == Setback::Unanswered
+        policy::failure_class(self.end()) == FailureClass::Unanswered
     }
 
     /// Returns the failure for log and status.
@@ -138,16 +138,17 @@ impl ReflectorError {
             summary: if self.is_unanswered() {
                 "the API server cannot be reached"
             } else {
-                "cache is behind"
+                "the cache is not up to date"
             },
             error: describe(self),
             is_brief: false,
         }
     }
 
-    /// Returns whether the server does not support or allow a check of its history.
+    /// Returns whether the server does not support or allow checks of its history.
     ///
-    /// That is, a request for a single object.
+    /// A check is a request for a single object. Refused credentials, timeouts and rate limits are failures, not
+    /// refusals.
     pub(super) fn refuses_check(&self) -> bool {
         match self {
             Self::Refused { code, .. } => {
@@ -158,7 +159,7 @@ impl ReflectorError {
         }
     }
 
-    /// Returns the reason of the next request.
+    /// Returns the reason of the next connection, for the counters.
     pub(super) fn reason(&self) -> Reconnect {
         match self {
             Self::EndedAtOnce => Reconnect::Closed,
@@ -171,7 +172,7 @@ impl ReflectorError {
     }
 }
 
-/// The relevant part of a Kubernetes Status.
+/// The relevant part of a Kubernetes `Status`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
@@ -198,6 +199,7 @@ struct ListMetadata {
 impl Status {
     pub(super) fn into_error(self, verb: &'static str) -> ReflectorError {
         let seconds = self.details.retry_after_seconds;
+        // The code or the reason decides, as in client-go.
         if self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone") {
             let continue_token = Some(self.metadata.r#continue).filter(|token| !token.is_empty());
             return ReflectorError::Expired {
@@ -205,8 +207,8 @@ impl Status {
                 continue_token,
             };
         }
-        // A collection is found even when it is empty. A proxy's 404 says that it does not find the API server, not
-        // that the API server does not find the collection.
+        // The API server answers 404 for an unknown collection, and not for an empty one. A proxy's 404 means that the
+        // proxy did not find the API server, so only the API server's own answer counts.
         let by_server = self.kind == "Status" || self.message.trim() == NO_PATH;
         if self.code == 404 && by_server {
             return ReflectorError::NotServed;
@@ -223,13 +225,14 @@ impl Status {
 /// How much of an error's body is read, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;
 
-/// How much of a text that is not a Status is kept, in characters.
+/// How much of a text that is not a `Status` is kept, in characters.
 const TEXT_LIMIT: usize = 200;
 
-/// Turns an HTTP error into a reflector error.
+/// Converts an HTTP error to a reflector error.
 pub(super) async fn refused(verb: &'static str, response: Response<SourceBody>) -> ReflectorError {
     let (parts, mut body) = response.into_parts();
     let mut text = Vec::new();
+    // A body that is cut off may still contain the message.
     while text.len() < BODY_LIMIT
         && let Some(Ok(frame)) = body.frame().await
     {
@@ -249,6 +252,7 @@ pub(super) async fn refused(verb: &'static str, response: Response<SourceBody>) 
         .headers
         .get(header::RETRY_AFTER)
         .and_then(|value| value.to_str().ok());
+    // The header wins over the body.
     if let Some(seconds) = asked.and_then(|seconds| seconds.trim().parse().ok()) {
         status.details.retry_after_seconds = seconds;
     }

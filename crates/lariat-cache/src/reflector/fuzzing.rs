@@ -1,6 +1,6 @@
 //! Entry points for the fuzzer in `fuzz/`: the reflector's parsers without a server.
 //!
-//! This is not public API: it exists with the feature `fuzzing` only, and changes at any time.
+//! This is not public API: it exists with the feature `fuzzing` only, and may change at any time.
 
 use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
 
@@ -59,7 +59,7 @@ pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns what is wrong with the line.
 pub fn event(line: &[u8], gvk: &Gvk) -> Result<Event, String> {
     let mut form = LineForm::default();
     let first = form.read(line);
@@ -96,7 +96,7 @@ fn read(event: WatchEvent<'_>, gvk: &Gvk) -> Result<Event, String> {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Returns what is wrong with the page.
 pub fn list_page(json: &[u8], gvk: &Gvk) -> Result<ListPage, String> {
     let json = page::valid(json.to_vec());
     let page = Page::parse(&json).map_err(|error| error.to_string())?;

@@ -1,21 +1,27 @@
 //! Checks that the API server still has the history from which the store was read.
 //!
-//! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same
-//! versions come again for other states. The API server does not report this: a watch from a version that it has not
-//! reached yet is opened and stays silent, and a watch from one that it has passed again omits what changed below it.
+//! An etcd that is restored from a backup goes back to an earlier version and continues from there, so it gives
+//! versions that were used before to other states. The API server does not report this. A watch from a version that it
+//! has not reached yet is opened and stays silent. A watch from a version that it has passed again omits the changes
+//! below it.
 //!
-//! So after a failed connection a reflector first asks for two objects: the newest one it has read, and the newest one
-//! that the process has written since. In the same history, their version, uid and content are unchanged. In another
-//! history, all reflectors of the factory read everything again and compare contents. If an object was deleted after
-//! all that, the reflector asks for its name too: in another history it exists, if only as an earlier object of the
+//! So after a failed connection a reflector first asks for two objects: the newest one that it has read, and the newest
+//! one that this process has written since. In the same history, their uid, version and content are unchanged. In
+//! another history, all reflectors of the factory read everything again and compare contents. If an object was deleted
+//! after both, the reflector asks for its name too: in another history it exists, if only as an earlier object of the
 //! name.
 //!
-//! What this cannot detect: in no kind of the factory was an object created, changed or deleted between the backup and
-//! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again.
-//! Only the last deletion that the watch has reported since the last load after a failure is checked. It shows nothing
-//! if the backup has no object of the name, or if that was deleted again. Nor does a kind without changes notice a
-//! second restore that other kinds detect while they read everything again because of the first. Changes made below
-//! that version then stay unseen until the objects change again, or the kind is read again for another reason.
+//! What this cannot detect:
+//!
+//! - A restore without any trace: no object of the factory's kinds was created, changed or deleted between the backup
+//!   and the failure, *and* the restored server had passed the version of a kind's watch when it was reached again.
+//! - A deletion that was undone, if it is not the last one that the watch has reported since the last load after a
+//!   failure, if the backup has no object of the name, or if that object was deleted again.
+//! - A second restore, in a kind without changes, that other kinds detect while they read everything again because of
+//!   the first.
+//!
+//! Changes made below the watch's version then stay unseen until the objects change again, or the kind is read again
+//! for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -30,20 +36,20 @@ use super::reflector::{Ended, Failure, Reflector, ReflectorStep};
 use super::source::SourceRequest;
 use crate::store::CachedObject;
 
-/// What the API server's answers say about its history.
+/// What the answers say about the API server's history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum History {
     /// It is the one from which the store was read.
     Same,
     /// It is another one.
     Other,
-    /// The answers do not decide.
+    /// The answers do not decide it.
     Unknown,
 }
 
 /// The state of a known object on the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sight {
+enum ObservedState {
     /// It does not exist.
     Absent,
     /// It has another uid or version.
@@ -71,7 +77,7 @@ impl Reflector {
                 tracing::warn!(
                     %kind, %since,
                     "the API server has another history than before, as after a restore from a backup; \
-                     everything is read again"
+                     the kind is listed again"
                 );
                 self.reading.server.restored();
                 self.decide(Stage::Check, End::OtherHistory)
@@ -94,18 +100,23 @@ impl Reflector {
 
     async fn history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {
         if since.compare(&0.into()).is_none() {
-            // Without numeric versions, earlier and later cannot be compared.
+            // Versions that are not numbers cannot be compared as earlier and later, so there is nothing to check.
             return Ok(History::Same);
         }
         let newest = self.newest(since);
         if newest.iter().all(Option::is_none) {
-            let (version, is_empty) = self.look().await?;
+            // The store is empty, so the only evidence is the server's version, and whether an object appeared.
+            let (version, is_empty) = self.ask_for_any().await?;
             return Ok(match version.compare(since) {
+                // Versions only grow within a history.
                 Some(Ordering::Less) => History::Other,
+                // Server and store are both empty, so there is no object that a watch could miss.
                 _ if is_empty => History::Same,
+                // Objects exist; whether they are older than the watch's version cannot be seen from one of them.
                 _ => History::Unknown,
             });
         }
+        // The first `Other` decides: the remaining request could not change that.
         let mut history = History::Same;
         for object in newest.iter().flatten() {
             match self.history_of(object, since).await? {
@@ -116,6 +127,7 @@ impl Reflector {
                 return Ok(history);
             }
         }
+        // Own writes are no evidence against a deletion: they may have been made after the restore.
         let [read, _] = newest;
         Ok(match self.last_end(read.as_deref()) {
             Some(end) if self.check_undone(&end, since).await? => History::Other,
@@ -131,16 +143,16 @@ impl Reflector {
         (!newest.is_some_and(is_newer)).then(|| end.clone())
     }
 
-    /// Returns whether an object whose deletion was reported exists nevertheless.
+    /// Returns whether an object exists although its deletion was reported.
     ///
-    /// An object of its name must also have existed at the version that the watch has reached. It does not matter which
-    /// one: the restored one may be an earlier one than that which was deleted last.
+    /// An object of its name must also have existed at the version that the watch has reached. Any object of the name
+    /// counts: the restored one may be an earlier one than the one that was deleted last.
     async fn check_undone(
         &self,
         end: &Ended,
         since: &ResourceVersion,
     ) -> Result<bool, ReflectorError> {
-        // An object may have been selected or created again since, so both versions are checked.
+        // The object may have been selected or created again since, so the state at the watch's version decides.
         Ok(self.check_exists(&end.key, None).await?
             && self.check_exists(&end.key, Some(since)).await?)
     }
@@ -155,38 +167,42 @@ impl Reflector {
         Ok(item_of(&page, key).is_some())
     }
 
-    /// Decides whether the API server's history is the one that an object is from.
+    /// Decides whether the API server has the history that an object is from.
     async fn history_of(
         &mut self,
         object: &CachedObject,
         since: &ResourceVersion,
     ) -> Result<History, ReflectorError> {
+        // An own write may be newer than the watch's version; the server must have reached it too.
         let reached = match object.version().compare(since) {
             Some(Ordering::Greater) => object.version(),
             _ => since,
         };
-        let (version, now) = self.look_at(object, None).await?;
+        let (version, now) = self.observe(object, None).await?;
+        // The server has not reached a version that was read from it before.
         if version.compare(reached) == Some(Ordering::Less) {
             return Ok(History::Other);
         }
-        let sight = match now {
-            // The object may have changed or been deleted since; its state at the reached version decides.
-            Sight::Absent | Sight::Other => self.look_at(object, Some(reached)).await?.1,
+        let observed = match now {
+            // The object may have changed or been deleted since, so its state at the reached version decides.
+            ObservedState::Absent | ObservedState::Other => {
+                self.observe(object, Some(reached)).await?.1
+            }
             seen => seen,
         };
-        Ok(match sight {
-            Sight::Same => History::Same,
-            // A server of another release may encode the same state differently.
-            Sight::Differs => History::Unknown,
-            Sight::Absent | Sight::Other => History::Other,
+        Ok(match observed {
+            ObservedState::Same => History::Same,
+            // Unknown rather than other: a server of another release may encode the same state differently.
+            ObservedState::Differs => History::Unknown,
+            ObservedState::Absent | ObservedState::Other => History::Other,
         })
     }
 
-    /// Returns the newest object read up to a version, and the newest written after it.
+    /// Returns the newest object read up to a version, and the newest own write.
     ///
-    /// The second one was written by this process. Such an object is in the store before the watch has reported it, and
-    /// may have been written after a restore that was not detected yet. Then it says nothing about what was read
-    /// before, although its version may be one that the watch has passed.
+    /// The second one was written by this process after that version: such an object is in the store before the watch
+    /// has reported it. It may have been written after a restore that was not detected yet. Then it is no evidence
+    /// about what was read before, although its version may be one that the watch has passed.
     fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
         let store = self.publisher.store();
         let (snapshot, own) = (store.snapshot(), store.unconfirmed());
@@ -209,41 +225,42 @@ impl Reflector {
     }
 
     /// Asks for any object; returns the server's version and whether there is none.
-    async fn look(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
+    async fn ask_for_any(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
         let namespace = self.reading.namespace.clone();
         let json = self.ask(namespace, self.queries.one(None, None)).await?;
         let page = Page::parse(&json)?;
         Ok((page.version, page.items.is_empty()))
     }
 
-    /// Asks for an object, as it is or was at a version.
+    /// Asks for an object in its present state, or as it was at a version.
     ///
-    /// Also returns the answer's version.
-    async fn look_at(
+    /// Also returns the version of the answer.
+    async fn observe(
         &mut self,
         object: &CachedObject,
         at: Option<&ResourceVersion>,
-    ) -> Result<(ResourceVersion, Sight), ReflectorError> {
+    ) -> Result<(ResourceVersion, ObservedState), ReflectorError> {
         let json = self.ask_for(object.key(), at).await?;
         let page = Page::parse(&json)?;
         let found = item_of(&page, object.key());
-        let sight = found.map_or(Sight::Absent, |json| self.sight(object, json));
-        Ok((page.version, sight))
+        let observed = found.map_or(ObservedState::Absent, |json| self.observed(object, json));
+        Ok((page.version, observed))
     }
 
-    fn sight(&mut self, known: &CachedObject, json: &[u8]) -> Sight {
+    fn observed(&mut self, known: &CachedObject, json: &[u8]) -> ObservedState {
         let content = self.intake.content();
         match self.intake.read(json) {
             Ok(seen) if seen.uid() != known.uid() || seen.version() != known.version() => {
-                Sight::Other
+                ObservedState::Other
             }
-            Ok(_) if !self.publisher.store().is_comparable(known, content) => Sight::Same,
-            Ok(seen) if known.has_same_content(seen.json()) => Sight::Same,
-            _ => Sight::Differs,
+            // Content that was not read in the same form cannot be compared, so uid and version decide.
+            Ok(_) if !self.publisher.store().is_comparable(known, content) => ObservedState::Same,
+            Ok(seen) if known.has_same_content(seen.json()) => ObservedState::Same,
+            _ => ObservedState::Differs,
         }
     }
 
-    /// Asks for a list of one object, as it is or was at a version.
+    /// Asks for a list of one object, in its present state or as it was at a version.
     async fn ask_for(
         &self,
         key: &ObjectKey,

@@ -1,4 +1,4 @@
-//! Turning bytes into objects.
+//! The intake of a reflector: parses bytes to objects in the form that the cache stores.
 
 use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, RawObjectError, Scan};
 
@@ -6,7 +6,7 @@ use super::page::Item;
 use crate::store::{Content, Listing, Store};
 use crate::transform::Transform;
 
-/// Reads the objects of a kind in the form that its cache stores.
+/// Parses the objects of a kind and reduces them to what its cache stores.
 #[derive(Debug)]
 pub(crate) struct Intake {
     gvk: Gvk,
@@ -15,16 +15,18 @@ pub(crate) struct Intake {
     /// The transform of objects with content.
     transform: Option<Transform>,
     interner: Interner,
-    /// The key of the current object; a buffer to reuse.
+    /// The key of the current object; a reused buffer.
     key: String,
 }
 
 /// The result of reading a listed object.
 #[derive(Debug)]
 pub(super) enum Listed {
-    /// The store has this state already.
+    /// The store has this state, which is marked as listed.
     Known,
-    News(RawObject),
+    /// The store does not have this state.
+    Changed(RawObject),
+    /// The object cannot be parsed; its key is given if that can be.
     Unreadable(Option<ObjectKey>, RawObjectError),
 }
 
@@ -55,7 +57,7 @@ impl Intake {
         self.finish(scan)
     }
 
-    /// Reads an object of a watch, which shares the key of a stored one.
+    /// Reads an object of a watch, which shares the key with a stored one.
     pub(super) fn watched(
         &mut self,
         json: &[u8],
@@ -63,6 +65,7 @@ impl Intake {
     ) -> Result<RawObject, RawObjectError> {
         let scan = Scan::new(json, &self.gvk)?;
         self.note_key(&scan);
+        // Sharing the key of the cached object saves an allocation for each event.
         let known = store.key_of(&self.key);
         self.finish(scan.with_key(known))
     }
@@ -74,11 +77,12 @@ impl Intake {
         self.finish(scan)
     }
 
-    /// Reads an item of a list; if its state is known, only its metadata is looked at.
+    /// Reads an item of a list; of a cached state only the metadata is parsed.
     pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
         let json = item.json();
         let read = item.into_scan(&self.gvk).and_then(|scan| {
             self.note_key(&scan);
+            // On a relist most objects are unchanged: this saves the copy, the transform and a new key.
             if store.is_listed(listing, &scan, &self.key) {
                 return Ok(None);
             }
@@ -86,7 +90,7 @@ impl Intake {
         });
         match read {
             Ok(None) => Listed::Known,
-            Ok(Some(object)) => Listed::News(object),
+            Ok(Some(object)) => Listed::Changed(object),
             Err(error) => Listed::Unreadable(RawObject::key_of(json), error),
         }
     }
@@ -101,9 +105,9 @@ impl Intake {
     }
 
     fn finish(&mut self, scan: Scan<'_>) -> Result<RawObject, RawObjectError> {
-        // There is no content to remove.
+        // Metadata has no content to remove.
         let is_partial = scan.is_partial();
-        // Content is dropped if the server sends it although only metadata was requested.
+        // A server that does not support metadata requests sends whole objects; their content is dropped here.
         if self.content == Content::MetadataOnly && !is_partial {
             return scan.into_metadata(&self.gvk, &mut self.interner, self.managed_fields);
         }
@@ -114,7 +118,7 @@ impl Intake {
         }
     }
 
-    /// Transforms an object. Content that is not JSON is rejected: it may contain what is to be removed.
+    /// Transforms an object; content that is not JSON is rejected.
     fn transformed(
         &self,
         transform: &Transform,
@@ -122,6 +126,8 @@ impl Intake {
     ) -> Result<RawObject, RawObjectError> {
         match transform.change(object.json()) {
             Some(json) => Ok(object.with_json(json)),
+            // The function has panicked, or the content is not JSON. Only in the first case is the object kept:
+            // unchanged, while content that could not be transformed may contain what should be removed.
             None => Scan::whole(object.json(), &self.gvk)
                 .map(drop)
                 .map(|()| object),

@@ -9,7 +9,7 @@ use super::page::{self, Page};
 use super::reflector::Reflector;
 
 impl Reflector {
-    /// Reads the whole kind; returns the version from which a watch continues.
+    /// Lists the kind; returns the version from which a watch continues.
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
@@ -19,8 +19,8 @@ impl Reflector {
             self.list_whole(&mut loading).await?
         } else {
             match self.list_pages(&mut loading).await {
-                // The list took longer than its token lives, and the server has no other. A list in one piece cannot
-                // expire.
+                // The list took longer than its token lives, and the server offered no other token. A list in one piece
+                // cannot expire.
                 Err(error) if error.is_expired() => {
                     self.restart(&mut loading);
                     self.progress.list_begun();
@@ -38,15 +38,16 @@ impl Reflector {
         &mut self,
         loading: &mut Loading,
     ) -> Result<ResourceVersion, ReflectorError> {
-        // Changes during later pages are reported by a watch from the version of the first page.
+        // The watch continues from the version of the first page, so it reports changes during later pages.
         let mut first_version = None;
         let mut token: Option<String> = None;
         let mut goes_on_inconsistently = false;
         loop {
             let query = self.queries.page(token.as_deref());
             let page = match self.page(loading, query).await {
-                // The list can continue at a newer version. If its first version has also expired for a watch, only a
-                // list in one piece is consistent.
+                // 410 with a token: the list can continue at a newer version, so its pages are not of one version. A
+                // watch from the first version corrects that; if that version has expired too, the next list must be in
+                // one piece.
                 Err(ReflectorError::Expired {
                     continue_token: Some(inconsistent),
                     ..
@@ -60,10 +61,11 @@ impl Reflector {
             };
             let first = first_version.get_or_insert(page.version);
             match page.continue_token {
+                // Otherwise a broken server or proxy would be listed for ever.
                 Some(next) if token.as_ref() == Some(&next) => {
                     return Err(ReflectorError::Malformed {
                         verb: "list",
-                        detail: "a page is followed by itself".to_owned(),
+                        detail: "the continue token of a page leads to the same page".to_owned(),
                     });
                 }
                 Some(next) => token = Some(next),
@@ -97,12 +99,12 @@ impl Reflector {
         });
         self.at_version(loading, &page.version);
         for item in std::mem::take(&mut page.items) {
-            // In a list, an item without a name does not affect the others.
+            // In a list, an item without a name does not make the others unreadable.
             if let Err(error) = self.load(loading, item) {
                 self.progress.unreadable(&error);
             }
         }
-        self.show(loading, page.remaining);
+        self.publish_read(loading, page.remaining);
         Ok(Page {
             items: Vec::new(),
             version: page.version,

@@ -1,4 +1,4 @@
-//! The state of reading all objects.
+//! Loading: reading all objects of a kind, in pages or by a watch list.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -18,24 +18,25 @@ use crate::store::Listing;
 /// How often the progress of a long list is logged.
 const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
 
-/// A list in progress: in pages, or the initial part of a watch list.
+/// A load in progress: a list in pages, or the initial part of a watch list.
 #[derive(Debug)]
 pub(super) struct Loading {
     pub(super) listing: Listing,
-    /// Whether the cache is filled for the first time in this run, rather than updated.
+    /// Whether the cache is filled for the first time in this run.
     initial: bool,
     started: Instant,
-    said: Instant,
+    logged: Instant,
     pub(super) loaded: usize,
     /// The number of the server's history when the list began.
     history: u64,
     /// Objects that were read and are not in the store yet.
-    news: Vec<RawObject>,
+    pending: Vec<RawObject>,
 }
 
 impl Reflector {
     pub(super) fn begin_loading(&mut self) -> Loading {
         let initial = !self.progress.is_synced();
+        // A relist keeps the phase: the cache stays synced and readable.
         if initial {
             let (loaded, total) = (0, None);
             self.progress.enter(Phase::Listing { loaded, total });
@@ -44,19 +45,20 @@ impl Reflector {
             listing: self.begin_listing(initial),
             initial,
             started: Instant::now(),
-            said: Instant::now(),
+            logged: Instant::now(),
             loaded: 0,
             history: self.reading.server.found(),
-            news: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
     fn begin_listing(&mut self, initial: bool) -> Listing {
-        // Before anything is read, so that any later change of the filter, or request, leads to another list.
+        // Before anything is read, so that a later request, or change of the filter, leads to another list.
         self.reading.rereads.see();
         let namespace = self.reading.namespace.clone();
         let store = self.publisher.store();
         let listing = store.begin_listing(initial, self.intake.content(), namespace);
+        // After a failure, versions may be from another history: an equal version is not enough.
         if self.policy.is_verified() {
             listing
         } else {
@@ -64,17 +66,17 @@ impl Reflector {
         }
     }
 
-    /// Begins again: objects read so far may have been deleted since.
+    /// Begins the list again: objects read so far may have been deleted since.
     pub(super) fn restart(&mut self, loading: &mut Loading) {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
         loading.history = self.reading.server.found();
-        loading.news.clear();
+        loading.pending.clear();
     }
 
-    /// Notes the version of a list before its objects are read.
+    /// Records the version of a list before its objects are read.
     ///
-    /// A version before the reached one is from another history.
+    /// A version before the reached one is from another history, so contents are compared from here on.
     pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
         if self.policy.is_verified() && self.went_back(version) {
             self.doubt();
@@ -89,7 +91,7 @@ impl Reflector {
 
     /// Reads an object of the list.
     ///
-    /// One that cannot be parsed is skipped if it has a name.
+    /// An object that cannot be parsed is skipped if its key can; otherwise this is an error.
     pub(super) fn load(
         &mut self,
         loading: &mut Loading,
@@ -98,11 +100,11 @@ impl Reflector {
         let store = self.publisher.store();
         match self.intake.listed(item, store, &loading.listing) {
             Listed::Known => loading.loaded += 1,
-            Listed::News(object) => {
+            Listed::Changed(object) => {
                 loading.loaded += 1;
-                loading.news.push(object);
+                loading.pending.push(object);
             }
-            // The object exists, so its last readable state is better than none.
+            // The object exists: its last readable state stays, which is better than none.
             Listed::Unreadable(Some(key), error) => {
                 self.progress.unreadable(&format_args!("{key}: {error}"));
                 store.list_unreadable(&loading.listing, &key);
@@ -119,9 +121,10 @@ impl Reflector {
     }
 
     /// Publishes what was read so far; `remaining` objects follow, if that is known.
-    pub(super) fn show(&self, loading: &mut Loading, remaining: Option<u64>) {
-        let news = std::mem::take(&mut loading.news);
-        self.publisher.list_page(&loading.listing, news);
+    pub(super) fn publish_read(&self, loading: &mut Loading, remaining: Option<u64>) {
+        let pending = std::mem::take(&mut loading.pending);
+        self.publisher.list_page(&loading.listing, pending);
+        // The progress of a relist is not shown, as the phase stays `Synced`.
         if !loading.initial {
             return;
         }
@@ -129,23 +132,25 @@ impl Reflector {
         let remaining = remaining.and_then(|count| usize::try_from(count).ok());
         let total = remaining.map(|count| loaded.saturating_add(count));
         self.progress.enter(Phase::Listing { loaded, total });
-        if loading.said.elapsed() >= PROGRESS_PERIOD {
+        if loading.logged.elapsed() >= PROGRESS_PERIOD {
             let per_second = loaded as f64 / loading.started.elapsed().as_secs_f64();
             let per_second = per_second.round() as u64;
-            tracing::info!(kind = %self.progress.gvk(), loaded, remaining, per_second, "filling the cache");
-            loading.said = Instant::now();
+            tracing::info!(kind = %self.progress.gvk(), loaded, remaining, per_second, "loading the cache");
+            loading.logged = Instant::now();
         }
     }
 
-    /// Ends a list of a version.
+    /// Ends a list at a version: what it did not contain is deleted.
     pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
+        // Found by a list that did not expect it: the other reflectors must read the new history too.
         let went_back = self.went_back(version);
         if went_back {
             self.reading.server.restored();
         }
+        // Contents were compared, so the store is of the history that was known when the list began, or of a later one.
         if !self.policy.is_verified() {
             self.reading.server.compared(loading.history, went_back);
-            // The deletion may be from the previous history.
+            // The last deletion may be from the previous history, so it is no evidence any more.
             self.last_ended = None;
         }
         self.reached = version.clone();
@@ -155,9 +160,9 @@ impl Reflector {
             objects: u32::try_from(loading.loaded).unwrap_or(u32::MAX),
         });
         span::loaded(loading.loaded);
-        self.show(&mut loading, None);
+        self.publish_read(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
-        // A listed object was created again, or is selected again.
+        // An object that is listed now was created or selected again.
         let store = self.publisher.store();
         self.last_ended
             .take_if(|ended| store.get(ended.key()).is_some());

@@ -1,8 +1,14 @@
 //! The reflector: lists a kind, then watches it, and keeps the store up to date.
 //!
-//! Every way in which a list or a watch can end leads to a next step and a delay: continue from the last version where
-//! possible, list again otherwise. Delays grow per kind, so one kind's outage never slows another. The semantics are
-//! those of client-go's reflector.
+//! A reflector alternates between steps (`reflector`): load all objects (`list` in pages, or `watch` as a watch list,
+//! with `loading` as their common state), watch from a version (`watch`), or check the server's history before a watch
+//! continues (`history`). `source` sends the requests that `query` creates. `page` and `stream` split the answers,
+//! `intake` parses objects, `cursor` applies events to the store.
+//!
+//! Every way in which a list or a watch can end leads to a next step and a delay, which `policy` decides: continue from
+//! the last version where possible, else list again, with `backoff` after failures. Delays grow per kind, so an outage
+//! of one kind never slows another. `server` shares what one reflector learns about the server with the others,
+//! `rereads` brings requests to list again. The semantics are those of client-go's reflector.
 
 mod backoff;
 mod cursor;

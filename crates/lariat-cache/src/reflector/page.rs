@@ -23,7 +23,7 @@ use super::source::{ANSWER_TIMEOUT, SourceBody};
 pub(super) struct Page<'a> {
     pub(super) version: ResourceVersion,
     pub(super) continue_token: Option<String>,
-    /// How many objects follow, if the server sent it.
+    /// How many objects follow, if the server reports it.
     pub(super) remaining: Option<u64>,
     pub(super) items: Vec<Item<'a>>,
 }
@@ -32,9 +32,9 @@ pub(super) struct Page<'a> {
 #[derive(Debug)]
 pub(super) struct Item<'a> {
     json: &'a [u8],
-    /// The metadata that the pass over the page has found.
+    /// The metadata that was found on the pass over the page.
     ///
-    /// `None` if the item is unusual.
+    /// `None` if the item has an unusual form.
     scan: Option<Scan<'a>>,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Item<'a> {
         self.json
     }
 
-    /// Returns the scan of the object, which exists already for a usual item.
+    /// Returns the scan of the object; an item of the usual form has it already.
     pub(super) fn into_scan(self, gvk: &Gvk) -> Result<Scan<'a>, RawObjectError> {
         self.scan.map_or_else(|| Scan::new(self.json, gvk), Ok)
     }
@@ -58,7 +58,7 @@ impl<'a> Item<'a> {
                 scan: Some(scan),
             });
         }
-        // What is wrong with the item is left to its reader.
+        // Skipped as a value of any form, from its beginning: the reader of the item reports the fault.
         *cursor = start;
         cursor.skip_value().map(Self::from)
     }
@@ -83,7 +83,7 @@ struct Metadata<'a> {
     remaining_item_count: Option<u64>,
 }
 
-/// Makes a page valid UTF-8 as Go's encoder does.
+/// Replaces invalid UTF-8 in a page, as Go's decoder does.
 ///
 /// Otherwise an invalid byte in one object would make all others unreadable.
 pub(super) fn valid(json: Vec<u8>) -> Vec<u8> {
@@ -104,13 +104,14 @@ impl<'a> From<&'a [u8]> for Item<'a> {
 impl<'a> Page<'a> {
     /// Parses a page.
     ///
-    /// The usual form takes one pass, which finds the items and their metadata. Any other form is left to a parser,
-    /// which reports what is wrong with the page.
+    /// The usual form takes one pass, which finds the items and their metadata. Any other form is left to a JSON
+    /// parser, which also reports what is wrong with the page.
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
         let (metadata, items) = match Self::usual(json) {
             Ok(page) => page,
             Err(Unclear) => Self::whole(json)?,
         };
+        // No watch could continue from such a list.
         if metadata.resource_version.is_empty() {
             return Err(malformed("the list has no resource version".into()));
         }
@@ -127,10 +128,12 @@ impl<'a> Page<'a> {
         let (mut metadata, mut items) = (None, None);
         cursor.enter_object()?;
         while let Some(name) = cursor.next_member()? {
+            // A member that appears twice is ambiguous.
             let is_unusual = match name {
                 b"metadata" => metadata.replace(cursor.skip_value()?).is_some(),
                 b"items" => items.replace(Self::list(&mut cursor)?).is_some(),
-                // A damaged or escaped name may be `items`: without items, a list would be taken for empty.
+                // A damaged or escaped name may be `items`: without its items, the list would be taken for empty and
+                // delete all objects.
                 name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
             };
             if is_unusual {
@@ -174,7 +177,7 @@ fn malformed(detail: String) -> ReflectorError {
     ReflectorError::Malformed { verb, detail }
 }
 
-/// Reads a whole body, and decompresses it if necessary; `received` is called with the length of each part.
+/// Reads a whole body and decompresses it; `received` gets the length of each part.
 pub(super) async fn read(
     response: Response<SourceBody>,
     received: impl Fn(usize),
@@ -189,7 +192,7 @@ pub(super) async fn read(
     content.finish()
 }
 
-/// The part of the body that was read so far.
+/// The body as read so far.
 enum Content {
     Plain(Vec<u8>),
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
@@ -201,9 +204,7 @@ impl Content {
         match encoding.map_or(Ok("identity"), |value| value.to_str()) {
             Ok("identity" | "") => Ok(Self::Plain(Vec::new())),
             Ok("gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
-            _ => Err(malformed(
-                "its Content-Encoding was not asked for".to_owned(),
-            )),
+            _ => Err(malformed("unexpected Content-Encoding".to_owned())),
         }
     }
 
@@ -225,11 +226,12 @@ impl Content {
 
 #[allow(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn not_gzip(error: std::io::Error) -> ReflectorError {
-    malformed(format!("it is not gzip: {error}"))
+    malformed(format!("invalid gzip: {error}"))
 }
 
 async fn next_frame(body: &mut SourceBody) -> Result<Option<Frame<Bytes>>, ReflectorError> {
     let verb = "list";
+    // For each frame, so that a list may take as long as it needs if it makes progress.
     match time::timeout(ANSWER_TIMEOUT, body.frame()).await {
         Ok(frame) => frame
             .transpose()

@@ -1,43 +1,43 @@
-//! The decisions of a reflector after a list or a watch has ended.
+//! The policy of a reflector: what follows the end of a list or a watch.
 
 use std::time::{Duration, Instant};
 
 use lariat_flight::{End, NextStep, Numbers, Stage};
 
-use super::backoff::{Backoff, Setback};
+use super::backoff::{Backoff, FailureClass};
 
 /// A watch that ends sooner than this and without an event has failed.
 pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
-/// A watch that lasted longer has worked, whatever ended it.
+/// A watch that lasted this long has worked, whatever ended it.
 const LASTING_WATCH: Duration = Duration::from_secs(60);
 
-/// The delay after a watch that had events but was that short.
+/// The delay after a watch with events that was shorter than [`SHORTEST_WATCH`].
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How many watches in a row may fail before a new list is tried instead.
 const WATCH_ATTEMPTS: u32 = 5;
 
-/// How many silent watches in a row lead to a new list without a history check.
+/// How many silent watches in a row make the server's history doubtful.
 ///
 /// A server that was restored from a backup is silent until it has caught up.
 const SILENT_WATCHES: u32 = 2;
 
-/// The longest `Retry-After`.
+/// The longest `Retry-After` that is followed.
 ///
-/// A slip of the server's clock must not stop the informer.
+/// A wrong clock of the server must not stop the informer.
 const LONGEST_REST: Duration = Duration::from_secs(300);
 
 /// Decides what a reflector does after a list or a watch has ended.
 ///
-/// It continues from the last version or reads everything again, after a delay. This is the state machine behind the
+/// The reflector continues from the last version or lists again, after a delay. This is the state machine behind the
 /// watches of a [`SharedCacheFactory`](crate::SharedCacheFactory), without requests, clock and randomness: the same
-/// ends at the same times lead to the same decisions. `lariat replay --check` gives it the ends that a flight recorder
-/// has recorded.
+/// ends at the same times lead to the same decisions. `lariat replay --check` feeds it with the ends that a flight
+/// recorder has recorded.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cache::{Ending, ReflectorPolicy};
+/// use lariat::cache::{Ending, ReflectorPolicy};
 /// use lariat_flight::{End, NextStep, Stage};
 ///
 /// let now = tokio::time::Instant::now().into_std();
@@ -50,13 +50,13 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 pub struct ReflectorPolicy {
     backoff: Backoff,
     streaming: Streaming,
-    /// Whether the server is known to have the history from which the store was read.
+    /// Whether the server is known to have the history of the store's objects.
     ///
-    /// Not after a failure, nor at a start with objects of an earlier run.
+    /// False after a failure, and at a start with objects of an earlier run.
     is_verified: bool,
-    /// How many watches in a row failed for reasons that may lie in their version.
+    /// Consecutive failed watches for which their version may be the reason.
     failed_watches: u32,
-    /// How many watches in a row were silent.
+    /// Consecutive watches that lasted and received nothing.
     silent_watches: u32,
 }
 
@@ -69,19 +69,19 @@ pub struct Ending {
     pub end: End,
     /// Whether an event was received before.
     pub received: bool,
-    /// How long it was open; zero if it never was.
+    /// How long it was open; zero if it was never opened.
     pub lasted: Duration,
 }
 
-/// The next step of a reflector.
+/// What a reflector does next, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decision {
-    /// The step.
+    /// The next step.
     pub next: NextStep,
-    /// The delay before it.
+    /// The delay before the step.
     pub delay: Duration,
-    /// Whether the end counts as a failure, rather than as usual.
+    /// Whether the end counts as a failure.
     pub is_failure: bool,
 }
 
@@ -98,8 +98,8 @@ impl Decision {
 impl ReflectorPolicy {
     /// Creates the policy of a reflector.
     ///
-    /// `streams` is whether it loads by watch lists, `is_verified` whether the first watch may continue without a check
-    /// of the server's history.
+    /// `streams` selects watch lists rather than lists for loading. `is_verified` lets the first watch continue without
+    /// a check of the server's history.
     #[must_use]
     pub fn new(streams: bool, is_verified: bool) -> Self {
         Self {
@@ -111,22 +111,22 @@ impl ReflectorPolicy {
         }
     }
 
-    /// Returns whether objects are loaded by a watch list rather than a list.
+    /// Returns whether the next load is a watch list rather than a list.
     #[must_use]
     pub fn streams(&self, now: Instant) -> bool {
         self.streaming.is_on(now)
     }
 
-    /// Returns whether a watch may continue without a check of the server's history.
+    /// Returns whether a watch may continue without a history check.
     #[must_use]
     pub fn is_verified(&self) -> bool {
         self.is_verified
     }
 
-    /// Notes that the server may have another history.
+    /// Records that the server may have another history.
     ///
     /// ```
-    /// use lariat_cache::ReflectorPolicy;
+    /// use lariat::cache::ReflectorPolicy;
     ///
     /// let mut policy = ReflectorPolicy::new(true, true);
     /// policy.doubt();
@@ -138,20 +138,21 @@ impl ReflectorPolicy {
         self.is_verified = false;
     }
 
-    /// Notes that all objects were read.
+    /// Records that all objects were read.
     pub fn loaded(&mut self) {
         self.is_verified = true;
+        // The backoff is not reset: only a watch shows that the server works.
         (self.silent_watches, self.failed_watches) = (0, 0);
         self.streaming.loaded();
         self.backoff.served();
     }
 
-    /// Decides about the next step.
+    /// Decides about the next step after an end.
     ///
-    /// `jitter` is a random number from 0 to 1 that varies delays.
+    /// `jitter` is a random number from 0 to 1 that varies the delay.
     pub fn ended(&mut self, ending: &Ending, now: Instant, jitter: f64) -> Decision {
         match ending.stage {
-            // The informer waits for the kind, so the reflector ends.
+            // The informer waits until the kind is served, so the reflector ends.
             _ if ending.end == End::NotServed => Decision {
                 is_failure: true,
                 ..Decision::at_once(NextStep::Nothing)
@@ -166,10 +167,12 @@ impl ReflectorPolicy {
 
     /// Decides about a watch list that ended before its end marker.
     fn stream_ended(&mut self, end: End, now: Instant, jitter: f64) -> Decision {
+        // No failure: lists work with every server, so the next step follows at once.
         if refuses_streaming(end) {
             self.streaming.unsupported(now);
             return Decision::at_once(NextStep::Load);
         }
+        // Counted, so that a kind that is too large for a watch list is listed in pages after some attempts.
         if breaks_stream(end) {
             self.streaming.broke_off();
         }
@@ -177,21 +180,24 @@ impl ReflectorPolicy {
     }
 
     fn watch_ended(&mut self, ending: &Ending, jitter: f64) -> Decision {
-        self.learn(ending);
+        self.record_end(ending);
         let Ending {
             end,
             received,
             lasted,
             ..
         } = *ending;
-        // A watch that had events, or lasted long, was fine, whatever ended it.
+        // Events or a long time show that the watch worked, whatever ended it.
         let worked = received || lasted >= LASTING_WATCH;
         match end {
+            // The usual end: the server closes each watch after its timeout.
             End::Closed => {}
-            // A watch that has worked may be cut at any time; it is opened again immediately.
+            // A connection may break at any time, so the next watch follows at once. But the server may have been
+            // restored while it was not reachable, so the history is checked first.
             End::Cut | End::Silent if worked => self.is_verified = false,
             _ => return self.watch_failed(end, jitter),
         }
+        // A server that closes every watch after one event must not cause a hot loop.
         let delay = if lasted < SHORTEST_WATCH {
             REOPEN_PAUSE
         } else {
@@ -203,8 +209,9 @@ impl ReflectorPolicy {
         }
     }
 
-    /// Notes what an ended watch says about the server.
-    fn learn(&mut self, ending: &Ending) {
+    /// Updates the counters after the end of a watch.
+    fn record_end(&mut self, ending: &Ending) {
+        // Events of a malformed or expired watch are no sign that it works.
         let has_lasted = ending.lasted >= LASTING_WATCH;
         if has_lasted || (ending.received && !is_useless(ending.end)) {
             self.backoff.reset();
@@ -215,13 +222,14 @@ impl ReflectorPolicy {
         } else if has_lasted {
             self.silent_watches += 1;
         }
-        // A restored server is silent until it has caught up.
+        // A restored server is silent until it has caught up, so its history is doubtful.
         self.is_verified &= self.silent_watches < SILENT_WATCHES;
     }
 
     fn check_ended(&mut self, end: End, jitter: f64) -> Decision {
         match end {
             End::Complete => self.silent_watches = 0,
+            // The server cannot be asked. That is no reason to distrust it, unless it has been silent.
             End::NoHistory if self.silent_watches < SILENT_WATCHES => {}
             End::OtherHistory | End::UnknownHistory | End::NoHistory => {
                 return Decision::at_once(NextStep::Load);
@@ -245,11 +253,12 @@ impl ReflectorPolicy {
     }
 
     fn failed(&mut self, next: NextStep, end: End, jitter: f64) -> Decision {
-        // An expired version is usual for a server that was available all the time.
+        // A version expires on a server that was available all the time, so it is the one failure that is no sign of a
+        // restore.
         self.is_verified &= end == End::Expired;
         Decision {
             next,
-            delay: self.backoff.fail(setback(end), jitter),
+            delay: self.backoff.fail(failure_class(end), jitter),
             is_failure: true,
         }
     }
@@ -287,7 +296,7 @@ impl ReflectorPolicy {
         self.backoff.is_away()
     }
 
-    /// Returns whether the last failures are as few as is usual for a starting server.
+    /// Returns whether the recent failures are usual for a starting server.
     pub(super) fn is_brief(&self) -> bool {
         self.backoff.is_brief()
     }
@@ -299,15 +308,16 @@ pub(super) fn is_useless(end: End) -> bool {
 }
 
 /// Returns what a failure says about the server.
-pub(super) fn setback(end: End) -> Setback {
+pub(super) fn failure_class(end: End) -> FailureClass {
     match end {
         End::Refused {
             retry_after: Some(asked),
             ..
-        } => Setback::Postponed(asked.min(LONGEST_REST)),
-        End::Expired | End::WentBack => Setback::Outdated,
-        End::Unreachable | End::Unanswered => Setback::Unanswered,
-        _ => Setback::Refused,
+        } => FailureClass::Postponed(asked.min(LONGEST_REST)),
+        // A new list replaces the version, so both are treated alike.
+        End::Expired | End::WentBack => FailureClass::Outdated,
+        End::Unreachable | End::Unanswered => FailureClass::Unanswered,
+        _ => FailureClass::Refused,
     }
 }
 
@@ -315,12 +325,13 @@ pub(super) fn setback(end: End) -> Setback {
 pub(super) fn refuses_streaming(end: End) -> bool {
     match end {
         End::NoEndMarker => true,
+        // Codes for an invalid or unknown request. 403 and 404 are about the kind, not about watch lists.
         End::Refused { status, .. } => matches!(status, 400 | 405 | 406 | 415 | 422 | 501),
         _ => false,
     }
 }
 
-/// Returns whether a watch list may have broken off because of its size or form.
+/// Returns whether a watch list may have ended because of its size or form.
 ///
 /// A server that does not answer, is busy, or rejects credentials says nothing about that.
 fn breaks_stream(end: End) -> bool {
@@ -336,10 +347,13 @@ fn breaks_stream(end: End) -> bool {
 
 /// Returns whether a watch may have failed because of its version.
 fn may_lie_in_version(end: End) -> bool {
-    !matches!(setback(end), Setback::Postponed(_) | Setback::Outdated) && end != End::Unreachable
+    !matches!(
+        failure_class(end),
+        FailureClass::Postponed(_) | FailureClass::Outdated
+    ) && end != End::Unreachable
 }
 
-/// Returns whether a refused watch may work from the same version later.
+/// Returns whether a failed watch may work from the same version later.
 fn keeps_version(end: End) -> bool {
     match end {
         End::Unreachable | End::Unanswered | End::Cut | End::Silent | End::EndedAtOnce => true,
@@ -348,7 +362,7 @@ fn keeps_version(end: End) -> bool {
     }
 }
 
-/// How many watch lists in a row may break off before one list is tried instead.
+/// How many watch lists in a row may fail before lists are used instead.
 const ATTEMPTS: u32 = 3;
 
 /// How long lists are used with a server that does not support watch lists.
@@ -360,9 +374,9 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1800);
 #[derive(Debug)]
 struct Streaming {
     is_wanted: bool,
-    /// How many in a row broke off.
+    /// Consecutive watch lists that failed before their end marker.
     broken: u32,
-    /// Until when none is tried, because the server does not support them.
+    /// Until when lists are used because the server does not support watch lists.
     unsupported_until: Option<Instant>,
 }
 
@@ -377,7 +391,7 @@ impl Streaming {
 
     /// Returns the state as numbers.
     ///
-    /// The last is the time without watch lists in milliseconds.
+    /// The last one is the remaining time without watch lists, in milliseconds.
     fn state(&self, now: Instant) -> [u32; 3] {
         let rest = self
             .unsupported_until
@@ -403,17 +417,17 @@ impl Streaming {
             && !self.unsupported_until.is_some_and(is_unsupported)
     }
 
-    /// Notes that the server does not support watch lists.
+    /// Records that the server does not support watch lists.
     fn unsupported(&mut self, now: Instant) {
         self.unsupported_until = Some(now + AGAIN_AFTER);
     }
 
-    /// Notes that a watch list broke off, or failed for an unknown reason.
+    /// Records that a watch list failed before its end marker.
     fn broke_off(&mut self) {
         self.broken += 1;
     }
 
-    /// Notes that all objects were read, by a list or a watch list.
+    /// Records that all objects were read, by a list or a watch list.
     fn loaded(&mut self) {
         self.broken = 0;
     }

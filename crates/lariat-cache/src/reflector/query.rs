@@ -7,17 +7,17 @@ use lariat_core::ResourceVersion;
 
 use crate::selection::Selection;
 
-/// The number of objects in a page: small beside the store, large beside a request.
+/// The number of objects in a page: little memory beside the store, few requests.
 const PAGE_SIZE: usize = 500;
 
-/// Creates queries for the same selection of objects.
+/// Creates queries for one selection of objects.
 #[derive(Debug, Default)]
 pub(super) struct Queries {
     /// The encoded selectors, each preceded by an ampersand.
     selectors: String,
     /// The encoded label selector alone.
     labels: String,
-    /// The field selector, not encoded.
+    /// The field selector, not encoded, because `one` extends it.
     fields: String,
 }
 
@@ -34,6 +34,7 @@ impl Queries {
 
     /// Returns the query of the first page, or of the page after a token.
     pub(super) fn page(&self, continue_token: Option<&str>) -> String {
+        // Without a version the list is consistent, so never older than what was read before.
         let mut query = format!("limit={PAGE_SIZE}{}", self.selectors);
         if let Some(token) = continue_token {
             query.push_str(&format!("&continue={}", encode(token)));
@@ -43,12 +44,12 @@ impl Queries {
 
     /// Returns the query of a list in one piece.
     ///
-    /// Not at version 0, which may be older than what was read already.
+    /// It is not at version 0, which any cache of the server may answer, with a state older than what was read already.
     pub(super) fn whole(&self) -> String {
         format!("limit=0{}", self.selectors)
     }
 
-    /// Returns the query of one object, by name or any, as it is or was at a version.
+    /// Returns the query for one object, by name or any, at present or at a version.
     pub(super) fn one(&self, name: Option<&str>, at: Option<&ResourceVersion>) -> String {
         let name = name.map(|name| format!("metadata.name={name}"));
         let selectors: Vec<String> = [Some(self.fields.clone()), name]
@@ -61,6 +62,7 @@ impl Queries {
             let version = parameter("resourceVersion", &version.to_string());
             format!("{version}&resourceVersionMatch=Exact")
         });
+        // A list of one rather than a GET: its answer also has the server's version, and an absent object is no error.
         format!("limit=1{}{}{fields}", at.unwrap_or_default(), self.labels)
     }
 
@@ -85,7 +87,7 @@ impl Queries {
     }
 }
 
-/// Encodes a parameter, preceded by an ampersand; an empty one is left out.
+/// Encodes a parameter, preceded by an ampersand; an empty one is omitted.
 fn parameter(name: &str, value: &str) -> String {
     if value.is_empty() {
         return String::new();

@@ -1,4 +1,4 @@
-//! The steps of a reflector, and what follows each.
+//! The loop of a reflector: its steps, and what follows each.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use super::rereads::Rereads;
 use super::server::SharedServer;
 use super::source::{ANSWER_TIMEOUT, Source, SourceBody, SourceRequest};
 use super::span;
-use super::stream::Patience;
+use super::stream::SilenceLimit;
 use crate::flight::ReflectorFlight;
 use crate::publish::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
@@ -38,12 +38,12 @@ pub(crate) struct Reading {
     pub(crate) resume: Option<ResourceVersion>,
     /// What the reflectors of the factory know about the API server.
     pub(crate) server: SharedServer,
-    /// Changes of the content filter, and relists that were asked for.
+    /// Reasons to list again: changes of the content filter, and requests.
     pub(crate) rereads: Rereads,
     pub(crate) flight: Option<ReflectorFlight>,
 }
 
-/// Keeps the store of one kind up to date, or one namespace of it.
+/// Keeps the store of one kind, or one namespace of it, up to date.
 pub(crate) struct Reflector {
     pub(super) source: Arc<dyn Source>,
     pub(super) publisher: Arc<Publisher>,
@@ -52,8 +52,8 @@ pub(crate) struct Reflector {
     pub(super) queries: Queries,
     pub(super) reading: Reading,
     pub(super) policy: ReflectorPolicy,
-    pub(super) patience: Patience,
-    /// The version of the store.
+    pub(super) silence_limit: SilenceLimit,
+    /// The version up to which the store was read.
     pub(super) reached: ResourceVersion,
     /// The last deletion that the watch reported, in the server's present history.
     pub(super) last_ended: Option<Ended>,
@@ -72,7 +72,7 @@ pub(crate) enum Exit {
     NotServed,
 }
 
-/// The next step of the reflector.
+/// The next step of a reflector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ReflectorStep {
     /// Read all objects.
@@ -82,7 +82,7 @@ pub(super) enum ReflectorStep {
     },
 }
 
-/// A failed step, and the step after a delay.
+/// A failed step, and the step that follows after a delay.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: ReflectorError,
@@ -90,7 +90,7 @@ pub(super) struct Failure {
     pub(super) delay: Duration,
 }
 
-/// A deletion that a watch reported. As far as is known, no object of the key existed since.
+/// A deletion that a watch reported, with no object of the key since.
 #[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) key: ObjectKey,
@@ -118,15 +118,17 @@ impl Reflector {
         intake: Intake,
         mut reading: Reading,
     ) -> Self {
-        // Restores found before do not concern a store that is read only now. The objects of an earlier run were read
-        // before: a kind that is resolved late must notice a restore that another has found.
+        // An empty store is read now, so restores that were found before do not concern it. The objects of an earlier
+        // run were read before: a kind whose first reflector starts late must notice a restore that another reflector
+        // has found.
         if reading.resume.is_none() {
             reading.server.see();
         }
         Self {
             queries: Queries::new(&reading.selection),
+            // Objects of an earlier run may be from another history; an empty store has none.
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
-            patience: Patience::default(),
+            silence_limit: SilenceLimit::default(),
             reached: reading.resume.clone().unwrap_or_default(),
             last_ended: None,
             in_one_piece: false,
@@ -158,20 +160,25 @@ impl Reflector {
         };
         loop {
             let is_verified = self.policy.is_verified();
+            // Cloned, because the step borrows the reflector while the other branches wait.
             let server = self.reading.server.clone();
-            // A list in progress is not cancelled: changes that it misses lead to another list.
+            // A load is not cancelled by requests to list again: they are kept, and lead to another list after it.
             let is_watching = matches!(step, ReflectorStep::Watch { .. });
+            // A clone too: waiting must not mark a request as served, which only the begin of a list does.
             let mut rereads = self.reading.rereads.clone();
             let outcome = tokio::select! {
                 biased;
                 // First, so that a stop wins over a step that is ready at the same time.
                 () = stop.cancelled() => break,
+                // While unverified, the reflector is about to check the history itself, or is listing with a
+                // comparison.
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 () = rereads.next(), if is_watching => Ok(self.reread()),
                 outcome = self.take_in_span(step) => outcome,
             };
             step = match outcome {
                 Ok(next) => next,
+                // The informer takes over, and waits until discovery finds the kind again.
                 Err(Failure { error, .. }) if error.is_not_served() => {
                     self.progress.reconnects(error.reason());
                     self.progress.failed(&error.trouble(), None);
@@ -195,7 +202,7 @@ impl Reflector {
         self.take(step).instrument(span).await
     }
 
-    /// Returns the span of a list or of a watch; a disabled one for a check of the server's history.
+    /// Returns the span of a load or a watch; none for a check of the server's history.
     fn span(&self, step: &ReflectorStep) -> Span {
         let (kind, namespace) = (self.progress.gvk(), self.reading.namespace.as_deref());
         match step {
@@ -213,6 +220,7 @@ impl Reflector {
             ReflectorStep::Load if self.policy.streams(now()) => self.stream().await,
             ReflectorStep::Load => match self.list().await {
                 Ok(since) => {
+                    // Recorded for replays; the decision after a complete list is always a watch.
                     self.decide(Stage::List, End::Complete);
                     Ok(ReflectorStep::Watch { since })
                 }
@@ -223,7 +231,7 @@ impl Reflector {
                 }
             },
             ReflectorStep::Watch { since } if self.policy.is_verified() => self.watch(since).await,
-            // Another reflector knows of a restore that this one's check might miss.
+            // Another reflector has found a restore, which this one's own check might miss.
             ReflectorStep::Watch { .. } if self.reading.server.is_restored() => {
                 Ok(self.read_again())
             }
@@ -231,23 +239,25 @@ impl Reflector {
         }
     }
 
-    /// Starts over: another reflector found that the server has another history.
+    /// Lists again: another reflector found that the server has another history.
     fn read_again(&mut self) -> ReflectorStep {
-        tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
+        tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; the kind is listed again");
         self.doubt();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         ReflectorStep::Load
     }
 
-    /// Starts over: the content filter has changed, or a relist was asked for. The cache keeps its objects meanwhile.
+    /// Lists again, on request or after a change of the content filter.
+    ///
+    /// The cache keeps its objects meanwhile.
     pub(super) fn reread(&mut self) -> ReflectorStep {
-        tracing::debug!(kind = %self.progress.gvk(), "everything is read again, because of a request or a change of the content filter");
+        tracing::debug!(kind = %self.progress.gvk(), "the kind is listed again, on request or after a change of the content filter");
         self.progress.watch_ended();
         ReflectorStep::Load
     }
 
-    /// Notes that the server may have another history.
+    /// Records that the server may have another history.
     pub(super) fn doubt(&mut self) {
         self.policy.doubt();
         self.record(|_| Reflected::Doubted {});
@@ -272,6 +282,7 @@ impl Reflector {
             received,
             lasted,
         } = *ending;
+        // The state before the decision and its random number are recorded, so that a replay decides alike.
         self.record(|reflector| Reflected::Ended {
             stage,
             end,
@@ -296,14 +307,16 @@ impl Reflector {
         }
     }
 
-    /// Notes a failure and the delay after it.
+    /// Reports a failure and the delay after it.
     pub(super) fn failed(&mut self, error: &ReflectorError, delay: Duration) {
         self.progress.reconnects(error.reason());
         let kind = self.progress.gvk();
+        // The first expired version is usual, and has no delay.
         if delay.is_zero() {
-            tracing::debug!(%kind, error = %describe(error), "everything is read again");
+            tracing::debug!(%kind, error = %describe(error), "the kind is listed again");
         } else {
             let trouble = Trouble {
+                // A starting server answers like this for some seconds, which needs no warning.
                 is_brief: self.policy.is_brief(),
                 ..error.trouble()
             };
@@ -314,6 +327,7 @@ impl Reflector {
     /// Waits after a failure, or until another reflector reaches the server.
     pub(super) async fn pause(&self, error: &ReflectorError, delay: Duration) {
         if error.is_unanswered() {
+            // Others know whether the server is back. After an answer with an error they do not: it is about this kind.
             self.reading.server.wait_until_back(delay).await;
         } else {
             time::sleep(delay).await;
@@ -331,12 +345,13 @@ impl Reflector {
         }
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request, and waits for the head of the answer.
     pub(super) async fn open(
         &self,
         request: SourceRequest,
     ) -> Result<Response<SourceBody>, ReflectorError> {
         let verb = if request.watch { "watch" } else { "list" };
+        // One timeout for the head of the answer and, if it is an error, for its body.
         let answer = async {
             let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;

@@ -1,47 +1,48 @@
-//! What makes a reflector read everything again although its watch works.
+//! Requests to list again although the watch works.
 
 use tokio::sync::watch;
 
 use crate::content_filter::FilterChanges;
 
-/// The reasons to read everything again that a reflector has not acted on yet.
+/// The reasons to list again that a reflector has not acted on yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rereads {
     filter: FilterChanges,
-    /// Counts the relists that were asked for.
-    asked: Option<watch::Receiver<u64>>,
+    /// Counts the relists that were requested.
+    requested: Option<watch::Receiver<u64>>,
 }
 
 impl Rereads {
-    pub(crate) fn new(filter: FilterChanges, asked: watch::Receiver<u64>) -> Self {
-        let asked = Some(asked);
-        Self { filter, asked }
+    pub(crate) fn new(filter: FilterChanges, requested: watch::Receiver<u64>) -> Self {
+        let requested = Some(requested);
+        Self { filter, requested }
     }
 
-    /// Notes that everything is read from now on, which serves all reasons up to now.
+    /// Records that a list begins, which serves all reasons up to now.
     pub(super) fn see(&mut self) {
         self.filter.see();
-        if let Some(asked) = &mut self.asked {
-            asked.mark_unchanged();
+        if let Some(requested) = &mut self.requested {
+            requested.mark_unchanged();
         }
     }
 
-    /// Waits for a reason that was not seen yet.
+    /// Waits for a reason that no list has served yet.
     pub(super) async fn next(&mut self) {
-        let Self { filter, asked } = self;
+        let Self { filter, requested } = self;
         tokio::select! {
             () = filter.next() => {}
-            () = request(asked.as_mut()) => {}
+            () = request(requested.as_mut()) => {}
         }
     }
 }
 
-async fn request(asked: Option<&mut watch::Receiver<u64>>) {
-    if let Some(asked) = asked
-        && asked.changed().await.is_ok()
+async fn request(requested: Option<&mut watch::Receiver<u64>>) {
+    if let Some(requested) = requested
+        && requested.changed().await.is_ok()
     {
         return;
     }
+    // The sender is dropped with the informer; then no further request can come.
     std::future::pending().await
 }
 
@@ -53,17 +54,17 @@ mod tests {
 
     #[test]
     fn a_request_is_acted_on_once() {
-        let asked = watch::Sender::new(0);
-        asked.send_modify(|asked| *asked += 1);
-        let mut rereads = Rereads::new(FilterChanges::default(), asked.subscribe());
+        let requested = watch::Sender::new(0);
+        requested.send_modify(|requested| *requested += 1);
+        let mut rereads = Rereads::new(FilterChanges::default(), requested.subscribe());
         assert!(rereads.clone().next().now_or_never().is_none());
         for _ in 0..2 {
-            asked.send_modify(|asked| *asked += 1);
+            requested.send_modify(|requested| *requested += 1);
         }
         assert!(rereads.clone().next().now_or_never().is_some());
         rereads.see();
         assert!(rereads.clone().next().now_or_never().is_none());
-        drop(asked);
+        drop(requested);
         assert!(rereads.next().now_or_never().is_none());
     }
 }

@@ -5,25 +5,25 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time;
 
-/// Within which time all reflectors retry once the server is back.
-const RUSH: Duration = Duration::from_secs(1);
+/// The time over which reflectors spread their retries once the server is back.
+const RETRY_SPREAD: Duration = Duration::from_secs(1);
 
 /// What all reflectors of a factory know about the API server.
 ///
 /// One reflector detects that the server answers again, or that it was restored from a backup, and notifies the others.
-/// A kind without changes since a backup cannot detect the restore itself.
+/// A kind without changes since the backup cannot detect the restore itself.
 ///
 /// Each history has a number, and each reflector stores the number of the history from which its store was read. So a
-/// reflector reads everything again once for each new history, whichever reflector detects it and however busy this one
-/// is at that time; and a reflector that detects a history after others does not make them read again. Two restores
-/// within one reload of a kind count as one.
+/// reflector lists again once for each new history, whichever reflector detects it and however busy this one is at that
+/// time. A reflector that detects a history after others does not make them list again. Two restores within one load of
+/// a kind count as one.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
     /// The number of the last history that was detected.
     found: watch::Sender<u64>,
-    /// The number of the history that this reflector has read.
+    /// The number of the history that this reflector has read; not shared.
     read: u64,
-    /// Counts how often the server answered again after an outage.
+    /// Counts the ends of outages.
     back: watch::Sender<u64>,
 }
 
@@ -41,7 +41,7 @@ impl SharedServer {
     /// Reports that the server has another history than this reflector has read.
     pub(super) fn restored(&self) {
         self.found.send_if_modified(|found| {
-            // All reflectors detect the same restore, one after the other.
+            // All reflectors detect the same restore, one after the other: only the first one gives it a number.
             let is_news = *found == self.read;
             *found += u64::from(is_news);
             is_news
@@ -53,15 +53,15 @@ impl SharedServer {
         *self.found.borrow()
     }
 
-    /// Records the end of a reload in which contents were compared.
+    /// Records the end of a load in which contents were compared.
     ///
-    /// `found` is the number of the history that was known when the reload began. `went_back` says that the server
-    /// returned an earlier version than before, so that what was read is of another history.
+    /// `found` is the number of the history that was known when the load began. `went_back` means that the server
+    /// returned an earlier version than before, so that the load is of another history.
     pub(super) fn compared(&mut self, found: u64, went_back: bool) {
         self.read = found.max(self.read + u64::from(went_back));
     }
 
-    /// Records that the store is empty: it is read from the present history.
+    /// Records that the store is empty, so that it is read from the present history.
     pub(super) fn see(&mut self) {
         self.read = self.found();
     }
@@ -87,7 +87,8 @@ impl SharedServer {
     pub(super) async fn wait_until_back(&self, delay: Duration) {
         let mut back = self.back.subscribe();
         if let Ok(Ok(())) = time::timeout(delay, back.changed()).await {
-            time::sleep(RUSH.mul_f64(fastrand::f64())).await;
+            // Spread at random: a server that has just started must not get all requests at once.
+            time::sleep(RETRY_SPREAD.mul_f64(fastrand::f64())).await;
         }
     }
 }

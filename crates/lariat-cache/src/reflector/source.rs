@@ -1,4 +1,4 @@
-//! The source from which a reflector reads a kind.
+//! The source from which a reflector reads a kind: requests and their answers.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::requests::CountedClient;
 
 /// How long an answer may take to begin or, in a list, to continue.
 ///
-/// The API server itself gives a request that is not a watch one minute.
+/// The API server itself limits a request that is not a watch to one minute.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// The error of a source, of any type.
@@ -30,15 +30,15 @@ pub type SourceBody = UnsyncBoxBody<Bytes, SourceError>;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceRequest {
-    /// Whether this is a watch rather than a list; the query says so too.
+    /// Whether this is a watch rather than a list; the query contains it too.
     pub watch: bool,
     /// The namespace; `None` for all.
     pub namespace: Option<Arc<str>>,
     /// The encoded query, without the question mark.
     pub query: String,
-    /// Whether metadata is enough. Answers may contain whole objects nevertheless.
+    /// Whether metadata is enough. The answer may contain whole objects nevertheless.
     pub metadata_only: bool,
-    /// Whether the answer may be compressed with gzip, marked by `Content-Encoding`.
+    /// Whether the answer may be compressed with gzip (`Content-Encoding`).
     pub gzip: bool,
 }
 
@@ -46,7 +46,7 @@ impl SourceRequest {
     /// Creates the request of a list with a query, for tests of a source.
     ///
     /// ```
-    /// use lariat_cache::SourceRequest;
+    /// use lariat::cache::SourceRequest;
     ///
     /// let request = SourceRequest::list("limit=500");
     /// assert!(!request.watch && request.namespace.is_none());
@@ -65,7 +65,7 @@ impl SourceRequest {
     /// Creates the request of a watch with a query, which must contain `watch=true`.
     ///
     /// ```
-    /// use lariat_cache::SourceRequest;
+    /// use lariat::cache::SourceRequest;
     ///
     /// let request = SourceRequest::watch("watch=true&resourceVersion=42");
     /// assert!(request.watch);
@@ -81,17 +81,17 @@ impl SourceRequest {
 
 /// The collection that a reflector lists and watches.
 ///
-/// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or replace it, as long
-/// as it answers as the API server does.
+/// The default is the kind's endpoint on the API server. Your own source can wrap, restrict or replace it, if it
+/// answers as the API server does.
 ///
-/// After a failure, the reflector asks for one object (`limit=1` and a selector of its name, in its namespace), at the
-/// present and at an earlier version, to detect whether the server has been restored from a backup. If the answer is
-/// 400, the watch continues without the check.
+/// To detect a server that was restored from a backup, the reflector asks after a failure for one object (`limit=1` and
+/// a selector of its name, in its namespace), at the present version and at an earlier one. A source that cannot answer
+/// such requests returns status 400; the watch then continues without the check.
 ///
 /// ```
 /// use futures::future::BoxFuture;
 /// use http::Response;
-/// use lariat_cache::{Source, SourceBody, SourceError, SourceRequest};
+/// use lariat::cache::{Source, SourceBody, SourceError, SourceRequest};
 ///
 /// /// Logs the requests to another source.
 /// struct Logged<S>(S);
@@ -109,7 +109,7 @@ impl SourceRequest {
 pub trait Source: Send + Sync + 'static {
     /// Sends a request.
     ///
-    /// An answer with an error status is an answer; return an error if there is none.
+    /// An answer with an error status is `Ok`; return an error only if there is no answer.
     fn get<'a>(
         &'a self,
         request: &'a SourceRequest,
@@ -131,7 +131,9 @@ impl Endpoint {
     }
 }
 
-/// The `Accept` header for metadata only. Servers that do not support it send whole objects.
+/// The `Accept` header for metadata only.
+///
+/// Servers that do not support it send whole objects.
 const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
     application/json";
 const PARTIAL_OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
@@ -150,11 +152,12 @@ impl Source for Endpoint {
         &'a self,
         request: &'a SourceRequest,
     ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
+        // The query is complete already: `Queries` encodes its parameters.
         let path = self.resource.collection_path(request.namespace.as_deref());
         let mut get = Request::get(format!("{path}?{}", request.query));
         if let Some(headers) = get.headers_mut() {
             headers.insert(ACCEPT, accept(request));
-            // A compressed watch has one gzip member per event, and decoders stop after the first one.
+            // A compressed watch would have one gzip member per event, and many decoders stop after the first one.
             let encoding = if request.gzip { "gzip" } else { "identity" };
             headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
         }

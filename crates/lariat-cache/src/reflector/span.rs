@@ -17,7 +17,7 @@ pub(super) fn list(kind: &Gvk, namespace: Option<&str>) -> Span {
     )
 }
 
-/// Returns the span of a watch from a version, or of one that loads the kind first.
+/// Returns the span of a watch from a version, or of a watch list.
 pub(super) fn watch(kind: &Gvk, namespace: Option<&str>, since: Option<&ResourceVersion>) -> Span {
     tracing::info_span!(
         target: "lariat::watch",
@@ -32,17 +32,17 @@ pub(super) fn watch(kind: &Gvk, namespace: Option<&str>, since: Option<&Resource
     )
 }
 
-/// Notes how many objects were read, in the span of the current list or watch.
+/// Records the number of objects that were read, in the current span.
 pub(super) fn loaded(objects: usize) {
     Span::current().record("objects", objects);
 }
 
-/// Notes how many events were received, in the span of the current watch.
+/// Records the number of events that were received, in the current span.
 pub(super) fn received(events: u64) {
     Span::current().record("events", events);
 }
 
-/// Notes how the current list or watch ended, in its span.
+/// Records how the current list or watch ended, in its span.
 pub(super) fn ended(end: End) {
     Span::current().record("end", display(end));
     tracing::trace!(%end, "ended");

@@ -19,8 +19,9 @@ use super::source::{SourceBody, SourceError};
 /// How many available bytes are read before they are processed.
 const BATCH: usize = 256 * 1024;
 
-/// How long bytes of a long initial list are gathered, if there are too few.
+/// How long bytes of a long initial list are gathered if few are available.
 const GATHER: Duration = Duration::from_millis(1);
+/// An initial list of more bytes is long; fewer bytes are gathered.
 const LOAD: usize = 64 * 1024;
 
 /// The bytes of a watch as lines, with a limit on silence.
@@ -31,9 +32,9 @@ pub(super) struct WatchStream {
     received: usize,
     /// How many of them [`newly_received`](Self::newly_received) has returned.
     counted: usize,
-    /// How long nothing may arrive before the watch counts as dead.
-    patience: Duration,
-    /// The end of the watch, returned after the lines before it.
+    /// How long nothing may arrive before the watch is taken for dead.
+    silence_limit: Duration,
+    /// The end of the watch; returned after the lines before it.
     end: Option<End>,
 }
 
@@ -41,43 +42,48 @@ pub(super) struct WatchStream {
 pub(super) type End = Result<(), ReflectorError>;
 
 impl WatchStream {
-    /// Reads a watch that may be silent for at most `patience`.
-    pub(super) fn new(body: SourceBody, patience: Duration) -> Self {
+    /// Reads a watch that may be silent for at most `silence_limit`.
+    pub(super) fn new(body: SourceBody, silence_limit: Duration) -> Self {
         Self {
             body,
             lines: Lines::default(),
             received: 0,
             counted: 0,
-            patience,
+            silence_limit,
             end: None,
         }
     }
 
     /// Waits for bytes and reads all that are available; returns the end of the watch.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub(super) async fn read(&mut self) -> Option<End> {
         self.read_within(None).await
     }
 
-    /// As [`read`](Self::read), for an initial list, which may be silent for less time.
+    /// Reads like [`read`](Self::read), with another limit for an initial list.
     ///
     /// The bytes of a long list that arrive within a millisecond are read together.
-    pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
+    pub(super) async fn read_within(&mut self, silence_limit: Option<Duration>) -> Option<End> {
+        // The end was read together with lines, which have been processed by now.
         if let Some(end) = self.end.take() {
             return Some(end);
         }
-        let after = patience.unwrap_or(self.patience).min(self.patience);
+        // An initial list may be silent for less time than a watch, never for more.
+        let after = silence_limit
+            .unwrap_or(self.silence_limit)
+            .min(self.silence_limit);
         let Ok(first) = time::timeout(after, self.body.frame()).await else {
             let verb = "watch";
             return Some(Err(ReflectorError::Silent { verb, after }));
         };
         self.take_in(first);
         let is_long = self.received >= LOAD;
-        if patience.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
-            // Each event arrives separately, and waking up for each costs more than reading it.
+        if silence_limit.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
+            // Each event arrives separately, and waking up for each costs more than parsing it.
             time::sleep(GATHER).await;
         }
+        // Without waiting: one wake-up processes everything that is available, as one batch.
         while self.end.is_none()
             && self.lines.len() < BATCH
             && let Some(next) = self.body.frame().now_or_never()
@@ -89,6 +95,7 @@ impl WatchStream {
 
     fn take_in(&mut self, frame: Option<Result<Frame<Bytes>, SourceError>>) {
         match frame {
+            // Returned by the next call, after the lines that came before the end.
             None => self.end = Some(Ok(())),
             Some(Ok(frame)) => {
                 let data = frame.data_ref().map_or(&[][..], |data| data);
@@ -113,8 +120,8 @@ impl WatchStream {
     }
 
     /// Changes how long nothing may arrive.
-    pub(super) fn set_patience(&mut self, patience: Duration) {
-        self.patience = patience;
+    pub(super) fn set_silence_limit(&mut self, silence_limit: Duration) {
+        self.silence_limit = silence_limit;
     }
 }
 
@@ -122,12 +129,12 @@ impl WatchStream {
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     buffer: BytesMut,
-    /// How many bytes at the front contain no line feed.
+    /// How many bytes at the front were searched and contain no line feed.
     searched: usize,
 }
 
 impl Lines {
-    /// Copies a chunk: a part of it would keep the connection's whole read buffer alive.
+    /// Appends a chunk, copied: a slice would keep the whole read buffer of the connection alive.
     pub(super) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
@@ -139,16 +146,18 @@ impl Lines {
 
     /// Returns the next complete line, without its line feed.
     ///
-    /// Bytes that are not UTF-8 are replaced, as by Go's decoder and in lists: otherwise an object would be readable or
-    /// not depending on whether it was listed or watched.
+    /// Invalid UTF-8 is replaced, as Go's decoder and [`page`](super::page) do. Otherwise an object would be readable
+    /// or not depending on whether it was listed or watched.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
+            // A large object arrives in many parts; only new bytes are searched next time.
             self.searched = self.buffer.len();
             return None;
         };
         let line = self.buffer.split_to(self.searched + at).freeze();
         self.buffer.advance(1);
         self.searched = 0;
+        // Valid in nearly all cases, and then without a copy.
         Some(match std::str::from_utf8(&line) {
             Ok(_) => line,
             Err(_) => String::from_utf8_lossy(&line).into_owned().into(),
@@ -165,13 +174,13 @@ pub(super) enum WatchEvent<'a> {
     Modified(&'a [u8]),
     /// The object was deleted; this was its last state.
     Deleted(&'a [u8]),
-    /// All changes up to a version have been sent.
+    /// The watch has reported all changes up to a version.
     Bookmark {
         version: ResourceVersion,
         /// Whether it is the end marker of a watch list.
         ends_initial: bool,
     },
-    /// The watch cannot continue.
+    /// An error event: the watch cannot continue.
     Error(ReflectorError),
 }
 
@@ -207,7 +216,7 @@ struct Annotations {
 /// The form of a watch's lines.
 ///
 /// API servers write the type before the object and nothing after it. Then the end of the line is the end of the
-/// object, which need not be searched for. The first line with an object is parsed entirely and shows whether that
+/// object, which need not be searched for. The first line with an object is parsed as JSON, and shows whether that
 /// holds.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineForm {
@@ -218,15 +227,16 @@ pub(super) enum LineForm {
 }
 
 impl LineForm {
-    /// Parses a line; the error says what is wrong with it.
+    /// Parses a line; the error describes what is wrong with it.
     ///
-    /// Objects are not checked, which is left to their reader.
+    /// The object itself is not checked; its reader does that.
     pub(super) fn read<'a>(&mut self, line: &'a [u8]) -> Result<WatchEvent<'a>, String> {
         match self {
             Self::Usual => WatchEvent::parse(line),
             Self::Other => WatchEvent::envelope(line),
             Self::Unknown => {
                 let event = WatchEvent::envelope(line)?;
+                // Bookmarks and errors do not show the form: only a line with an object does.
                 if let Some(usual) = WatchEvent::usual(line) {
                     let is_usual = usual.object() == event.object();
                     *self = if is_usual { Self::Usual } else { Self::Other };
@@ -256,11 +266,13 @@ impl<'a> WatchEvent<'a> {
 
     /// Splits a line in the API server's form, without a pass over all of it.
     ///
-    /// If the line has a member after the object, the returned object includes it.
+    /// If the line has a member after the object, the returned object includes that member.
     fn usual(line: &'a [u8]) -> Option<Self> {
         let line = line.trim_ascii_end();
         let object = |beginning: &[u8]| {
             let object = line.strip_prefix(beginning)?.strip_suffix(b"}")?;
+            // If another member follows that ends with a brace too, the reader of the object fails, and a parser
+            // decides.
             object.ends_with(b"}").then_some(object)
         };
         let modified = object(br#"{"type":"MODIFIED","object":"#).map(Self::Modified);
@@ -274,8 +286,9 @@ impl<'a> WatchEvent<'a> {
         Self::usual(line).map_or_else(|| Self::envelope(line), Ok)
     }
 
-    /// Parses a line once more, in case it looks usual and is not.
+    /// Parses a line again that looks usual but could not be read.
     pub(super) fn unusual(line: &'a [u8]) -> Option<Self> {
+        // A line of any other form went through the parser already.
         Self::usual(line)?;
         Self::envelope(line).ok()
     }
@@ -314,50 +327,51 @@ fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
     }
 }
 
-/// How long past its own timeout a watch may be silent.
+/// How long after its own timeout a watch may be silent.
 const SLACK: Duration = Duration::from_secs(10);
 
-/// How long a watch may be silent at first, once bookmarks have been seen.
+/// How long a watch may be silent at first, once bookmarks have been received.
 ///
-/// The API server sends one a minute, as long as etcd reports its progress.
+/// The API server sends one each minute, as long as etcd reports its progress.
 const BOOKMARK_SILENCE: Duration = Duration::from_secs(90);
 
 /// The longest silence of a kind without changes.
 ///
-/// By its defaults, etcd reports its progress every ten minutes, and a watch without events since it was opened gets no
+/// By default etcd reports its progress every ten minutes, and a watch without events since it was opened gets no
 /// bookmark.
 const LONGEST_SILENCE: Duration = Duration::from_secs(600);
 
-/// Events within this time are as frequent as bookmarks should be.
+/// Events within this time of each other are as frequent as bookmarks should be.
 const FREQUENT: Duration = Duration::from_secs(120);
 
-/// How much silence counts as a kind without changes rather than a dead connection.
+/// How long a watch may be silent before it is reopened.
 ///
-/// It follows from the server's bookmarks, and doubles with each silent watch, from 90 s to ten minutes. A dead
-/// connection is not detected this way, but by the tests of the connection itself.
+/// The limit follows from the server's bookmarks, and doubles with each silent watch, from 90 s to ten minutes. This is
+/// not what detects a dead connection: the probes of the connection do.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(super) struct SilenceLimit {
     /// Whether this server has sent bookmarks, so that silence has a meaning.
     bookmarks: bool,
     silence: Duration,
     /// When a watch last received something.
-    heard: Option<Instant>,
+    last_received: Option<Instant>,
 }
 
-impl Default for Patience {
+impl Default for SilenceLimit {
     fn default() -> Self {
         Self {
             bookmarks: false,
             silence: BOOKMARK_SILENCE,
-            heard: None,
+            last_received: None,
         }
     }
 }
 
-impl Patience {
+impl SilenceLimit {
     /// Returns how long a watch with the given timeout may be silent.
-    pub(super) fn with(&self, timeout: Duration) -> Duration {
+    pub(super) fn for_timeout(&self, timeout: Duration) -> Duration {
         let longest = timeout + SLACK;
+        // Without bookmarks silence says nothing; the watch ends by its own timeout.
         if self.bookmarks {
             self.silence.min(longest)
         } else {
@@ -369,19 +383,23 @@ impl Patience {
         self.bookmarks = true;
     }
 
-    /// Notes that a watch received something.
+    /// Records that a watch received something.
     ///
-    /// If that is rare, the allowed silence stays as it is.
-    pub(super) fn heard(&mut self) {
+    /// The limit is reset if that is frequent, and stays as it is otherwise.
+    pub(super) fn received(&mut self) {
         let now = Instant::now();
-        if self.heard.is_some_and(|before| now - before <= FREQUENT) {
+        // One event after a long silence does not mean that the next silence is short.
+        if self
+            .last_received
+            .is_some_and(|before| now - before <= FREQUENT)
+        {
             self.silence = BOOKMARK_SILENCE;
         }
-        self.heard = Some(now);
+        self.last_received = Some(now);
     }
 
-    /// Notes that a watch was silent for the allowed time.
-    pub(super) fn ran_out(&mut self) {
+    /// Records that a watch was silent for the allowed time.
+    pub(super) fn passed(&mut self) {
         self.silence = (self.silence * 2).min(LONGEST_SILENCE);
     }
 }

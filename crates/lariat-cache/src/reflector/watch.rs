@@ -1,4 +1,4 @@
-//! Watches: following changes from a version, or from the beginning.
+//! Watches: following changes from a version, or from the beginning as a watch list.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::publish::{Phase, Reconnect};
 
 /// The minimum duration that is requested for a watch.
 ///
-/// Up to as much again is added at random.
+/// A random time of up to the same length is added, so that watches do not end together.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How long the first watch after a warm restart must be open to count as working.
@@ -46,8 +46,12 @@ impl Reflector {
         };
         self.progress.watch_opened();
         let store = self.publisher.store();
+        // Before any event is applied: the new watch may report late what the previous one lost.
         store.watch_opened(self.reading.namespace.as_deref());
-        let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
+        let stream = WatchStream::new(
+            response.into_body(),
+            self.silence_limit.for_timeout(timeout),
+        );
         let cursor = Cursor::at(since, timeout);
         self.follow(stream, cursor).await
     }
@@ -58,7 +62,7 @@ impl Reflector {
     pub(super) async fn stream(&mut self) -> Result<ReflectorStep, Failure> {
         self.record(|_| Reflected::StreamBegan {});
         let timeout = watch_timeout();
-        // Before the request: a concurrent write need not be in the answer.
+        // Before the request: the answer need not contain a write that was concurrent with it.
         let loading = self.begin_loading();
         let request = self.request(self.queries.stream(timeout), true);
         let response = match self.open(request).await {
@@ -66,13 +70,16 @@ impl Reflector {
             Err(error) => return self.without_streaming(error, Duration::ZERO),
         };
         self.progress.watch_opened();
-        let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
+        let stream = WatchStream::new(
+            response.into_body(),
+            self.silence_limit.for_timeout(timeout),
+        );
         let mut cursor = Cursor::new(timeout);
-        (cursor.loading, cursor.news) = (Some(loading), Some(Instant::now()));
+        (cursor.loading, cursor.last_new) = (Some(loading), Some(Instant::now()));
         self.follow(stream, cursor).await
     }
 
-    /// Decides about the next step after a watch list without its end marker.
+    /// Decides about the next step after a watch list that ended before its end marker.
     pub(super) fn without_streaming(
         &mut self,
         error: ReflectorError,
@@ -86,7 +93,7 @@ impl Reflector {
         });
         if !decision.is_failure {
             let kind = self.progress.gvk();
-            tracing::debug!(%kind, error = %describe(&error), "lists are used instead of watch lists");
+            tracing::debug!(%kind, error = %describe(&error), "watch lists do not work; lists are used");
             self.progress.reconnects(error.reason());
             return Ok(ReflectorStep::Load);
         }
@@ -107,6 +114,7 @@ impl Reflector {
             return Ok(self.reread());
         }
         self.progress.watch_ended();
+        // The end marker has not come, so the store is incomplete and nothing can continue from here.
         if cursor.loading.is_some() {
             let error = match end {
                 Ok(()) => ReflectorError::EndedAtOnce,
@@ -115,6 +123,7 @@ impl Reflector {
             return self.without_streaming(error, opened.elapsed());
         }
         let lasted = opened.elapsed();
+        // The server accepts watches but closes them: without this it would be a hot loop.
         let end = match end {
             Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => {
                 Err(ReflectorError::EndedAtOnce)
@@ -124,11 +133,12 @@ impl Reflector {
         let reason = end
             .as_ref()
             .map_or_else(ReflectorError::end, |()| End::Closed);
+        // A watch from the version of the list has worked, so the next list can be in pages again.
         if cursor.has_events {
             self.in_one_piece &= policy::is_useless(reason);
         }
         if reason == End::Silent {
-            self.patience.ran_out();
+            self.silence_limit.passed();
         }
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
@@ -149,7 +159,7 @@ impl Reflector {
         })
     }
 
-    /// Notes that a watch ended without the server closing it.
+    /// Reports that a watch ended without the server closing it.
     fn interrupted(&mut self, error: &ReflectorError) {
         self.progress.reconnects(error.reason());
         self.progress.interrupted(describe(error));
@@ -158,7 +168,7 @@ impl Reflector {
     /// Applies the events of a watch until it ends.
     async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> StreamEnd {
         if cursor.loading.is_none() && !self.progress.is_synced() {
-            // The store was loaded from an earlier run; this watch shows whether it is still valid.
+            // The store was loaded from an earlier run; a watch that stays open shows that its version is still valid.
             if let Ok(Some(end)) = time::timeout(CONFIRMATION, stream.read()).await {
                 return end;
             }
@@ -167,32 +177,35 @@ impl Reflector {
         }
         let mut rereads = self.reading.rereads.clone();
         loop {
-            let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
+            let silence_limit = cursor.loading.is_some().then_some(INITIAL_SILENCE);
             let read = tokio::select! {
                 biased;
-                // An initial list is not cancelled, as in `run`.
+                // A load is not cancelled, as in `run_until`.
                 () = rereads.next(), if cursor.loading.is_none() => {
                     cursor.is_reread = true;
                     return Ok(());
                 }
-                read = stream.read_within(patience) => read,
-                () = time::sleep(REST), if self.publisher.store().has_young() => {
+                read = stream.read_within(silence_limit) => read,
+                // A quiet second: packing now delays no event, and handlers have read the new states.
+                () = time::sleep(REST), if self.publisher.store().has_waiting() => {
                     self.publisher.rest();
                     continue;
                 }
             };
             match read {
                 None => {}
-                Some(Err(ReflectorError::Silent { .. })) if patience.is_some() => {
+                // The server sends initial objects, but not the marker of their end.
+                Some(Err(ReflectorError::Silent { .. })) if silence_limit.is_some() => {
                     return Err(ReflectorError::NoEndMarker);
                 }
                 Some(end) => return end,
             }
             self.take_in(stream, cursor)?;
-            // If bytes are always available, nothing else would yield to other tasks.
+            // If bytes are always available, nothing else in this loop yields to other tasks.
             task::consume_budget().await;
-            let is_stale = |news: Instant| news.elapsed() >= INITIAL_SILENCE;
-            if cursor.loading.is_some() && cursor.news.is_some_and(is_stale) {
+            // Changes keep arriving and hide that the marker does not come.
+            let is_stale = |last_new: Instant| last_new.elapsed() >= INITIAL_SILENCE;
+            if cursor.loading.is_some() && cursor.last_new.is_some_and(is_stale) {
                 return Err(ReflectorError::NoEndMarker);
             }
         }
@@ -200,7 +213,7 @@ impl Reflector {
 }
 
 impl Failure {
-    /// Creates the failure of a watch from a version, or of a step before it.
+    /// Creates the failure of a watch from a version, or of a check before it.
     pub(super) fn of(error: ReflectorError, decision: Decision, since: ResourceVersion) -> Self {
         let next = match decision.next {
             NextStep::Watch => ReflectorStep::Watch { since },

@@ -13,7 +13,7 @@ use tower::{BoxError, Service};
 
 use super::totals::{RequestStatus, Totals};
 
-/// A client whose requests are counted; clones count together.
+/// A client whose requests are counted; clones share the counters.
 #[derive(Clone)]
 pub(crate) struct CountedClient {
     client: Client,
@@ -33,9 +33,9 @@ impl CountedClient {
         &self.client
     }
 
-    /// Returns a kube client that counts together with this one.
+    /// Returns a kube client that shares the counters with this one.
     ///
-    /// It costs a task, which needs a runtime: outside of one, requests are not counted.
+    /// It needs a task and thus a runtime: outside of one, requests are not counted.
     pub(crate) fn to_kube(&self) -> Client {
         if Handle::try_current().is_err() {
             return self.client.clone();

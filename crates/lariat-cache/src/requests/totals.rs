@@ -1,4 +1,4 @@
-//! What is counted of requests: atomics in tables of fixed size.
+//! The counters of requests: atomics in tables of fixed size.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// The methods that are counted separately; the last one stands for all others.
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "other"];
 
-/// The status codes that are counted separately. API servers and the proxies before them send few others.
+/// The status codes that are counted separately; others are rare.
 const CODES: [(u16, &str); 27] = [
     (101, "101"),
     (200, "200"),
@@ -42,24 +42,24 @@ const CODES: [(u16, &str); 27] = [
     (504, "504"),
 ];
 
-/// Codes that are not in the table.
+/// The index of codes that are not in the table.
 const OTHER: usize = CODES.len();
-/// Requests without an answer.
+/// The index of requests without an answer.
 const ERROR: usize = OTHER + 1;
 
-/// The upper bounds of the buckets in milliseconds, which are client-go's.
+/// The upper bounds of the buckets in milliseconds; client-go has the same.
 const BOUNDS: [u64; 12] = [
     5, 25, 100, 250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 30_000, 60_000,
 ];
 
-/// The requests of a factory at one moment, as client-go counts them.
+/// The requests of a factory up to one moment, as client-go counts them.
 ///
-/// Requests of caches, discovery and leases are counted, and those through the clients of the factory; a request that
-/// is refused and sent again counts each time. Not counted are requests through the client that the factory was created
-/// with.
+/// Requests of caches, discovery and leases are counted, and those through the clients of the factory. A request that
+/// is refused and sent again counts each time. Requests through the client that the factory was created with are not
+/// counted.
 ///
 /// ```
-/// use lariat_cache::RequestStatus;
+/// use lariat::cache::RequestStatus;
 ///
 /// fn failed(requests: &RequestStatus) -> u64 {
 ///     let failed = requests.counts.iter().filter(|each| each.code == "<error>");
@@ -70,13 +70,14 @@ const BOUNDS: [u64; 12] = [
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RequestStatus {
-    /// Host and port of the API server.
+    /// The host and port of the API server.
     ///
-    /// Empty before the first request, and if the client was not created by [`connect`](crate::connect) or its like.
+    /// Empty before the first request, and if the client was not created by [`connect`](crate::connect) or a similar
+    /// function.
     pub host: String,
-    /// The number of requests by method and status code; those that occurred.
+    /// The number of requests by method and status code, where not zero.
     pub counts: Vec<RequestCount>,
-    /// How long answers took by method, of the methods that occurred.
+    /// How long answers took, by method, where there were requests.
     pub times: Vec<RequestTimes>,
 }
 
@@ -86,7 +87,7 @@ pub struct RequestStatus {
 pub struct RequestCount {
     /// The method: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`, or `other`.
     pub method: &'static str,
-    /// The status code, `other` for an unusual one, or `<error>` if there was no answer.
+    /// The status code; `other` for an unusual one, `<error>` without an answer.
     pub code: &'static str,
     /// The number of requests.
     pub count: u64,
@@ -94,7 +95,7 @@ pub struct RequestCount {
 
 /// How long the answers to requests with one method took.
 ///
-/// The time is that to the head of the answer, or to the end of the attempt without one.
+/// The time ends with the head of the answer, or with the failure of a request that was not answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestTimes {
@@ -106,7 +107,9 @@ pub struct RequestTimes {
 }
 
 impl RequestTimes {
-    /// Iterates over the buckets as (inclusive upper bound, count); the last one has no bound.
+    /// Iterates over the buckets as (inclusive upper bound, count).
+    ///
+    /// The last bucket has no bound.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> {
         let bounds = BOUNDS.map(|millis| Some(Duration::from_millis(millis)));
         bounds.into_iter().chain([None]).zip(self.buckets)
@@ -119,7 +122,7 @@ impl RequestTimes {
     }
 }
 
-/// The counters. Whoever counts takes no lock.
+/// The counters, which are updated without a lock.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     host: OnceLock<String>,
@@ -135,12 +138,14 @@ struct OfMethod {
     nanos: AtomicU64,
 }
 
-/// Takes the name of the server from whoever knows it; an extension of each counted request.
+/// Stores the name of the server, as an extension of each counted request.
+///
+/// The connector sets it, because only the connector knows the server.
 #[derive(Clone)]
 pub(crate) struct ServerSlot(Arc<Totals>);
 
 impl ServerSlot {
-    /// Notes the server to which requests are sent. The first one is kept.
+    /// Records the server to which requests are sent; the first one is kept.
     pub(crate) fn note(&self, url: &Uri) {
         self.0.host.get_or_init(|| {
             let mut host = url.host().unwrap_or_default().to_owned();
@@ -152,7 +157,7 @@ impl ServerSlot {
     }
 }
 
-/// A request under way, which counts when this is dropped.
+/// A request in flight, which is counted when this is dropped.
 pub(super) struct Counting {
     totals: Arc<Totals>,
     method: usize,
@@ -170,7 +175,7 @@ impl Totals {
             totals: Arc::clone(self),
             method: method_number(request.method()),
             begun: Instant::now(),
-            // A request whose sender gives up has no answer.
+            // A request whose future is dropped has no answer.
             code: ERROR,
         }
     }
@@ -223,7 +228,7 @@ impl OfMethod {
 }
 
 impl Counting {
-    /// Ends the count with an answer, whose status `status` returns, or an error.
+    /// Ends the count with an answer, whose status `status` returns, or with an error.
     pub(super) fn answered<T>(
         mut self,
         answer: &Result<T, kube::Error>,

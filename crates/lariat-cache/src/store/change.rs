@@ -1,4 +1,4 @@
-//! The input of a store, and the changes that follow from it.
+//! The input of a store (deltas), and its output (changes).
 
 use std::sync::Arc;
 
@@ -6,37 +6,40 @@ use lariat_core::{Cause, ObjectKey, RawObject};
 
 use super::object::CachedObject;
 
-/// A change of one object that a watch reported.
+/// A change of one object, as a watch reported it.
 #[derive(Debug)]
 pub(crate) enum Delta {
     /// The object exists, in this state.
     Present(RawObject),
     /// The object was deleted; this was its last state.
-    Gone(RawObject),
+    Deleted(RawObject),
 }
 
 impl Delta {
     pub(super) fn key(&self) -> &ObjectKey {
         match self {
-            Self::Present(object) | Self::Gone(object) => object.key(),
+            Self::Present(object) | Self::Deleted(object) => object.key(),
         }
     }
 }
 
-/// How much of each object the reflector reads.
+/// How much of each object a reflector reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Content {
     /// The whole object.
     #[default]
     Whole,
-    /// Its metadata.
+    /// Its metadata only.
     MetadataOnly,
 }
 
-/// A change in a store.
+/// A change in a store, as subscribers receive it.
+///
+/// Changes of an object are published in the order in which the store applied them. [`Changes`](crate::Changes) merges
+/// the unread changes of an object into one.
 ///
 /// ```
-/// use lariat_cache::Change;
+/// use lariat::cache::Change;
 ///
 /// fn log(change: &Change) {
 ///     match change {
@@ -54,7 +57,7 @@ pub enum Change {
     Added {
         /// The object.
         object: Arc<CachedObject>,
-        /// Whether it existed when the cache synced, rather than being created since.
+        /// Whether it existed when the cache synced, rather than being created afterwards.
         initial: bool,
     },
     /// The object has another version.
@@ -69,7 +72,7 @@ pub enum Change {
         /// Its last known state.
         last: Arc<CachedObject>,
     },
-    /// A scheduled resync replays the object; nothing has changed.
+    /// A scheduled resync published the object again; nothing has changed.
     Resynced {
         /// The object.
         object: Arc<CachedObject>,
@@ -83,7 +86,7 @@ impl Change {
         self.object().key()
     }
 
-    /// Returns the object in its new state, or in its last one if it was deleted.
+    /// Returns the new state of the object, or its last one if it was deleted.
     #[must_use]
     pub fn object(&self) -> &Arc<CachedObject> {
         match self {
@@ -93,7 +96,7 @@ impl Change {
         }
     }
 
-    /// Returns the change as a cause for a queue.
+    /// Returns the change as a cause, for the work queue.
     #[must_use]
     pub fn cause(&self) -> Cause {
         match self {

@@ -1,4 +1,4 @@
-//! The values decoded from an object, and counting decodes.
+//! The values decoded from an object, and the counters of decodes.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ thread_local! {
 
 /// Links to the values decoded from an object, at most one of each type.
 ///
-/// Most objects have none, because nothing reads them. Boxed, because there are many objects.
+/// Most objects have none, because they are never read. Boxed, because there are many objects.
 #[derive(Default)]
 #[allow(
     clippy::box_collection,
@@ -34,12 +34,12 @@ pub(super) struct Decoded(Option<Box<Vec<Link>>>);
 struct Link {
     as_type: TypeId,
     value: Weak<dyn Any + Send + Sync>,
-    /// Keeps the value alive, if the kind is stored decoded.
+    /// Keeps the value alive, in a kind that is stored decoded.
     kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Decoded {
-    /// Returns the value of a type, if it is still in use.
+    /// Returns the decoded value of a type, if a reader still uses it.
     pub(super) fn get<K: Send + Sync + 'static>(&self) -> Option<Arc<K>> {
         let wanted = TypeId::of::<K>();
         let of_type = self.links().filter(|each| each.as_type == wanted);
@@ -65,8 +65,8 @@ impl Decoded {
         self.links().filter(|each| each.kept.is_some()).count()
     }
 
-    /// Stops keeping values alive.
-    pub(super) fn let_go(&mut self) {
+    /// Stops keeping values alive; readers may still use them.
+    pub(super) fn release(&mut self) {
         let links = self.0.iter_mut().flat_map(|all| all.iter_mut());
         links.for_each(|each| each.kept = None);
     }
@@ -91,7 +91,7 @@ impl Decoded {
     }
 }
 
-/// Decodes an object; the error contains the path of the field.
+/// Decodes an object; the error names the path of the wrong field.
 pub(super) fn decode_anew<K: DeserializeOwned>(
     json: &[u8],
     gvk: &Gvk,
@@ -105,10 +105,10 @@ pub(super) fn decode_anew<K: DeserializeOwned>(
     })
 }
 
-/// Counts a decode, and later removes the object's dead links.
+/// Counts a decode, and later removes the dead links of the object.
 ///
 /// A weak link keeps the allocation of its value, though not what the value owned. Without the removal, a kind that was
-/// read once would keep an allocation per object.
+/// read once would keep one allocation per object.
 pub(super) fn note_decoded(object: &Arc<CachedObject>) {
     DECODES.set(DECODES.get().wrapping_add(1));
     let before_long = RECENT.with_borrow_mut(|recent| {
@@ -122,46 +122,47 @@ pub(super) fn note_decoded(object: &Arc<CachedObject>) {
     }
 }
 
-/// Counts the decodes of the objects of a store; a clone counts together with it.
+/// Counts the decodes of the objects of a store; a clone shares the counters.
 ///
-/// An object does not know its store, because that would cost a pointer in each object. So the readers count.
+/// Readers count, because an object does not know its store: that would take a pointer in every object.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Decodes(Arc<ReadCounts>);
 
 #[derive(Debug, Default)]
 struct ReadCounts {
     decodes: AtomicU64,
-    /// Reads without a decode; each thread counts in one of the places.
-    hits: [Place; PLACES],
+    /// Reads without a decode; each thread counts in one slot.
+    hits: [Slot; SLOTS],
 }
 
-/// A counter with a cache line of its own, so that readers on different cores do not wait for each other.
+/// A counter in a cache line of its own, so that cores do not contend.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Place(AtomicU64);
+struct Slot(AtomicU64);
 
-/// How many threads count hits without sharing a place.
-const PLACES: usize = 8;
+/// How many threads count hits without sharing a slot.
+const SLOTS: usize = 8;
 
 thread_local! {
-    static PLACE: usize = {
+    static SLOT: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        NEXT.fetch_add(1, Ordering::Relaxed) % PLACES
+        NEXT.fetch_add(1, Ordering::Relaxed) % SLOTS
     };
 }
 
 impl Decodes {
-    /// Calls a function that reads a value, and counts what it decodes, or a hit if it decodes nothing.
+    /// Runs a function that reads a value, and counts its decodes or one hit.
     pub(crate) fn of<T>(&self, read: impl FnOnce() -> T) -> T {
+        // The counter of this thread: decodes of other threads must not count here.
         let before = DECODES.get();
         let result = read();
         let count = DECODES.get().wrapping_sub(before);
-        let place = if count > 0 {
+        let slot = if count > 0 {
             &self.0.decodes
         } else {
-            &self.0.hits[PLACE.with(|place| *place)].0
+            &self.0.hits[SLOT.with(|slot| *slot)].0
         };
-        place.fetch_add(count.max(1), Ordering::Relaxed);
+        slot.fetch_add(count.max(1), Ordering::Relaxed);
         result
     }
 
@@ -170,7 +171,7 @@ impl Decodes {
     }
 
     pub(super) fn hits(&self) -> u64 {
-        let places = self.0.hits.iter();
-        places.map(|place| place.0.load(Ordering::Relaxed)).sum()
+        let slots = self.0.hits.iter();
+        slots.map(|slot| slot.0.load(Ordering::Relaxed)).sum()
     }
 }

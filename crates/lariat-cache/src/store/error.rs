@@ -6,22 +6,23 @@ use lariat_core::{Gvk, ObjectKey, without_values};
 
 /// An object that cannot be decoded as a type.
 ///
-/// It contains the wrong field, and no value, unless the type's own `Deserialize` puts one into its message. It affects
-/// this object and this type only: other objects, and other views of this one, remain readable.
+/// The message names the wrong field, and contains no value of the object, unless the type's own `Deserialize` puts one
+/// into its error. The error affects this object and this type only: other objects, and other views of this one, remain
+/// readable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} {} cannot be decoded: {}", misfit.gvk, misfit.key, misfit.detail)]
+#[error("{} {} cannot be decoded: {}", failure.gvk, failure.key, failure.detail)]
 pub struct DecodeError {
     #[source]
-    misfit: Misfit,
+    failure: Failure,
 }
 
-/// The error's source, with the object and what is wrong with it.
+/// The source of the error, with the object and its fault.
 ///
-/// It is a separate type because wrappers that show an error as their own, `#[error(transparent)]` and `anyhow::Error`,
-/// pass on its sources, but not the error itself.
+/// It is a separate type because wrappers that show an error as their own, such as `#[error(transparent)]` and
+/// `anyhow::Error`, pass on its sources, but not the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
-struct Misfit {
+struct Failure {
     gvk: Gvk,
     key: ObjectKey,
     detail: String,
@@ -52,7 +53,7 @@ impl DecodeError {
     fn of(gvk: &Gvk, key: &ObjectKey, detail: String, no_content: bool) -> Self {
         let (gvk, key) = (gvk.clone(), key.clone());
         Self {
-            misfit: Misfit {
+            failure: Failure {
                 gvk,
                 key,
                 detail,
@@ -64,30 +65,30 @@ impl DecodeError {
     /// Returns the kind of the object.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
-        &self.misfit.gvk
+        &self.failure.gvk
     }
 
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
-        &self.misfit.key
+        &self.failure.key
     }
 
-    /// Returns whether the object is fine, but only its metadata is cached.
+    /// Returns whether the object is valid, but only its metadata is cached.
+    ///
+    /// [`Informer::load`](crate::Informer::load) fetches the content.
     #[must_use]
     pub fn is_no_content(&self) -> bool {
-        self.misfit.no_content
+        self.failure.no_content
     }
 
     /// Returns the object that could not be decoded, if that caused an error.
     ///
-    /// The error may be a `DecodeError`, or wrap one.
-    ///
-    /// `None` too if [only its metadata is cached](Self::is_no_content). This searches all sources, and finds what
-    /// `anyhow` or `#[error(transparent)]` wraps, unlike a downcast.
+    /// The error may be a `DecodeError` or wrap one. Unlike a downcast, this searches all sources, and finds what
+    /// `anyhow` or `#[error(transparent)]` wraps. Returns `None` if [only metadata is cached](Self::is_no_content).
     ///
     /// ```
-    /// use lariat_cache::DecodeError;
+    /// use lariat::cache::DecodeError;
     ///
     /// let error = std::io::Error::other("no object is involved");
     /// assert!(DecodeError::object_behind(&error).is_none());
@@ -95,9 +96,9 @@ impl DecodeError {
     #[must_use]
     pub fn object_behind<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a Gvk, &'a ObjectKey)> {
         let causes = std::iter::successors(Some(error), |each| (*each).source());
-        let mut misfits = causes.filter_map(|each| each.downcast_ref::<Misfit>());
-        let misfit = misfits.find(|misfit| !misfit.no_content)?;
-        Some((&misfit.gvk, &misfit.key))
+        let mut failures = causes.filter_map(|each| each.downcast_ref::<Failure>());
+        let failure = failures.find(|failure| !failure.no_content)?;
+        Some((&failure.gvk, &failure.key))
     }
 }
 

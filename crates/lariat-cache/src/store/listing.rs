@@ -1,4 +1,4 @@
-//! Lists: mark what a page contains, and sweep what no page contained by the end.
+//! Lists as mark and sweep: a page marks its objects, the end deletes unmarked objects.
 
 use std::sync::Arc;
 
@@ -9,31 +9,33 @@ use super::object::CachedObject;
 use super::objects::Indexing;
 use super::writer::{Kept, Writer, Writing, is_same_state};
 
-/// A list in progress; objects that it has not listed by its end count as deleted.
+/// A list in progress; its end deletes the objects that it did not contain.
+///
+/// Each list has a number. A listed object is marked with it, in the object itself, so a list needs no set of keys.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
-    /// The number of the list; 0 if its objects were read earlier than it began.
+    /// The number of the list; 0 if its objects were read before it began.
     pub(super) begun: u64,
-    /// The mark of the objects that it lists.
+    /// The mark of the objects that it contains.
     mark: u32,
-    /// Whether it is the first list of this run, rather than an update.
+    /// Whether it fills the cache for the first time in this run.
     initial: bool,
     content: Content,
-    /// Whether equal versions may be from two histories, so that contents are compared.
+    /// Whether contents are compared, as equal versions may be different states.
     compares: bool,
     /// The listed namespace; `None` for all.
     pub(super) namespace: Option<Arc<str>>,
 }
 
 impl Listing {
-    /// Creates the list of a number; the first is 1.
+    /// Creates the list of a number; the first number is 1.
     pub(super) fn new(
         begun: u64,
         initial: bool,
         content: Content,
         namespace: Option<Arc<str>>,
     ) -> Self {
-        // Never 0, which is the mark of no list, and never the mark of the previous list.
+        // Never 0, the mark of no list, nor the mark of the previous list.
         let mark = (begun - 1) % u64::from(u32::MAX - 1) + 1;
         Self {
             begun,
@@ -47,15 +49,15 @@ impl Listing {
 
     /// Declares that the objects were read before the list began, as from a file.
     ///
-    /// Every write of this process may then be newer.
+    /// Every write of this process may then be newer than the listed state.
     pub(crate) fn of_the_past(self) -> Self {
         Self { begun: 0, ..self }
     }
 
-    /// Makes the list compare contents if versions are equal.
+    /// Makes the list compare contents where versions are equal.
     ///
-    /// The server may have gone back to an earlier state since the cached objects were read, and have given their
-    /// versions to other states.
+    /// The server may have been restored to an earlier state since the cached objects were read, and may have given
+    /// their versions to other states.
     pub(crate) fn comparing(self) -> Self {
         Self {
             compares: true,
@@ -69,21 +71,24 @@ impl Listing {
             .is_none_or(|namespace| key.namespace() == Some(namespace))
     }
 
-    /// Returns whether a listed state is the cached one, and marks that as listed.
+    /// Returns whether a listed state is the cached one; marks the object if so.
     pub(super) fn is_known(&self, store: &Kept, scan: &Scan<'_>, key: &str) -> bool {
+        // Its content must be read, whatever its version.
         if self.compares {
             return false;
         }
-        // Under the lock, because repacking replaces objects under it, and a mark on a replaced one would be lost.
+        // Under the lock: repacking replaces objects under it, and a mark on a replaced object would be lost.
         let writing = store.writing();
         let known = writing.known(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == store.wants_content(self.content, known)
         });
-        known.inspect(|known| known.see(self.mark)).is_some()
+        known
+            .inspect(|known| known.mark_listed(self.mark))
+            .is_some()
     }
 
-    /// Applies a page.
+    /// Applies the objects of a page.
     pub(super) fn page(&self, mut writing: Writing<'_>, page: Vec<RawObject>) -> Vec<Change> {
         for object in page {
             self.put(&mut writing, object);
@@ -91,31 +96,33 @@ impl Listing {
         writing.finish()
     }
 
-    /// Marks a cached object as listed, whatever its state on the page; it is kept.
+    /// Marks a cached object as listed and keeps it, whatever its state on the page.
     pub(super) fn mention(&self, known: Option<Arc<CachedObject>>) {
         if let Some(known) = known {
-            known.see(self.mark);
+            known.mark_listed(self.mark);
         }
     }
 
-    /// Ends the list: deletes what it has not listed, unless this process wrote it since.
+    /// Ends the list: deletes the objects it did not contain, unless this process wrote them since.
     pub(super) fn end(&self, mut writing: Writing<'_>, version: &ResourceVersion) -> Vec<Change> {
-        let is_gone = |writer: &Writer, object: &CachedObject| {
-            object.seen_by() != self.mark
+        let is_deleted = |writer: &Writer, object: &CachedObject| {
+            object.listed_by() != self.mark
                 && self.covers(object.key())
                 && !writer.own.is_after(object, self.begun, version)
         };
-        writing.remove_where(is_gone);
+        // Objects that have no mark, although the list covers them, do not exist any more.
+        writing.remove_where(is_deleted);
+        // The list shows all writes that were answered before it began, so they need no fence any more.
         let own = &mut writing.writer.own;
         own.end_listing(self.begun, |key| self.covers(key));
         writing.writer.reached.end(self.namespace.as_ref(), version);
         writing.finish()
     }
 
-    /// Applies an object of a page. If its state is the cached one, that is kept.
+    /// Applies an object of a page; an object in the cached state is kept.
     fn put(&self, writing: &mut Writing<'_>, object: RawObject) {
         let known = writing.known(object.key().as_str());
-        // The list may have been read before a write of this process that is in the store already.
+        // The list may have been read before a write of this process that the store contains already.
         if writing.writer.own.outdates_listed(self.begun, &object) {
             return self.mention(known);
         }
@@ -123,17 +130,19 @@ impl Listing {
             .as_ref()
             .is_some_and(|known| self.shows_other(writing, known, &object));
         let new = writing.listed(object, self.content);
-        new.see(self.mark);
+        // Before it is inserted: the end of the list must find the mark on any object that was listed.
+        new.mark_listed(self.mark);
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
-                    // Indexes that read content index it now …
+                    // Indexes that read content index it now.
                     (false, true) => writing.put_new(new),
-                    // … and keep its values from when it had content.
+                    // The indexes keep its values from when it had content.
                     (true, false) => writing.put(new, Indexing::Keep),
-                    _ => known.see(self.mark),
+                    _ => known.mark_listed(self.mark),
                 }
             }
+            // Another state, or another object of the same name.
             known => {
                 writing.publish(known, &new, self.initial);
                 writing.put_new(new);
@@ -141,7 +150,7 @@ impl Listing {
         }
     }
 
-    /// Returns whether the content differs from the cached one in a comparing list.
+    /// Returns whether a comparing list shows other content than the cached one.
     fn shows_other(&self, writing: &Writing<'_>, known: &CachedObject, object: &RawObject) -> bool {
         self.compares
             && writing.store.is_comparable(known, self.content)

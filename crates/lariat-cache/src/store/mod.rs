@@ -1,8 +1,15 @@
 //! The raw store of one kind: the only place where its objects are stored.
 //!
-//! The path of a change: `raw_store` (`apply`) → `writer` (`put_newer`) → `own` (is it older than what this process
-//! wrote?) → `objects` (the known state) → `object` (the new state) → `body/codec` (packed later) → `objects` again (by
-//! key, then for lists) → `tree` (in order) and `index` (by other values than the key).
+//! The path of a change:
+//!
+//! 1. `raw_store`: `apply` takes the deltas of a watch, `wrote` and `deleted` the answers to own writes.
+//! 2. `writer`: one writer at a time drops states that are older than the cached one.
+//! 3. `own`: drops states that are older than what this process wrote.
+//! 4. `object` and `body`: create the new state; it is packed later.
+//! 5. `objects`: insert it by key, where readers see it at once, and then for lists: in order (`tree`) and into the
+//!    indexes (`index`), in batches.
+//!
+//! `listing` applies lists by mark and sweep. `reached` records up to which version the store is complete.
 
 mod raw_store;
 

@@ -18,13 +18,13 @@ use crate::transform::metadata_of;
 
 /// A cached state of an object: metadata, content as bytes, and links to decoded values.
 ///
-/// A value is decoded on demand, directly to the requested type, and shared by all readers as long as one of them has
-/// it: all handlers of one run share one decode. Dereferences to [`ObjectMetadata`].
+/// Dereferences to [`ObjectMetadata`]. A value is decoded on demand, directly to the requested type, and shared by all
+/// readers as long as one of them holds it: all handlers of a run share one decode. A change of the object creates
+/// another `CachedObject`; this one stays as it is.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use lariat_cache::CachedObject;
-/// use lariat_core::{Gvk, RawObject};
+/// use lariat::{CachedObject, Gvk, RawObject};
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Config { data: std::collections::BTreeMap<String, String> }
@@ -39,32 +39,34 @@ use crate::transform::metadata_of;
 /// ```
 pub struct CachedObject {
     metadata: ObjectMetadata,
-    /// Whether the content is a `PartialObjectMetadata`.
+    /// Whether the content is a `PartialObjectMetadata`, that is metadata only.
     partial: bool,
-    /// Whether decoded values are kept even if they are not in use.
+    /// Whether decoded values are kept when no reader uses them.
     retains: AtomicBool,
-    /// The mark of the last list that contained the object.
-    seen_by: AtomicU32,
-    content: Mutex<Held>,
+    /// The mark of the last list that contained the object; see `Listing`.
+    listed_by: AtomicU32,
+    content: Mutex<ContentState>,
 }
 
 /// The content and the values decoded from it.
 ///
-/// The content may change its form but not its meaning.
-struct Held {
+/// The form of the content may change, but not its meaning.
+struct ContentState {
     body: Body,
     decoded: Decoded,
 }
 
 impl CachedObject {
-    /// Wraps a raw object.
+    /// Creates a cached object from a raw one, outside a cache.
     #[must_use]
     pub fn new(raw: RawObject) -> Self {
         let (metadata, json) = raw.into_parts();
         Self::from_parts(metadata, Body::plain(json), false)
     }
 
-    /// Wraps a raw object and the value from which it was created.
+    /// Creates a cached object from a raw one and the value that it was created from.
+    ///
+    /// Reads as `K` return the value without a decode, as long as it is in use.
     #[must_use]
     pub fn with_value<K: Send + Sync + 'static>(raw: RawObject, value: &Arc<K>) -> Self {
         let object = Self::new(raw);
@@ -78,12 +80,12 @@ impl CachedObject {
             metadata,
             partial,
             retains: AtomicBool::new(false),
-            seen_by: AtomicU32::new(0),
-            content: Mutex::new(Held { body, decoded }),
+            listed_by: AtomicU32::new(0),
+            content: Mutex::new(ContentState { body, decoded }),
         }
     }
 
-    /// Stores an object as plain JSON, whatever form was chosen for its kind.
+    /// Creates an object as plain JSON, whatever form is chosen for its kind.
     pub(super) fn plain(raw: RawObject, partial: bool, retains: bool) -> Self {
         let (metadata, json) = raw.into_parts();
         let object = Self::from_parts(metadata, Body::plain(json), partial);
@@ -91,7 +93,7 @@ impl CachedObject {
         object
     }
 
-    /// Stores an object in the form that was chosen for its kind.
+    /// Creates an object in the form that is chosen for its kind.
     pub(super) fn packed(raw: RawObject, partial: bool, codec: &Codec) -> Self {
         let (metadata, json) = raw.into_parts();
         let object = Self::from_parts(metadata, codec.body(json), partial);
@@ -99,41 +101,43 @@ impl CachedObject {
         object
     }
 
-    /// Returns the same state without its content.
+    /// Returns the same state with its metadata only.
     pub(super) fn without_content(&self, codec: &Codec) -> Option<Self> {
         let body = codec.body(metadata_of(&self.json()?)?.into());
         let object = Self::from_parts(self.metadata.clone(), body, true);
         object.retains.store(codec.retains(), Ordering::Relaxed);
-        object.see(self.seen_by());
+        object.mark_listed(self.listed_by());
         Some(object)
     }
 
-    /// Changes the content to the form that is now chosen for the kind.
+    /// Changes the content to the form that is chosen for the kind now.
     pub(super) fn repack(&self, codec: &Codec) {
         let content = self.content.lock();
         if codec.is_current(&content.body) {
             return;
         }
         let json = content.body.json();
+        // Packed without the lock, so that readers do not wait. Only the writer changes bodies, so this one is still
+        // current.
         drop(content);
         if let Some(json) = json {
             self.content.lock().body = codec.body(json.into_owned().into());
         }
     }
 
-    /// Returns the packed content.
+    /// Returns the packed content, without storing it.
     ///
-    /// `None` if it is packed already, or would not become smaller.
+    /// `None` if the content is packed already, or would not become smaller.
     pub(super) fn packed_with(&self, dictionary: &Arc<Dictionary>) -> Option<Body> {
         let json = match &self.content.lock().body {
             Body::Plain(json) => Arc::clone(json),
             Body::Packed { .. } => return None,
         };
-        // Outside the lock, because handlers may be reading the object.
+        // Without the lock: handlers may be reading the object.
         pack(dictionary, &json)
     }
 
-    /// Replaces the form of the content.
+    /// Replaces the content by the same content in another form.
     pub(super) fn set_body(&self, body: Body) {
         let before = std::mem::replace(&mut self.content.lock().body, body);
         // Freed after the lock is released.
@@ -151,17 +155,17 @@ impl CachedObject {
 
     /// Returns the JSON of the object, or of its metadata if only that is cached.
     ///
-    /// It has no `metadata.managedFields`, unless the kind keeps them. `None` only if memory was damaged.
+    /// It has no `metadata.managedFields`, unless the kind keeps them. Returns `None` only if memory was damaged.
     #[must_use]
     pub fn json(&self) -> Option<ObjectJson> {
         self.content.lock().body.json()
     }
 
-    /// Returns whether the content equals a JSON, with members in any order.
+    /// Returns whether the content equals a JSON text, with members in any order.
     ///
     /// Lists and watches order members differently. For an object without content only the metadata is compared: the
-    /// API server sends it as `PartialObjectMetadata`, and what this process wrote or reduced to metadata has the kind
-    /// of the whole object.
+    /// API server sends it with the kind `PartialObjectMetadata`, while an object that this process wrote or reduced
+    /// has the kind of the whole object.
     pub(crate) fn has_same_content(&self, json: &[u8]) -> bool {
         let is_partial = self.partial;
         let value = |json: &[u8]| {
@@ -177,9 +181,9 @@ impl CachedObject {
         })
     }
 
-    /// Returns the size of this object in bytes.
+    /// Returns the size of this object in memory, in bytes.
     ///
-    /// It includes everything that the object owns on the heap, but not decoded values, which belong to their users.
+    /// It includes everything that the object owns on the heap, but not decoded values, which belong to their readers.
     #[must_use]
     pub fn bytes(&self) -> usize {
         // An `Arc` has two counters in front.
@@ -192,39 +196,39 @@ impl CachedObject {
         self.content.lock().body.json_len()
     }
 
-    /// Returns how many decoded values are kept for it.
+    /// Returns how many decoded values the object keeps alive.
     pub(super) fn retained(&self) -> usize {
         self.content.lock().decoded.kept()
     }
 
-    /// Returns whether it has links to decoded values, dead ones included.
+    /// Returns whether the object has links to decoded values, dead ones included.
     #[cfg(test)]
     pub(super) fn remembers(&self) -> bool {
         !self.content.lock().decoded.is_empty()
     }
 
-    /// Sets whether decoded values are kept from now on.
+    /// Sets whether decoded values are kept alive from now on.
     pub(crate) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
         if !retains {
-            self.content.lock().decoded.let_go();
+            self.content.lock().decoded.release();
         }
     }
 
-    pub(super) fn see(&self, list: u32) {
-        self.seen_by.store(list, Ordering::Relaxed);
+    pub(super) fn mark_listed(&self, list: u32) {
+        self.listed_by.store(list, Ordering::Relaxed);
     }
 
-    pub(super) fn seen_by(&self) -> u32 {
-        self.seen_by.load(Ordering::Relaxed)
+    pub(super) fn listed_by(&self) -> u32 {
+        self.listed_by.load(Ordering::Relaxed)
     }
 
     /// Returns the annotations; empty if they cannot be read.
     ///
-    /// They are decoded from the JSON by each call, because caches keep nothing of them.
+    /// Each call decodes them from the JSON, because the cache stores them only there.
     ///
     /// ```
-    /// use lariat_cache::CachedObject;
+    /// use lariat::CachedObject;
     ///
     /// fn is_paused(object: &CachedObject) -> bool {
     ///     object.annotations().contains_key("example.com/paused")
@@ -251,13 +255,13 @@ impl CachedObject {
     ///
     /// # Errors
     ///
-    /// The object cannot be decoded as the type; the error contains the kind, the key and the field. Or its content is
-    /// not cached: see [`has_content`](Self::has_content).
+    /// Fails if the object cannot be decoded as the type; the error names the kind, the key and the field. Also fails
+    /// if the content is not cached: see [`has_content`](Self::has_content).
     pub fn decode<K>(self: &Arc<Self>, gvk: &Gvk) -> Result<Arc<K>, DecodeError>
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
-        // Locked while decoding, so that two concurrent readers do not both decode.
+        // Locked during the decode, so that two concurrent readers do not both decode.
         let mut content = self.content.lock();
         if let Some(value) = content.decoded.get::<K>() {
             return Ok(value);
@@ -274,7 +278,7 @@ impl CachedObject {
         Ok(value)
     }
 
-    /// Frees the memory of values that are no longer in use.
+    /// Removes links to values that are no longer in use.
     pub(super) fn forget_dead(&self) {
         self.content.lock().decoded.forget_dead();
     }

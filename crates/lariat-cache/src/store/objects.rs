@@ -1,4 +1,4 @@
-//! The objects of a kind: by key, for reads that never wait for a list, and in order, for lists.
+//! The objects of a kind: by key, for reads that never wait for a list; and in order, for lists.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -12,20 +12,21 @@ use super::index::{CustomIndex, Indexes, Values};
 use super::object::CachedObject;
 use super::tree::{Snapshot, Tree};
 
-/// How many objects are changed while readers of lists wait.
+/// How many objects are changed under one lock of the list state.
 pub(super) const CHUNK: usize = 64;
 
-/// How many locks the table has.
+/// How many shards the hash table has.
 const SHARDS: usize = 16;
 
-/// The objects of a kind.
+/// The objects of a kind, in two structures.
 ///
-/// A change is visible in the table immediately, and to readers of lists together with others of its batch.
+/// A change is visible in the table at once. It is visible in the list state together with the other changes of its
+/// batch, so that readers of lists wait for a batch and not for each change.
 #[derive(Debug, Default)]
 pub(super) struct Objects {
-    /// By key.
+    /// By key; written first.
     table: ShardedTable,
-    /// In order, and by other values than the key.
+    /// In key order and by indexes; written in batches by [`complete`](Self::complete).
     state: RwLock<ListState>,
 }
 
@@ -34,15 +35,13 @@ pub(super) struct Objects {
 pub(super) struct ListState {
     pub(super) tree: Tree,
     pub(super) indexes: Indexes,
-    /// The sum of [`CachedObject::bytes`] over all objects.
+    /// The sum of [`CachedObject::bytes`] over all objects; memory budgets use it.
     pub(super) bytes: usize,
     /// How many objects have content.
     pub(super) whole: usize,
 }
 
-/// A change of one object that readers of lists do not see yet.
-///
-/// Readers by key do.
+/// A change that is in the table, but not in the list state yet.
 pub(super) struct Edit {
     old: Option<Arc<CachedObject>>,
     new: Option<Arc<CachedObject>>,
@@ -51,9 +50,9 @@ pub(super) struct Edit {
 
 /// What happens to the index entries of an object.
 pub(super) enum Indexing {
-    /// They are replaced; these are the values in the custom indexes.
+    /// They are replaced by these values in the custom indexes.
     Replace(Values),
-    /// They stay: the state is the same with its content or without, which makes no difference for indexes.
+    /// They stay: it is the same version with its content or without.
     Keep,
 }
 
@@ -63,12 +62,12 @@ impl Objects {
         self.table.get(key)
     }
 
-    /// Returns the key of an object, sharing the store's text.
+    /// Returns the key of an object, which shares the text of the cached key.
     pub(super) fn key(&self, key: &str) -> Option<ObjectKey> {
         self.table.key(key)
     }
 
-    /// Locks the state that readers of lists see. Writers wait meanwhile.
+    /// Locks the state that readers of lists see; writers wait meanwhile.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, ListState> {
         self.state.read()
     }
@@ -88,33 +87,34 @@ impl Objects {
         Snapshot { tree: self.tree() }
     }
 
-    /// Returns all keys in order, as of one moment.
+    /// Returns all keys in order, at one moment.
     pub(super) fn keys(&self) -> Vec<ObjectKey> {
         let snapshot = self.snapshot();
         snapshot.iter().map(|object| object.key().clone()).collect()
     }
 
-    /// Returns how many objects readers by key see.
+    /// Returns how many objects the table contains.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Estimates the size of tables, order and indexes in bytes.
+    /// Estimates the size of table, order and indexes in bytes.
     pub(super) fn overhead(&self) -> usize {
         let state = self.state.read();
         state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
     }
 
-    /// Inserts or replaces an object, for readers by key.
+    /// Inserts or replaces an object in the table; the edit completes the change.
     pub(super) fn put(&self, new: Arc<CachedObject>, indexing: Indexing) -> Edit {
         Edit {
+            // From here on readers by key see the change.
             old: self.table.insert(Arc::clone(&new)),
             new: Some(new),
             indexing,
         }
     }
 
-    /// Removes an object, for readers by key.
+    /// Removes an object from the table; the edit completes the change.
     pub(super) fn remove(&self, key: &str) -> Edit {
         Edit {
             old: self.table.remove(key),
@@ -123,10 +123,11 @@ impl Objects {
         }
     }
 
-    /// Makes changes visible to readers of lists.
+    /// Applies edits to the list state, all under one lock.
     pub(super) fn complete(&self, edits: &mut Vec<Edit>) {
-        // Freed after the lock is released: freeing takes longer than replacing.
+        // Replaced objects are freed after the lock is released: freeing takes longer than replacing.
         let mut dropped = Vec::with_capacity(edits.len());
+        // One lock for the batch: readers of lists see all of its changes or none, up to `CHUNK` at a time.
         let mut state = self.state.write();
         for edit in edits.drain(..) {
             dropped.extend(state.edit(edit));
@@ -136,7 +137,7 @@ impl Objects {
 }
 
 impl ListState {
-    /// Updates the total size after objects changed theirs.
+    /// Updates the total size after the form of objects has changed.
     pub(super) fn resize(&mut self, before: usize, after: usize) {
         self.bytes = self.bytes + after - before;
     }
@@ -152,9 +153,9 @@ impl ListState {
             })
     }
 
-    /// Applies a change; returns what it replaces, to be dropped.
+    /// Applies an edit; returns the object that it replaces, to be dropped later.
     ///
-    /// Changes come in the order in which the table applied them, so the old object is the one in the tree.
+    /// Edits come in the order in which the table applied them, so the old object is the one in the tree.
     fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
         let Edit { old, new, indexing } = edit;
         if let Indexing::Replace(values) = indexing {
@@ -172,6 +173,7 @@ impl ListState {
 
     fn count(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
         let bytes = |object: Option<&CachedObject>| object.map_or(0, CachedObject::bytes);
+        // Added first: the sum is unsigned.
         self.bytes = self.bytes + bytes(new) - bytes(old);
         let whole =
             |object: Option<&CachedObject>| usize::from(object.is_some_and(|o| o.has_content()));
@@ -179,10 +181,10 @@ impl ListState {
     }
 }
 
-/// A hash table in shards: a read takes one lock of sixteen, for a lookup and a reference count.
+/// A hash table in shards: a read takes one of sixteen locks, for a lookup and a reference count.
 ///
-/// Keys are in the objects. dashmap takes a fifth to a third longer for a change if they stay there, and more memory if it
-/// has them beside: `docs/benchmarks.md`.
+/// Keys are in the objects. With keys kept there, dashmap takes a fifth to a third longer for a change; with keys
+/// beside the objects, it takes more memory: `docs/benchmarks.md`.
 #[derive(Debug, Default)]
 struct ShardedTable {
     shards: [RwLock<HashTable<Arc<CachedObject>>>; SHARDS],
@@ -226,6 +228,7 @@ impl ShardedTable {
         let mut shard = self.shard(hash).write();
         let is_it = |each: &Arc<CachedObject>| each.key().as_str() == key;
         let (old, _) = shard.find_entry(hash, is_it).ok()?.remove();
+        // A kind that has shrunk must not keep the table of its largest size. An eighth, so that shrinking is rare.
         if shard.len() < shard.capacity() / 8 {
             let rehash = |each: &Arc<CachedObject>| self.hasher.hash_one(each.key().as_str());
             shard.shrink_to_fit(rehash);
@@ -248,7 +251,7 @@ impl ShardedTable {
     }
 
     fn shard(&self, hash: u64) -> &RwLock<HashTable<Arc<CachedObject>>> {
-        // hashbrown uses the lowest and the highest bits.
+        // hashbrown uses the lowest and the highest bits, so the shard uses bits between.
         &self.shards[(hash >> 40) as usize % SHARDS]
     }
 }

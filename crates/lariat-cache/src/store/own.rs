@@ -1,4 +1,8 @@
-//! The writes of this process, until a list or the watch shows them.
+//! Own writes: the writes of this process, until a list or the watch reports them.
+//!
+//! The answer to a write is in the store before the watch reports it. Until then, older states may still arrive, from a
+//! watch that lags behind or from a list that began before the write. The store asks this table whether an arriving
+//! state is older than an own write, and drops it if so.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -10,9 +14,9 @@ use tokio::time::Instant;
 use super::object::CachedObject;
 use super::reached::Reached;
 
-/// How long older events of an object may arrive after this process deleted it.
+/// How long after a deletion older states of the object are dropped.
 ///
-/// The time counts from the answer to the deletion, or from when a watch is opened: see [`OwnWrites::watch_opened`]. It
+/// The time counts from the answer to the deletion, or from the opening of a watch: see [`OwnWrites::watch_opened`]. It
 /// is limited because a server that was restored from a backup has the object again, and never reports its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
@@ -21,15 +25,15 @@ const CLEAR_AT: usize = 1024;
 
 /// Fences against older states that arrive late.
 ///
-/// A write is remembered until it is shown by the watch, or by a list that began after the write was answered: such a
-/// list cannot be older than the write. If versions cannot be compared there is no fence: the server's state is used.
+/// A write is remembered until the watch reports it, or a list that began after its answer: such a list cannot be older
+/// than the write. If versions cannot be compared there is no fence, and the state that the server sends is used.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
-    /// The last write of each object that left it in a known version.
+    /// The last write of each key, with the version in which it left the object.
     by_key: HashMap<ObjectKey, (Mark, Written)>,
-    /// Objects that were deleted.
+    /// The uids of deleted objects. A uid is never used again, so no version is needed.
     deleted: HashMap<Uid, (Mark, ObjectKey)>,
-    /// The number of the last deletion of each key in `deleted`.
+    /// The last deletion of each key in `deleted`, by number in the order of sending.
     deletions: HashMap<ObjectKey, u64>,
     /// How many lists have begun.
     lists: u64,
@@ -41,13 +45,13 @@ pub(super) struct OwnWrites {
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     answered: Instant,
-    /// When the time of the fence began: see [`OwnWrites::watch_opened`].
+    /// When the fence's time began: see [`OwnWrites::watch_opened`].
     at: Instant,
-    /// How many lists had begun.
+    /// How many lists had begun by then.
     lists: u64,
 }
 
-/// The version of an object after a write, or its last one before it was deleted.
+/// The version of an object after a write, or its last one before a deletion.
 #[derive(Debug)]
 struct Written {
     version: ResourceVersion,
@@ -56,13 +60,13 @@ struct Written {
 }
 
 impl OwnWrites {
-    /// Returns the number of a list that begins now; the first is 1.
+    /// Returns the number of a list that begins now; the first number is 1.
     pub(super) fn begin_listing(&mut self) -> u64 {
         self.lists += 1;
         self.lists
     }
 
-    /// Ends the list of a number, and forgets the writes that it has shown.
+    /// Ends the list of a number, and forgets the writes that it contains.
     pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
         let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(begun) || !covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
@@ -71,7 +75,7 @@ impl OwnWrites {
         self.shrink();
     }
 
-    /// Notes that an object was created or changed.
+    /// Records that an object was created or changed.
     pub(super) fn wrote(&mut self, object: &CachedObject, reached: &Reached) {
         let written = Written {
             version: object.version().clone(),
@@ -80,31 +84,32 @@ impl OwnWrites {
         self.remember(object.key(), written, reached);
     }
 
-    /// Notes that an object left the selection at a version.
+    /// Records that an object left the selection at a version.
     ///
-    /// It may come back at a later one.
+    /// It may be selected again at a later one.
     pub(super) fn left(&mut self, object: &ObjectMetadata, reached: &Reached) {
         let version = object.version().clone();
         self.remember(object.key(), Written { version, uid: None }, reached);
     }
 
-    /// Notes that an object was deleted.
+    /// Records that an object was deleted.
     ///
-    /// The answer does not contain the version of the deletion. So if the process never saw the object, neither in a
-    /// cache nor in an answer, earlier objects of its name may be shown until the watch reaches the deletion.
+    /// The answer does not contain the version of the deletion. So if this process never saw the object, neither in a
+    /// cache nor in an answer, earlier objects of its name may appear until the watch reaches the deletion.
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
         let mark = self.mark(reached);
         self.deleted.insert(uid.clone(), (mark, key.clone()));
     }
 
-    /// Notes the number of a deletion that was answered.
+    /// Records the number of a deletion that was answered.
     pub(super) fn deletion_sent(&mut self, key: &ObjectKey, number: u64) {
         let last = self.deletions.entry(key.clone()).or_default();
         *last = number.max(*last);
     }
 
-    /// Forgets the deletions of keys without a remembered deleted object.
+    /// Forgets the numbers of keys that have no remembered deletion.
     fn forget_deletions(&mut self) {
+        // Searched only if there are twice as many, so that most calls are cheap.
         if self.deleted.is_empty() {
             self.deletions.clear();
         } else if self.deletions.len() > 2 * self.deleted.len() {
@@ -121,10 +126,12 @@ impl OwnWrites {
     /// Extends the fences of deletions that the previous watch may not have reported.
     ///
     /// A new watch first reports what the previous one did not. A connection that drops packets is noticed only after
-    /// minutes, and the events it lost must not undo a deletion that was answered meanwhile. So the time of a deletion
-    /// counts from the new watch, unless some watch has reported an event at least [`LATEST_EVENT`] after the answer.
-    /// `last_event` is when the last event of these keys arrived, on any watch: if a proxy cuts all watches before that
-    /// time is over, deletions would never be forgotten otherwise.
+    /// minutes, and the events that it lost must not undo a deletion that was answered meanwhile. So the time of a
+    /// deletion counts from the new watch, unless some watch has reported an event at least [`LATEST_EVENT`] after the
+    /// answer.
+    ///
+    /// `last_event` is the time of the last event for these keys, on any watch. Without it, a proxy that cuts all
+    /// watches before their time is over would keep deletions for ever.
     pub(super) fn watch_opened(
         &mut self,
         last_event: Option<Instant>,
@@ -152,13 +159,12 @@ impl OwnWrites {
         self.by_key.insert(key.clone(), (mark, written));
     }
 
-    /// Returns the mark of a write that is answered now.
+    /// Returns the mark of a write that is answered now, after removing old writes.
     fn mark(&mut self, reached: &Reached) -> Mark {
         let now = Instant::now();
-        // After each doubling, so that many writes a minute do not search through all of them each time.
+        // After each doubling, so that a program that writes much does not search all writes each time.
         if self.len() >= self.clear_at() {
-            // Writes that no list and no watch will show, such as of objects that were never selected, must not stay
-            // for ever.
+            // Removes writes that no list and no watch will show, such as writes of objects that were never selected.
             self.by_key
                 .retain(|key, (mark, _)| mark.stays(key, now, reached));
             self.deleted
@@ -186,7 +192,7 @@ impl OwnWrites {
         }
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown since.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
         let written = self.by_key.iter();
         let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
@@ -202,7 +208,8 @@ impl OwnWrites {
 
     /// Returns how many writes may be remembered.
     ///
-    /// Twice those of the last minute and of the time since the lists in progress began, as of the last removal.
+    /// That is twice as many (and at least 1,024) as were left when old ones were last removed: those of the last
+    /// minute, and those since the lists in progress began.
     pub(super) fn most(&self) -> usize {
         // A deletion is remembered in both maps.
         self.clear_at() + 1
@@ -212,11 +219,11 @@ impl OwnWrites {
         self.by_key.is_empty() && self.deleted.is_empty()
     }
 
-    /// Returns whether a state is older than an own write.
+    /// Returns whether a state of a watch is older than an own write.
     ///
-    /// Forgets a write that it shows.
+    /// A state that contains the write, or a later one, ends its fence.
     pub(super) fn outdates(&mut self, state: &ObjectMetadata) -> bool {
-        // Nearly always.
+        // The usual case: nothing was written recently.
         if self.is_empty() {
             return false;
         }
@@ -227,15 +234,15 @@ impl OwnWrites {
 
     /// Returns whether the answer to a write is older than the answer to another one.
     ///
-    /// An answer, unlike a watch event, does not confirm the previous write. A write that changes nothing is answered
-    /// with the present state, and a list in progress may be older than that state.
+    /// An answer does not end the fence of the previous write, as a watch event does: a write that changes nothing is
+    /// answered with the present state, and a list in progress may be older than that state.
     ///
-    /// An object whose creation was sent before a deletion of the name, and is answered after it, does not exist any
-    /// more: either the deleted object came after it, or it was deleted itself. If the API server has handled the two
-    /// in the other order, the watch will show it.
+    /// An object whose creation was sent before a deletion of its name, and answered after it, does not exist any more:
+    /// either it was created first and is the object that was deleted, or it replaced that object and was deleted
+    /// itself. If the API server handled the two in the other order, the watch will report the object.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata, sent: u64) -> bool {
         let deletion = self.deletions.get(answer.key());
-        // The creation was sent before the deletion of its name, so the object does not exist any more.
+        // Sent before the deletion, answered after it.
         if deletion.is_some_and(|number| sent < *number) {
             return true;
         }
@@ -244,7 +251,9 @@ impl OwnWrites {
         is_deleted || self.order(answer) == Some(Ordering::Less)
     }
 
-    /// Returns whether a state in the list of a number is older than an own write.
+    /// Returns whether a listed state is older than an own write.
+    ///
+    /// `begun` is the number of the list.
     pub(super) fn outdates_listed(&mut self, begun: u64, state: &ObjectMetadata) -> bool {
         if self.is_empty() {
             return false;
@@ -253,9 +262,12 @@ impl OwnWrites {
         if deleted.is_some_and(|(mark, _)| mark.is_after(begun)) {
             return true;
         }
-        // Earlier deletions are forgotten at the end of the list, but this object exists again.
+        // The list began after the deletion and contains the object, so it exists again, as after a restore from a
+        // backup.
         self.deleted.remove(state.uid());
         let written = self.by_key.get(state.key());
+        // The list began after the write was answered, so its state is at least as new, even if versions cannot be
+        // compared.
         if written.is_some_and(|(mark, _)| !mark.is_after(begun)) {
             self.by_key.remove(state.key());
         }
@@ -264,14 +276,15 @@ impl OwnWrites {
 
     /// Returns whether this process wrote the object after the given deletion event.
     ///
-    /// Then the object left the selection and came back. That an object was deleted is not forgotten yet: this may be
-    /// the earlier event of leaving the selection, and the watch may go on to report that it came back before it was
-    /// deleted.
+    /// Then the object left the selection and was selected again. A remembered deletion stays: this may be the earlier
+    /// event of leaving the selection, and the watch may go on to report that the object was selected again before it
+    /// was deleted.
     pub(super) fn outdates_end(&mut self, last: &ObjectMetadata) -> bool {
         !self.is_empty() && self.is_before(last)
     }
 
     fn is_before(&mut self, state: &ObjectMetadata) -> bool {
+        // Without comparable versions, nothing shows that the state is older.
         match self.order(state) {
             Some(Ordering::Less) => true,
             Some(_) => {
@@ -282,13 +295,13 @@ impl OwnWrites {
         }
     }
 
-    /// Compares a state with an own write.
+    /// Compares a state with the last own write of its key.
     fn order(&self, state: &ObjectMetadata) -> Option<Ordering> {
         let (_, written) = self.by_key.get(state.key())?;
         state.version().compare(&written.version)
     }
 
-    /// Returns whether an unlisted object was written after the list.
+    /// Returns whether an object that a list did not contain was written after it.
     pub(super) fn is_after(
         &self,
         object: &CachedObject,
@@ -297,8 +310,8 @@ impl OwnWrites {
     ) -> bool {
         let written = self.by_key.get(object.key());
         written.is_some_and(|(mark, written)| {
-            // Three conditions: the list may be older than the write, it is the same object, and the write is newer
-            // than the list.
+            // The list may be older than the write, the write was to this object and not to an earlier one of the name,
+            // and it is newer than the list. Otherwise the object was deleted.
             mark.is_after(begun)
                 && written.uid.as_ref() == Some(object.uid())
                 && written.version.compare(version) == Some(Ordering::Greater)
@@ -309,13 +322,13 @@ impl OwnWrites {
 impl Mark {
     /// Returns whether an earlier state may still arrive, in a watch or in a list.
     fn stays(&self, key: &ObjectKey, now: Instant, reached: &Reached) -> bool {
-        // A list in progress may be older than the write, however long ago that was.
+        // A list in progress may be older than the write, however long it takes.
         now - self.at < LATEST_EVENT || reached.is_listing(key, self.lists)
     }
 
     /// Returns whether the answer came after the list of a number had begun.
     ///
-    /// The list may then be older than the write.
+    /// Such a list may be older than the write.
     fn is_after(&self, begun: u64) -> bool {
         self.lists >= begun
     }

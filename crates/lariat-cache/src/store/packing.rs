@@ -1,10 +1,10 @@
-//! Changing the objects of a kind to the form in which they are to be stored.
+//! Packing: changing stored objects to the form that is chosen for their kind.
 
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-use super::body::{Age, Body, Course, Dictionary, SAMPLES, Storage};
+use super::body::{Age, Body, Dictionary, SAMPLES, Storage, Training};
 use super::change::Content;
 use super::object::CachedObject;
 use super::objects::{CHUNK, Indexing, ListState};
@@ -13,15 +13,15 @@ use super::writer::Kept;
 /// How many bytes of samples a dictionary is trained from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
 
-/// How many objects are packed at a time, without a lock.
+/// How many objects are packed in a row, without a lock.
 const ROW: usize = 32;
 
-/// The chosen form of a store's objects, and the training of its dictionary.
+/// The form that is chosen for a store, and the training of its dictionary.
 #[derive(Debug, Default)]
 pub(super) struct Packing {
     storage: Mutex<Storage>,
-    /// Locked while a dictionary is trained.
-    learning: Mutex<()>,
+    /// Locked during the training of a dictionary.
+    training_lock: Mutex<()>,
 }
 
 impl Packing {
@@ -29,7 +29,7 @@ impl Packing {
         *self.storage.lock()
     }
 
-    /// Stores the kind in another form from now on.
+    /// Stores the kind in another form from now on, and changes existing objects to it.
     pub(super) fn set_storage(&self, store: &Kept, storage: Storage) {
         let mut writing = store.writing();
         if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
@@ -37,21 +37,21 @@ impl Packing {
         }
         writing.writer.codec.set_storage(storage);
         drop(writing);
-        self.learn(store);
+        self.train(store);
         repack(store);
     }
 
     /// Trains a dictionary once the kind is large enough, and packs existing objects.
-    pub(super) fn learn(&self, store: &Kept) {
-        let Some(course) = course(store) else {
+    pub(super) fn train(&self, store: &Kept) {
+        let Some(training) = training(store) else {
             return;
         };
-        // One at a time, because a second training would have the same result.
-        let Some(_alone) = self.learning.try_lock() else {
+        // A second training at the same time would have the same result.
+        let Some(_alone) = self.training_lock.try_lock() else {
             return;
         };
-        let lesson = course.learn(&samples(store, course));
-        let is_packed = store.writing().writer.codec.adopt(course, lesson);
+        let result = training.train(&samples(store, training));
+        let is_packed = store.writing().writer.codec.adopt(training, result);
         if is_packed {
             repack(store);
         }
@@ -59,23 +59,23 @@ impl Packing {
 }
 
 /// Returns the training that is due now, if any.
-fn course(store: &Kept) -> Option<Course> {
+fn training(store: &Kept) -> Option<Training> {
     let writing = store.writing();
     let codec = &writing.writer.codec;
-    let course = codec.course()?;
+    let training = codec.training()?;
     let state = store.objects.state();
-    let matching = matching(store, &state, course);
+    let matching = matching(store, &state, training);
     let held = state.bytes / state.tree.len().max(1) * matching;
-    codec.wants_samples(held).then_some(course)
+    codec.wants_samples(held).then_some(training)
 }
 
-fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
-    let matching = matching(store, &store.objects.state(), course);
+fn samples(store: &Kept, training: Training) -> Vec<Box<[u8]>> {
+    let matching = matching(store, &store.objects.state(), training);
     let step = matching.div_ceil(SAMPLES).max(1);
     let mut room = MOST_SAMPLED;
     let snapshot = store.objects.snapshot();
     let objects = snapshot.iter();
-    let matching = objects.filter(|object| is_settled(store, object, course));
+    let matching = objects.filter(|object| is_settled(store, object, training));
     let samples = matching
         .step_by(step)
         .filter_map(|object| object.json())
@@ -86,11 +86,11 @@ fn samples(store: &Kept, course: Course) -> Vec<Box<[u8]>> {
     samples.map(|json| json.into_owned().into()).collect()
 }
 
-/// Returns whether an object has the content that it will be read with from now on.
+/// Returns whether an object has, or lacks, content as it will from now on.
 ///
-/// Only such objects are used as samples.
-fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
-    let content = if course.is_of_metadata() {
+/// Only such objects are samples.
+fn is_settled(store: &Kept, object: &CachedObject, training: Training) -> bool {
+    let content = if training.is_of_metadata() {
         Content::MetadataOnly
     } else {
         Content::Whole
@@ -100,9 +100,9 @@ fn is_settled(store: &Kept, object: &CachedObject, course: Course) -> bool {
 
 /// Counts the possible samples.
 ///
-/// With a filter, also objects about to gain or lose content.
-fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
-    if course.is_of_metadata() {
+/// With a filter, the count includes objects that are about to gain or lose content.
+fn matching(store: &Kept, state: &ListState, training: Training) -> usize {
+    if training.is_of_metadata() {
         state.tree.len() - state.whole
     } else if store.filter.is_some() {
         state.tree.len()
@@ -111,11 +111,11 @@ fn matching(store: &Kept, state: &ListState, course: Course) -> usize {
     }
 }
 
-/// Changes every object to the form that is now chosen.
+/// Changes every object to the form that is chosen now.
 fn repack(store: &Kept) {
     for keys in store.objects.keys().chunks(CHUNK) {
         let mut writing = store.writing();
-        // Sizes are updated for objects that are in the tree.
+        // Sizes are counted for objects in the tree, so all objects must be in it.
         writing.flush();
         let retains = writing.writer.codec.retains();
         let (mut before, mut after) = (0, 0);
@@ -137,13 +137,13 @@ fn repack(store: &Kept) {
         }
         store.objects.state_mut().resize(before, after);
         writing.flush();
-        // Other writers that wait come first.
+        // Hands the lock to a waiting writer, so that watch events do not wait for the whole kind.
         MutexGuard::unlock_fair(writing.writer);
     }
 }
 
-/// Packs recently changed objects.
-pub(super) fn pack_young(store: &Kept, age: Age) {
+/// Packs the states that wait, outside the writers' lock.
+pub(super) fn pack_waiting(store: &Kept, age: Age) {
     let mut limit = age.limit();
     while let Some((row, dictionary)) = next_row(store, limit, age.left()) {
         let packed = row.into_iter().filter_map(|object| {
@@ -155,7 +155,7 @@ pub(super) fn pack_young(store: &Kept, age: Age) {
     }
 }
 
-/// Returns the next objects that are still plain, and their dictionary.
+/// Returns the next states to pack, and their dictionary.
 ///
 /// `None` if few enough wait.
 fn next_row(
@@ -165,27 +165,28 @@ fn next_row(
 ) -> Option<(Vec<Arc<CachedObject>>, Arc<Dictionary>)> {
     let mut writing = store.writing();
     let codec = &mut writing.writer.codec;
-    if codec.young_bytes() <= limit {
+    if codec.waiting_bytes() <= limit {
         return None;
     }
     loop {
-        let waiting = codec.take_young(left).filter_map(|waiting| {
+        // A state that was replaced meanwhile is skipped.
+        let waiting = codec.take_waiting(left).filter_map(|waiting| {
             let known = store.objects.get(waiting.key.as_str())?;
             (*known.version() == waiting.version).then_some(known)
         });
         let row: Vec<_> = waiting.take(ROW).collect();
         let longest = row.iter().map(|object| object.json_bytes()).max()?;
-        // The kind may have been changed to another form since.
+        // Dropped if the form of the kind was changed meanwhile.
         if let Some(dictionary) = codec.dictionary(longest) {
             return Some((row, Arc::clone(dictionary)));
         }
     }
 }
 
-/// Stores the packed content of objects that are still current.
+/// Stores packed content, unless object or dictionary have changed meanwhile.
 fn take_over(store: &Kept, packed: Vec<(Arc<CachedObject>, Body)>, dictionary: &Arc<Dictionary>) {
     let mut writing = store.writing();
-    // Sizes are updated for objects that are in the tree.
+    // Sizes are counted for objects in the tree, so all objects must be in it.
     writing.flush();
     let (mut before, mut after) = (0, 0);
     for (object, body) in packed {

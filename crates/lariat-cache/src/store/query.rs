@@ -1,4 +1,4 @@
-//! Queries: which objects of a cache to return.
+//! Queries: which objects of a cache to return, and through which index they are found.
 
 use std::sync::Arc;
 
@@ -10,18 +10,19 @@ use super::objects::{CHUNK, ListState};
 use super::tree::{Snapshot, Tree};
 use super::writer::Kept;
 
-/// A query for objects; all of its conditions must match.
+/// A query for cached objects; all of its conditions must match.
 ///
 /// ```
-/// use lariat_cache::Query;
+/// use lariat::Query;
 ///
 /// let query = Query::in_namespace("shop").labels("app in (web, api), !canary".parse()?);
-/// # let _ = query; Ok::<(), lariat_core::SelectorError>(())
+/// # let _ = query; Ok::<(), lariat::core::SelectorError>(())
 /// ```
 ///
-/// The result is in key order and of one moment. Only matching objects are decoded. A namespace, an owner, and labels
-/// with given values (`app=web`, `app in (web, api)`) are found through an index, which is created on first use; the
-/// eight most recently used labels keep their index.
+/// The result is in key order and of one moment. Only matching objects are decoded.
+///
+/// Namespaces, owners, and labels with given values (`app=web`, `app in (web, api)`) are looked up in an index, which
+/// is created on first use. The eight most recently used labels keep their index.
 #[derive(Debug, Clone, Default)]
 #[must_use = "a query does nothing until a cache is asked"]
 pub struct Query {
@@ -41,10 +42,10 @@ impl Query {
         Self::all().namespace(namespace)
     }
 
-    /// Matches the objects that have an owner, managing controller or not.
+    /// Matches the objects that have an owner, whether it is the controller or not.
     ///
     /// ```
-    /// use lariat_cache::{Cache, Metadata, Query};
+    /// use lariat::{Cache, Metadata, Query};
     ///
     /// fn children(pods: &Cache<Metadata>, owner: &Metadata) -> usize {
     ///     pods.count(&Query::owned_by(owner.uid()))
@@ -86,12 +87,12 @@ impl Query {
             && self.labels.matches(object.labels())
     }
 
-    /// Calls a function for each matching object, in key order, as of one moment.
+    /// Calls a function for each matching object, in key order, at one moment.
     pub(super) fn visit(&self, store: &Kept, mut found: impl FnMut(&Arc<CachedObject>)) {
         if store.objects.len() >= WORTH_AN_INDEX {
             self.make_index(store);
         }
-        // The lock is held only to find the candidates; evaluating them takes longer.
+        // The lock is held only to find the candidates; evaluating them takes longer, and works on a snapshot.
         let candidates = Candidates::of(self, &store.objects.state());
         candidates.visit(|object| {
             if self.matches(object) {
@@ -100,18 +101,20 @@ impl Query {
         });
     }
 
-    /// Creates an index that speeds up the query.
+    /// Creates an index for the query, if one is missing.
     pub(super) fn make_index(&self, store: &Kept) {
+        // First without the lock of writers: nearly every query finds its index.
         if Missing::of(self, &store.objects.state()).is_none() {
             return;
         }
-        // Writers wait until the new index can be updated; readers do not.
+        // Writers wait until the index is in place, so that it misses no change. Readers do not wait.
         let _writing = store.writing();
         let tree = store.objects.tree();
-        // Another reader may have created it meanwhile.
+        // Another reader may have created it while this one waited for the lock.
         let missing = Missing::of(self, &store.objects.state());
         match missing {
             Some(Missing::Owners) => {
+                // Built beside the others, so that readers of lists wait only for the exchange.
                 let mut fresh = Indexes::default();
                 fresh.index_owners(tree.iter().map(|object| &**object));
                 store.objects.state_mut().indexes.adopt_owners(fresh);
@@ -128,10 +131,11 @@ impl Query {
 impl Snapshot {
     /// Iterates over the matching objects, in key order.
     ///
-    /// It evaluates every object; for large kinds [`Cache::select`](crate::Cache::select) uses indexes.
+    /// This evaluates every object; for large kinds use [`Cache::select`](crate::Cache::select), which uses indexes.
     ///
     /// ```
-    /// use lariat_cache::{Query, Snapshot};
+    /// use lariat::cache::Snapshot;
+    /// use lariat::Query;
     ///
     /// fn print(pods: &Snapshot) {
     ///     for pod in pods.select(&Query::in_namespace("shop")) {
@@ -145,10 +149,10 @@ impl Snapshot {
     }
 }
 
-/// Below this many objects, evaluating each is as fast as an index.
+/// With fewer objects, evaluating each is as fast as an index.
 const WORTH_AN_INDEX: usize = 256;
 
-/// An index is used if it leads to fewer than one in this many objects.
+/// An index is used if it leads to at most one in this many objects.
 const SHORT: usize = 4;
 
 /// An index that would speed up a query.
@@ -158,23 +162,24 @@ enum Missing<'a> {
     Label(&'a str),
 }
 
-/// The candidates of a query, taken out of the store in key order.
+/// The candidates of a query, in key order; some may not match.
 ///
-/// Some may not match.
+/// They are taken from the store under its lock, and evaluated without it.
 pub(super) enum Candidates<'a> {
     These(Vec<Arc<CachedObject>>),
-    /// To be looked up.
+    /// To be looked up in the tree.
     Keys(Vec<ObjectKey>, Tree),
     Namespace(&'a str, Tree),
     All(Tree),
 }
 
 impl<'a> Missing<'a> {
-    /// Returns an index that would make the path of a query shorter.
+    /// Returns the index that would lead to fewer candidates.
     fn of(query: &'a Query, state: &ListState) -> Option<Self> {
         if query.owner.is_some() {
             return (!state.indexes.has_owners()).then_some(Self::Owners);
         }
+        // An index that is good enough exists already.
         let path = state.indexes.labels.path(&query.labels);
         if path.is_some_and(|path| path.count <= state.tree.len() / SHORT) {
             return None;
@@ -192,7 +197,7 @@ impl<'a> Missing<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Returns the candidates on the shortest path.
+    /// Returns the fewest candidates that an index leads to.
     fn of(query: &'a Query, state: &ListState) -> Self {
         let labels = state.indexes.labels.path(&query.labels);
         let owner = query.owner.as_ref().filter(|_| state.indexes.has_owners());
@@ -200,7 +205,7 @@ impl<'a> Candidates<'a> {
         let by_owner = owner.map_or(usize::MAX, |uid| state.indexes.owned_count(uid));
         let fewest = by_label.min(by_owner);
         if let Some(namespace) = &query.namespace {
-            // Counted no further than the other paths are long.
+            // Counted only up to the number of the other candidates.
             let met = in_namespace(&state.tree, namespace);
             if fewest == usize::MAX || met.take(fewest).count() < fewest {
                 return Self::Namespace(namespace, state.tree.clone());
@@ -211,6 +216,7 @@ impl<'a> Candidates<'a> {
                 let keys: Vec<_> = state.indexes.owned_by(uid).collect();
                 Self::with_keys(&keys, &state.tree)
             }
+            // With more matches, going through all objects in order is faster than looking up each key.
             (_, Some(path)) if path.count <= state.tree.len() / SHORT => {
                 Self::with_keys(&path.keys(), &state.tree)
             }
@@ -218,9 +224,9 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// Returns the objects with some keys.
+    /// Returns the objects of some keys.
     ///
-    /// The lock of lists is held meanwhile, so if there are many, they are looked up later.
+    /// The lock of the list state is held meanwhile, so many keys are looked up later.
     pub(super) fn with_keys(keys: &[&ObjectKey], tree: &Tree) -> Self {
         if keys.len() > CHUNK {
             let keys = keys.iter().map(|key| (*key).clone()).collect();

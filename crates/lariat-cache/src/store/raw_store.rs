@@ -15,7 +15,7 @@ use super::error::IndexError;
 use super::index::{self, CustomIndex, IndexFn};
 use super::listing::Listing;
 use super::object::CachedObject;
-use super::packing::{Packing, pack_young};
+use super::packing::{Packing, pack_waiting};
 use super::query::{Candidates, Query};
 use super::tree::Snapshot;
 use super::writer::Kept;
@@ -24,10 +24,21 @@ use crate::selection::Selection;
 
 /// The store of one kind's raw objects.
 ///
-/// Readers see each object as it was at some moment, in the order in which the server changed it, and never wait for a
-/// list or a watch: reads by key use one of sixteen hash tables, lists and queries a snapshot. The state for which a
-/// handler was called is visible in both. The only writers are the reflector of the kind and the answers to this
-/// process's own writes.
+/// Readers never wait for a list or a watch: reads by key use one of sixteen hash tables, lists and queries a snapshot.
+/// Each reader sees the states of an object in the order in which the server changed it. The state for which a handler
+/// was called is visible to both kinds of reads.
+///
+/// The only writers are the reflectors of the kind, and the answers to this process's own writes.
+///
+/// ```
+/// use lariat::{Cache, Metadata, ObjectKey};
+///
+/// fn version(pods: &Cache<Metadata>, key: &ObjectKey) -> Option<String> {
+///     let pod = pods.store().get(key)?;
+///     Some(pod.version().to_string())
+/// }
+/// # let _ = version;
+/// ```
 #[derive(Default)]
 pub struct Store {
     pub(super) kept: Kept,
@@ -36,7 +47,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store that keeps the content of the objects that a filter selects.
+    /// Creates a store that keeps the content of objects that a filter selects.
     pub(crate) fn filtered(filter: Option<KindFilter>) -> Self {
         let kept = Kept {
             filter,
@@ -55,12 +66,12 @@ impl Store {
 
     /// Returns whether the content of an object is kept.
     ///
-    /// `content` is what is read of the kind.
+    /// `content` is how much of the kind is read.
     pub(crate) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
         self.kept.wants_content(content, object)
     }
 
-    /// Returns whether a read state can be compared with the cached one.
+    /// Returns whether a state that was read can be compared with the cached one.
     pub(crate) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
         self.kept.is_comparable(known, content)
     }
@@ -71,7 +82,7 @@ impl Store {
         self.kept.objects.get(key.as_str())
     }
 
-    /// Returns the key of an object by its text, sharing the store's copy.
+    /// Returns the key of an object by its text, sharing the text of the cached key.
     pub(crate) fn key_of(&self, key: &str) -> Option<ObjectKey> {
         self.kept.objects.key(key)
     }
@@ -88,7 +99,7 @@ impl Store {
         self.kept.objects.snapshot()
     }
 
-    /// Returns the objects that match a query, in key order, as of one moment.
+    /// Returns the objects that match a query, in key order, at one moment.
     #[must_use]
     pub fn select(&self, query: &Query) -> Vec<Arc<CachedObject>> {
         let mut found = Vec::new();
@@ -96,7 +107,7 @@ impl Store {
         found
     }
 
-    /// Returns how many objects match a query; nothing is decoded.
+    /// Returns how many objects match a query, without decoding any.
     #[must_use]
     pub fn count(&self, query: &Query) -> usize {
         let mut count = 0;
@@ -113,6 +124,7 @@ impl Store {
     ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
         let state = self.kept.objects.state();
         let keys = state.index(gvk, name)?.keys(value);
+        // The lock of the list state is released before objects are visited.
         let candidates = Candidates::with_keys(&keys.collect::<Vec<_>>(), &state.tree);
         drop(state);
         let mut found = Vec::new();
@@ -130,13 +142,14 @@ impl Store {
         Ok(self.kept.objects.state().index(gvk, name)?.count(value))
     }
 
-    /// Adds an index of existing and future objects.
+    /// Adds an index over existing and future objects.
     pub(crate) fn add_index(
         &self,
         gvk: &Gvk,
         name: &str,
         function: Arc<IndexFn>,
     ) -> Result<(), IndexError> {
+        // Locked until the index is in place: a change in between would be missing in it.
         let mut writer = self.kept.writer.lock();
         if self.kept.objects.state().index(gvk, name).is_ok() {
             return Err(IndexError::NameTaken {
@@ -153,7 +166,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns all keys in order, as of one moment.
+    /// Returns all keys in order, at one moment.
     #[must_use]
     pub fn keys(&self) -> Vec<ObjectKey> {
         self.kept.objects.keys()
@@ -173,8 +186,8 @@ impl Store {
 
     /// Returns the size of the objects in bytes, without decoded values.
     ///
-    /// The sum is updated with every change, so this call costs nothing. It counts what objects own, byte by byte; what
-    /// several share (equal label sets, the kinds of owners) counts for each of them. [`overhead`](Self::overhead) is
+    /// The sum is updated with every change, so this call is cheap. It counts what each object owns; what several
+    /// objects share (equal label sets, the kinds of owners) counts for each of them. [`overhead`](Self::overhead) is
     /// the rest.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -184,13 +197,13 @@ impl Store {
     /// Estimates the size of order, tables, indexes and dictionary in bytes.
     ///
     /// Hash tables grow depending on how their entries fall, so this differs a little between two runs of a program.
-    /// Nothing depends on it; [`bytes`](Self::bytes), which budgets use, is the same in each run.
+    /// Memory budgets use [`bytes`](Self::bytes), which does not.
     #[must_use]
     pub fn overhead(&self) -> usize {
         self.kept.writer.lock().codec.bytes() + self.kept.objects.overhead()
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown since.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.kept.writer.lock().unconfirmed()
     }
@@ -199,12 +212,12 @@ impl Store {
     ///
     /// See [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
     pub(crate) fn remembered(&self) -> impl Iterator<Item = Remembered> + use<> {
-        // Locked, so that table and tree have the same objects.
+        // Locked, so that table and tree contain the same objects.
         let writer = self.kept.writer.lock();
         let (writes, most_writes) = writer.own_writes();
         let collections = writer.collections();
-        let (young, most_young) = writer.codec.young();
-        // Until a selection is known, one collection reads all.
+        let (waiting, most_waiting) = writer.codec.waiting();
+        // Until a selection is known, one collection is read.
         let most_collections = writer
             .namespaces()
             .map_or(1, |namespaces| namespaces.max(1));
@@ -215,14 +228,14 @@ impl Store {
             Remembered::new("cached objects", self.kept.objects.len(), objects),
             Remembered::new("own writes", writes, most_writes),
             Remembered::new("collections", collections, most_collections),
-            Remembered::new("objects to pack", young, most_young),
+            Remembered::new("objects to pack", waiting, most_waiting),
         ];
         of_store.into_iter().chain(of_indexes)
     }
 
     /// Counts the decoded values that are kept alive.
     ///
-    /// In kinds that are stored [`Decoded`](Storage::Decoded), these are all that were read; in others, none.
+    /// In kinds that are stored [`Decoded`](Storage::Decoded), these are all values that were read; in others, none.
     #[must_use]
     pub fn retained(&self) -> usize {
         self.snapshot().iter().map(|object| object.retained()).sum()
@@ -230,7 +243,7 @@ impl Store {
 
     /// Returns how many values were decoded for readers of the kind.
     ///
-    /// These are the kind's caches, handlers, relations and streams.
+    /// Readers are the kind's caches, handlers, relations and streams.
     #[must_use]
     pub fn decodes(&self) -> u64 {
         self.decodes.count()
@@ -257,16 +270,15 @@ impl Store {
         self.packing.storage()
     }
 
-    /// Applies the changes of a watch, in order.
+    /// Applies the deltas of a watch, in order.
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.kept.writing().apply(deltas, content)
     }
 
     /// Begins a list of a namespace, or of all.
     ///
-    /// An abandoned list is simply never ended.
-    ///
-    /// Begin it before the request: then it contains what this process wrote before.
+    /// Begin it before the request is sent: then the list contains every write that this process had finished before. A
+    /// list that is abandoned need not be ended.
     pub(crate) fn begin_listing(
         &self,
         initial: bool,
@@ -282,19 +294,19 @@ impl Store {
         listing
     }
 
-    /// Notes that no reflector is left: unfinished lists are abandoned.
-    pub(crate) fn give_up_lists(&self) {
-        self.kept.writer.lock().reached.give_up();
+    /// Records that no reflector is left, so that unfinished lists are abandoned.
+    pub(crate) fn abandon_lists(&self) {
+        self.kept.writer.lock().reached.abandon();
     }
 
-    /// Returns whether a listed state is the cached one, and marks that as listed.
+    /// Returns whether a listed state is the cached one; marks the object if so.
     pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
         listing.is_known(&self.kept, scan, key)
     }
 
     /// Applies a page of a list.
     ///
-    /// Cached objects of the same version are kept, unless the list compares contents and finds other content.
+    /// Cached objects of the same version are kept, unless the list compares contents and these differ.
     pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) -> Vec<Change> {
         listing.page(self.kept.writing(), page)
     }
@@ -306,14 +318,14 @@ impl Store {
         listing.mention(self.get(key));
     }
 
-    /// Ends a list of a version: deletes what it has not listed.
+    /// Ends a list at a version: deletes the objects that it did not contain.
     pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) -> Vec<Change> {
         listing.end(self.kept.writing(), version)
     }
 
     /// Records that a watch of a namespace, or of all, was opened.
     ///
-    /// It may report what the previous one did not.
+    /// It may report events that the previous one did not deliver.
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
         self.kept.writer.lock().watch_opened(namespace);
     }
@@ -333,7 +345,7 @@ impl Store {
         self.kept.writing().clear()
     }
 
-    /// Applies the answer to a write of this process, ahead of the watch.
+    /// Applies the answer to a write of this process, before the watch reports it.
     ///
     /// `sent` is the number of the write, in the order in which writes were sent.
     pub(crate) fn wrote(&self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
@@ -345,9 +357,9 @@ impl Store {
         self.kept.writing().left(object)
     }
 
-    /// Applies a deletion by this process, ahead of the watch.
+    /// Applies a deletion by this process, before the watch reports it.
     ///
-    /// `before` is the object that had the name in this store when the deletion was sent; `sent` is as for
+    /// `before` is the uid of the object that had the name in this store when the deletion was sent; `sent` is as for
     /// [`wrote`](Self::wrote).
     pub(crate) fn deleted(
         &self,
@@ -361,19 +373,19 @@ impl Store {
 
     /// Trains a dictionary once the kind is large enough, and packs existing objects.
     ///
-    /// No lock is held during the training, and other writers get their turn while objects are packed.
-    pub(crate) fn learn(&self) {
-        self.packing.learn(&self.kept);
+    /// No lock is held during the training, and waiting writers proceed while objects are packed.
+    pub(crate) fn train(&self) {
+        self.packing.train(&self.kept);
     }
 
     /// Returns whether objects wait to be packed.
-    pub(crate) fn has_young(&self) -> bool {
-        self.kept.writer.lock().codec.young_bytes() > 0
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.kept.writer.lock().codec.waiting_bytes() > 0
     }
 
-    /// Packs recently changed objects, without a lock.
-    pub(crate) fn pack_young(&self, age: Age) {
-        pack_young(&self.kept, age);
+    /// Packs recently changed objects, without the lock of writers.
+    pub(crate) fn pack_waiting(&self, age: Age) {
+        pack_waiting(&self.kept, age);
     }
 
     /// Stores the kind in another form from now on.

@@ -1,4 +1,4 @@
-//! The version of a store, per collection.
+//! The version that a store has reached, per collection.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,29 +6,29 @@ use std::sync::Arc;
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
 use tokio::time::Instant;
 
-/// The versions of a store's collections: an object that is missing by then was deleted.
+/// The versions of a store's collections: an object that is missing at a version was deleted before.
 #[derive(Debug, Default)]
 pub(super) struct Reached(Vec<Collection>);
 
-/// What one reflector reads.
+/// A collection that one reflector reads.
 #[derive(Debug)]
 struct Collection {
     /// The namespace; `None` for all.
     namespace: Option<Arc<str>>,
-    /// `None` until the first list has ended.
+    /// The version up to which deletions are known; `None` before the first list ends.
     version: Option<ResourceVersion>,
     /// The number of the list in progress, if there is one.
     ///
-    /// What a watch reports meanwhile is incomplete.
+    /// Deletions that a watch reports meanwhile do not make the store complete.
     listing: Option<u64>,
     /// When the last watch event arrived; updated only while a deletion is remembered.
     last_event: Option<Instant>,
 }
 
 impl Reached {
-    /// Notes that the list of a number begins, of a namespace or of all.
+    /// Records that the list of a number begins, of a namespace or of all.
     pub(super) fn begin(&mut self, begun: u64, namespace: Option<&Arc<str>>) {
-        // Depending on the selection, namespaces are read one by one or all together.
+        // The selection decides whether namespaces are read one by one or all together; the other form is outdated.
         let is_whole = namespace.is_none();
         self.0.retain(|each| each.namespace.is_none() == is_whole);
         let mut all = self.0.iter_mut();
@@ -43,32 +43,35 @@ impl Reached {
         known.listing = Some(begun);
     }
 
-    /// Forgets everything: the selection has changed.
+    /// Forgets everything, because the selection has changed.
     pub(super) fn forget(&mut self) {
         self.0.clear();
     }
 
-    /// Notes that no list is in progress any more.
-    pub(super) fn give_up(&mut self) {
+    /// Records that the lists in progress are abandoned.
+    pub(super) fn abandon(&mut self) {
         self.0.iter_mut().for_each(|each| each.listing = None);
     }
 
-    /// Notes that a list of a version has ended, of a namespace or of all.
+    /// Records that a list has ended at a version, of a namespace or of all.
     pub(super) fn end(&mut self, namespace: Option<&Arc<str>>, version: &ResourceVersion) {
         let mut all = self.0.iter_mut();
         if let Some(known) = all.find(|each| each.namespace.as_ref() == namespace) {
             known.listing = None;
-            // Even if it is smaller than before: the server may have been restored from a backup.
+            // Even if the version is smaller than before: the server may have been restored from a backup.
             known.version = Some(version.clone());
         }
     }
 
     /// Records that a watch reported the deletion of an object.
+    ///
+    /// Only deletions advance the version: it is used for objects that are not in the store.
     pub(super) fn ended(&mut self, last: &ObjectMetadata) {
         let is_in = |each: &&mut Collection| each.holds(last.key());
         let Some(known) = self.0.iter_mut().find(is_in) else {
             return;
         };
+        // During a list the store lacks earlier deletions, so it is not complete up to this one.
         if known.listing.is_none()
             && let Some(version) = &mut known.version
             && last.version().compare(version) == Some(Ordering::Greater)
@@ -92,9 +95,9 @@ impl Reached {
         }
     }
 
-    /// Returns when the last event of a namespace's watch, or of all, arrived.
+    /// Returns when the last event of the watch of a namespace, or of all, arrived.
     ///
-    /// Only events count that arrived while a deletion was remembered.
+    /// Only events that arrived while a deletion was remembered count.
     pub(super) fn last_event(&mut self, namespace: Option<&str>) -> Option<Instant> {
         self.of(namespace)?.last_event
     }
@@ -117,7 +120,9 @@ impl Reached {
         self.0.len()
     }
 
-    /// Returns whether the store includes a state, or a later one.
+    /// Returns whether a state is at or before the version that the store has reached.
+    ///
+    /// If no object of its key is in the store then, it was deleted.
     pub(super) fn includes(&self, object: &ObjectMetadata) -> bool {
         let known = self.0.iter().find(|each| each.holds(object.key()));
         let version = known.and_then(|known| known.version.as_ref());

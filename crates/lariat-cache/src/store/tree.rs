@@ -1,4 +1,4 @@
-//! The objects of a kind in key order, with snapshots that cost nothing.
+//! An ordered map of a kind's objects, whose snapshots are cheap.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ const LEAF: usize = 128;
 
 /// An ordered map whose clones are snapshots.
 ///
-/// It has two levels: leaves of up to 128 objects, and a list of leaves. A clone shares everything; a change copies
-/// what a snapshot still uses, and nothing otherwise.
+/// It has two levels: leaves of up to 128 objects, and a list of leaves. A clone shares all of it. A change copies the
+/// list and the leaf that it changes if a snapshot still uses them, and nothing otherwise.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
     leaves: Arc<Vec<Leaf>>,
@@ -21,7 +21,7 @@ pub(super) struct Tree {
 
 #[derive(Debug, Clone)]
 struct Leaf {
-    /// At most the key of the first object; greater than keys of the previous leaf.
+    /// At most the key of the first object; greater than all keys of the previous leaf.
     from: ObjectKey,
     /// In key order; never empty.
     objects: Arc<Vec<Arc<CachedObject>>>,
@@ -29,7 +29,17 @@ struct Leaf {
 
 /// A snapshot of a kind's objects; a clone is the same snapshot.
 ///
-/// Holding one costs nothing until objects change, and then the memory of what has changed since.
+/// It costs nothing until objects change, and then the memory of what has changed since.
+///
+/// ```
+/// use lariat::{Cache, Metadata};
+///
+/// fn keys(pods: &Cache<Metadata>) -> Vec<String> {
+///     let snapshot = pods.snapshot();
+///     snapshot.iter().map(|pod| pod.key().to_string()).collect()
+/// }
+/// # let _ = keys;
+/// ```
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(super) tree: Tree,
@@ -50,7 +60,7 @@ impl Snapshot {
     /// Iterates over the objects of a namespace, in key order.
     ///
     /// ```
-    /// use lariat_cache::Snapshot;
+    /// use lariat::cache::Snapshot;
     ///
     /// fn keys(pods: &Snapshot) -> Vec<String> {
     ///     pods.in_namespace("shop").map(|pod| pod.key().to_string()).collect()
@@ -81,7 +91,7 @@ impl Tree {
         self.len
     }
 
-    /// Returns the memory of the order itself.
+    /// Returns the memory of the order itself, in bytes.
     pub(super) fn bytes(&self) -> usize {
         let slots: usize = self.leaves.iter().map(|leaf| leaf.objects.capacity()).sum();
         slots * size_of::<Arc<CachedObject>>() + self.leaves.capacity() * (size_of::<Leaf>() + 40)
@@ -126,6 +136,7 @@ impl Tree {
             return None;
         };
         let place = leaf.find(object.key().as_str());
+        // Keeps `from` at most the first key: in the first leaf, a key may be smaller than all others.
         if place == Err(0) {
             leaf.from = object.key().clone();
         }
@@ -136,7 +147,8 @@ impl Tree {
         }
         self.len += 1;
         if objects.len() > LEAF {
-            // Keys that arrive in order, as in a list, leave full leaves behind.
+            // Keys that arrive in order, as in a list, leave full leaves behind rather than half-full ones. For keys in any
+            // order, a split in the middle leaves room on both sides.
             let half = if place == Err(LEAF) { LEAF } else { LEAF / 2 };
             let right = objects.split_off(half);
             objects.shrink_to_fit();
@@ -147,9 +159,9 @@ impl Tree {
         None
     }
 
-    /// Replaces an earlier state of an object, which is found by its address.
+    /// Replaces a state of an object, which is found by its address.
     ///
-    /// Comparing the keys of a leaf would fetch two lines of memory for each.
+    /// Comparing keys would fetch two lines of memory for each object of the leaf.
     pub(super) fn replace(
         &mut self,
         old: &Arc<CachedObject>,
@@ -174,6 +186,7 @@ impl Tree {
         let objects = Arc::make_mut(&mut leaves[at].objects);
         let removed = objects.remove(place);
         self.len -= 1;
+        // `from` of the leaf stays: it may be less than its first key.
         if objects.is_empty() {
             leaves.remove(at);
         } else if objects.len() < LEAF / 4 {
@@ -191,7 +204,7 @@ impl Tree {
     }
 }
 
-/// Merges a small leaf with the next one, if that is small as well.
+/// Merges a small leaf with the next one, if both fit in half a leaf.
 fn merge_with_next(leaves: &mut Vec<Leaf>, at: usize) {
     let fits = |next: &Leaf| leaves[at].objects.len() + next.objects.len() <= LEAF / 2;
     if leaves.get(at + 1).is_some_and(fits) {

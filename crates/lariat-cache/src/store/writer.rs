@@ -1,4 +1,10 @@
-//! Writing: applying watch events and own writes to a store; see [`Listing`](super::Listing) for lists.
+//! The writer: applies watch events and own writes to a store.
+//!
+//! All writes go through [`Writing`], which holds the lock of writers. A state that arrives is applied unless the store
+//! has a later one. Versions of a kind are compared as numbers, across objects: a deleted object and its successor of
+//! the same name have different uids, and the versions of the successor are greater. If two versions cannot be
+//! compared, the state that arrived last wins, because a watch sends states in order. See [`Listing`](super::Listing)
+//! for lists.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,11 +30,11 @@ pub(super) struct Writer {
     pub(super) codec: Codec,
     pub(super) own: OwnWrites,
     pub(super) reached: Reached,
-    /// The selection that `reached` is about.
+    /// The selection for which `reached` was recorded.
     selection: Option<Selection>,
     /// The functions of the custom indexes, in the order of the indexes.
     pub(super) functions: Vec<(Arc<str>, Arc<IndexFn>)>,
-    /// Changes that readers by key see already, and readers of lists do not yet.
+    /// Changes that are in the table, and not in the list state yet.
     pending: Vec<Edit>,
 }
 
@@ -38,7 +44,7 @@ impl Writer {
         (self.own.len(), self.own.most())
     }
 
-    /// Returns the versions of own writes that no list and no watch has shown since.
+    /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.own.versions()
     }
@@ -68,12 +74,12 @@ pub(super) struct Kept {
     pub(super) objects: Objects,
     /// Locked during a write.
     pub(super) writer: Mutex<Writer>,
-    /// Selects the objects whose content is kept; without it, all are.
+    /// Selects the objects whose content is kept; `None` keeps all.
     pub(super) filter: Option<KindFilter>,
 }
 
 impl Kept {
-    /// Begins a write, after the previous one has ended.
+    /// Begins a write, once the previous one has ended.
     pub(super) fn writing(&self) -> Writing<'_> {
         Writing {
             store: self,
@@ -84,7 +90,7 @@ impl Kept {
 
     /// Returns whether the content of an object is kept.
     ///
-    /// `content` is what is read of the kind.
+    /// `content` is how much of the kind is read.
     pub(super) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
         content == Content::Whole
             && self
@@ -93,7 +99,7 @@ impl Kept {
                 .is_none_or(|filter| filter.keeps(object))
     }
 
-    /// Returns whether a read state can be compared with the cached one.
+    /// Returns whether a state that was read can be compared with the cached one.
     pub(super) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
         let is_whole = content == Content::Whole;
         // With a filter, metadata is cut out of the same whole objects. Without one, metadata was read separately,
@@ -102,7 +108,7 @@ impl Kept {
     }
 }
 
-/// An exclusive write: it holds the lock of writers, and collects the changes.
+/// An exclusive write: holds the lock of writers, and collects the changes.
 pub(super) struct Writing<'a> {
     pub(super) store: &'a Kept,
     pub(super) writer: MutexGuard<'a, Writer>,
@@ -110,36 +116,38 @@ pub(super) struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Applies the changes of a watch, in order.
+    /// Applies the deltas of a watch, in order.
     pub(super) fn apply(mut self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         self.changes.reserve(deltas.len());
         let writer = &mut *self.writer;
+        // All deltas of a batch are of one collection, so the first key finds it.
         if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
             writer.reached.event_arrived(first.key());
         }
         for delta in deltas {
             match delta {
                 Delta::Present(object) => self.put_watched(object, content),
-                Delta::Gone(last) => self.remove_watched(last, content),
+                Delta::Deleted(last) => self.remove_watched(last, content),
             }
         }
         self.finish()
     }
 
-    /// Applies the answer to a write of this process, ahead of the watch.
+    /// Applies the answer to a write of this process, before the watch reports it.
     pub(super) fn wrote(mut self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
         let known = self.known(object.key().as_str());
-        // If versions cannot be compared, the watch may be ahead of this answer.
+        // If versions cannot be compared, the watch may be ahead of this answer, and will show the write in any case.
         let unknowable = |known: &CachedObject| object.version().compare(known.version()).is_none();
-        // The object may have been deleted before the answer came.
+        // The watch has passed the answer's version and there is no object: it was deleted before the answer came.
         let has_ended = known.is_none() && self.writer.reached.includes(&object);
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return Vec::new();
         }
-        // An answer may be older than a later write of this process, or than a deletion of the name.
+        // An answer may also be older than a later write of this process, or than a deletion of the name.
         if !self.writer.own.outdates_answer(&object, sent) {
             self.put_newer(object, content);
         }
+        // If the watch was ahead, nothing was changed, and there is nothing to remember.
         let writer = &mut *self.writer;
         for change in &self.changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
@@ -153,12 +161,12 @@ impl Writing<'_> {
     pub(super) fn left(mut self, object: &ObjectMetadata) -> Vec<Change> {
         let known = self.known(object.key().as_str());
         let writer = &mut *self.writer;
-        // The watch may be ahead, and the object selected again.
+        // The watch may be ahead of the answer, and the object selected again.
         let is_behind = match &known {
             Some(known) => !is_at_most(known.version(), object.version()),
             None => writer.reached.includes(object),
         };
-        // A state that is newer than the answer must not be removed by it.
+        // An older answer must not remove a newer state.
         if is_behind || writer.own.outdates(object) {
             return Vec::new();
         }
@@ -166,7 +174,7 @@ impl Writing<'_> {
         self.remove_known(known)
     }
 
-    /// Applies a deletion by this process, ahead of the watch.
+    /// Applies a deletion by this process, before the watch reports it.
     pub(super) fn deleted(
         mut self,
         key: &ObjectKey,
@@ -177,12 +185,15 @@ impl Writing<'_> {
         let known = self.known(key.as_str());
         let writer = &mut *self.writer;
         writer.own.deletion_sent(key, sent);
-        // Even if it is not cached: a list in progress or the watch may still show it.
+        // Even if the object is not cached: a list in progress or the watch may still report it.
         writer.own.deleted(key, uid, &writer.reached);
-        // An object that came after the deletion was sent may be its successor; one from before is not.
+        // An object that appeared after the deletion was sent may be the successor and stays; one from before is
+        // deleted.
         let is_over = |known: &Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
         let known = known.filter(is_over);
         if let Some(known) = &known {
+            // Two fences. By uid, against late states of this object; by version, against late states of earlier
+            // objects of the same name, whose uids are unknown here.
             writer.own.deleted(key, known.uid(), &writer.reached);
             writer.own.left(known, &writer.reached);
         }
@@ -193,6 +204,7 @@ impl Writing<'_> {
     pub(super) fn restrict(mut self, selection: &Selection) -> Vec<Change> {
         let before = self.writer.selection.replace(selection.clone());
         if before.is_some_and(|before| before != *selection) {
+            // The reached version was complete for the previous selection only.
             self.writer.reached.forget();
         }
         self.remove_where(|_, object| !selection.may_hold(object));
@@ -211,7 +223,7 @@ impl Writing<'_> {
         self.changes
     }
 
-    /// Returns an object, including what this write has changed.
+    /// Returns an object, as this write has left it so far.
     pub(super) fn known(&self, key: &str) -> Option<Arc<CachedObject>> {
         self.store.objects.get(key)
     }
@@ -226,20 +238,23 @@ impl Writing<'_> {
     fn put_newer(&mut self, object: RawObject, content: Content) {
         let known = self.known(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
-        // An answer may have been read as metadata at the moment when content was requested.
+        // An answer may have been read as metadata just before content was requested.
         let completes = known.as_ref().is_some_and(|known| {
             !known.has_content()
                 && is_same_state(known, &object)
                 && self.store.wants_content(content, &object)
         });
-        // The same version may arrive twice: with metadata first, and then with content.
+        // The same version may arrive twice: first with metadata, then with content.
         if stale && !completes {
             return;
         }
-        let new = self.young(object, content);
+        let new = self.arrived(object, content);
+        // A list in progress may have listed the previous state. Without its mark, the end of the list would delete the
+        // object.
         if let Some(known) = &known {
-            new.see(known.seen_by());
+            new.mark_listed(known.listed_by());
         }
+        // Content alone is no change: subscribers have received this version.
         if !completes {
             self.publish(known, &new, false);
         }
@@ -249,7 +264,7 @@ impl Writing<'_> {
     /// Creates an object from a state that has just arrived.
     ///
     /// It is packed later, if at all.
-    fn young(&mut self, object: RawObject, content: Content) -> Arc<CachedObject> {
+    fn arrived(&mut self, object: RawObject, content: Content) -> Arc<CachedObject> {
         let (object, partial) = self.kept(object, content);
         let bytes = object.json().len();
         let object = CachedObject::plain(object, partial, self.writer.codec.retains());
@@ -257,16 +272,16 @@ impl Writing<'_> {
         Arc::new(object)
     }
 
-    /// Creates an object from a listed state, in the form that was chosen for the kind.
+    /// Creates an object from a listed state, in the form that is chosen for the kind.
     pub(super) fn listed(&self, object: RawObject, content: Content) -> Arc<CachedObject> {
         let (object, partial) = self.kept(object, content);
         Arc::new(CachedObject::packed(object, partial, &self.writer.codec))
     }
 
-    /// Returns what is kept of an object, and whether that is metadata only.
+    /// Returns the part of an object to store, and whether that is metadata only.
     fn kept(&self, object: RawObject, content: Content) -> (RawObject, bool) {
         let partial = content == Content::MetadataOnly;
-        // The watch reports content for a moment after content was given up.
+        // The form of the kind excludes content now, but the watch still reports it for a moment.
         let is_kept =
             || self.writer.codec.keeps_content() && self.store.wants_content(content, &object);
         if partial || is_kept() {
@@ -278,7 +293,7 @@ impl Writing<'_> {
         }
     }
 
-    /// Records the change from the known state of an object to a new one.
+    /// Records the change from the cached state of an object to a new one.
     pub(super) fn publish(
         &mut self,
         known: Option<Arc<CachedObject>>,
@@ -289,7 +304,8 @@ impl Writing<'_> {
         let change = match known {
             None => Change::Added { object, initial },
             Some(old) if old.uid() == new.uid() => Change::Updated { old, new: object },
-            // Another object of the same name: the deletion of its predecessor was not seen.
+            // Another object of the same name: the predecessor was deleted without an event, as between two watches.
+            // Subscribers receive both changes, as if the deletion had been reported.
             Some(last) => {
                 self.changes.push(Change::Deleted { last });
                 let initial = false;
@@ -299,7 +315,7 @@ impl Writing<'_> {
         self.changes.push(change);
     }
 
-    /// Inserts a state that the custom indexes have not seen.
+    /// Inserts a state that is new for the custom indexes.
     pub(super) fn put_new(&mut self, new: Arc<CachedObject>) {
         let functions = self.writer.functions.iter();
         let found_under: Values = functions
@@ -312,12 +328,12 @@ impl Writing<'_> {
     fn remove_watched(&mut self, last: RawObject, content: Content) {
         self.writer.reached.ended(&last);
         let known = self.known(last.key().as_str());
-        let is_back = self.writer.own.outdates_end(&last);
-        // A deletion that is reported again must not remove the object's successor.
-        if is_back || known.is_none_or(|known| known.uid() != last.uid()) {
+        let is_selected_again = self.writer.own.outdates_end(&last);
+        // A deletion that is reported a second time must not remove the successor of the object.
+        if is_selected_again || known.is_none_or(|known| known.uid() != last.uid()) {
             return;
         }
-        // It is not stored any more, so it is not packed.
+        // The last state is published but not stored, so it is not packed.
         let (last, partial) = self.kept(last, content);
         let last = CachedObject::plain(last, partial, self.writer.codec.retains());
         self.remove(Arc::new(last));
@@ -330,22 +346,22 @@ impl Writing<'_> {
         self.finish()
     }
 
-    /// Removes objects. They are searched for in a snapshot, so that readers need not wait.
-    pub(super) fn remove_where(&mut self, is_gone: impl Fn(&Writer, &CachedObject) -> bool) {
+    /// Removes objects, which are searched in a snapshot so that readers need not wait.
+    pub(super) fn remove_where(&mut self, is_removed: impl Fn(&Writer, &CachedObject) -> bool) {
         let snapshot = self.store.objects.tree();
         let all = snapshot.iter();
-        let gone: Vec<_> = all
-            .filter(|object| is_gone(&self.writer, object))
+        let removed: Vec<_> = all
+            .filter(|object| is_removed(&self.writer, object))
             .cloned()
             .collect();
         drop(snapshot);
-        self.changes.reserve(gone.len());
-        for last in gone {
+        self.changes.reserve(removed.len());
+        for last in removed {
             self.remove(last);
         }
     }
 
-    /// Removes an object, and records its last state.
+    /// Removes an object, and records its last state as a deletion.
     fn remove(&mut self, last: Arc<CachedObject>) {
         let edit = self.store.objects.remove(last.key().as_str());
         self.add(edit);
@@ -360,13 +376,13 @@ impl Writing<'_> {
 
     fn add(&mut self, edit: Edit) {
         self.writer.pending.push(edit);
-        // Bounds how long readers of lists wait for one write.
+        // Bounds how long readers of lists wait for one write, and how long they see an older state.
         if self.writer.pending.len() >= CHUNK {
             self.flush();
         }
     }
 
-    /// Makes changes visible to readers of lists that readers by key see already.
+    /// Applies pending changes to the list state.
     pub(super) fn flush(&mut self) {
         if !self.writer.pending.is_empty() {
             self.store.objects.complete(&mut self.writer.pending);
@@ -374,16 +390,17 @@ impl Writing<'_> {
     }
 }
 
-/// Returns whether two states are the same.
+/// Returns whether two states are the same; states without a version never are.
 pub(super) fn is_same_state(known: &CachedObject, object: &ObjectMetadata) -> bool {
     !known.version().is_empty()
         && known.uid() == object.uid()
         && known.version() == object.version()
 }
 
-/// Returns whether a watch reports a known state again, as after a reconnection.
+/// Returns whether a state is not newer than the cached one.
 ///
-/// This includes the states of an earlier object of the same name.
+/// A watch reports known states again after a reconnection, and states of an earlier object of the same name. A state
+/// is not stale if the versions cannot be compared.
 fn is_stale(known: &ObjectMetadata, object: &ObjectMetadata) -> bool {
     !known.version().is_empty() && is_at_most(object.version(), known.version())
 }

@@ -1,6 +1,6 @@
-//! The format of the files.
+//! The format of plain files.
 //!
-//! A file is gzip, whose checksum and length show whether it is complete. It contains a line of JSON, the header, and
+//! A file is gzip, whose checksum and length show whether it is complete. It contains the header as a line of JSON, and
 //! then the objects, each preceded by its length.
 
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use lariat_core::ResourceVersion;
 use super::{Cold, Found, Header};
 use crate::store::Snapshot;
 
-/// No object is larger; the API server accepts three megabytes.
+/// A larger length means a damaged file; the API server accepts three megabytes.
 const LARGEST_OBJECT: usize = 64 * 1024 * 1024;
 
 /// Writes a plain file.
@@ -26,7 +26,7 @@ pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<
     })
 }
 
-/// Writes the content of a file.
+/// Writes the header and the objects.
 pub(super) fn write_objects<W: Write>(
     to: W,
     header: &Header,
@@ -73,10 +73,10 @@ pub(super) fn into_file(file: BufWriter<File>) -> io::Result<File> {
     file.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
-/// Creates a file that only its owner can read: there may be secrets in it.
+/// Creates a file that only its owner can read, because it may contain secrets.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // An existing file may belong to another user, or be a link.
+    // Removed first: an existing file may belong to another user, or be a link.
     let _ = fs::remove_file(path);
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -97,7 +97,7 @@ pub(super) fn open(path: &Path) -> Result<BufReader<File>, Cold> {
     }
 }
 
-/// Reads the content of a file; also returns the underlying reader.
+/// Reads the header and the objects; also returns the underlying reader.
 pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Found, R), Cold> {
     let mut file = BufReader::new(GzDecoder::new(from));
     let mut line = String::new();
@@ -107,6 +107,7 @@ pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Fo
     if header.cluster != expected.cluster {
         return Err(Cold::OtherCluster);
     }
+    // Version and number of objects are results, not conditions.
     let comparable = Header {
         version: String::new(),
         objects: 0,
@@ -129,7 +130,7 @@ pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Fo
     Ok((found, file.into_inner().into_inner()))
 }
 
-/// Reads an object.
+/// Reads the next object.
 ///
 /// `None` at the end, which is reached only if the checksum is right.
 fn next_object(file: &mut impl BufRead) -> Result<Option<Box<[u8]>>, Cold> {

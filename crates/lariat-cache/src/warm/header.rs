@@ -1,4 +1,4 @@
-//! What a file says of a store, and why one is not used.
+//! The header of a file, and the reasons for which a file is not used.
 
 use std::io;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use lariat_core::{ResourceVersion, describe};
 use lariat_seal::SealError;
 use serde::{Deserialize, Serialize};
 
-/// The header of a file: what must match for it to be used.
+/// The header of a file: what must match for the file to be used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Header {
-    /// Increased whenever earlier files cannot be read any more.
+    /// The version of the format, increased when earlier files can no longer be read.
     pub(super) format: u32,
-    /// The uid of the namespace `kube-system`, which is unique to a cluster.
+    /// The uid of the namespace `kube-system`, which identifies a cluster.
     pub(crate) cluster: String,
     pub(super) kind: String,
-    /// The selection, and what is done with objects before they are saved.
+    /// The selection, and how objects are changed before they are saved.
     pub(super) reading: String,
     pub(crate) version: String,
     pub(crate) objects: usize,
@@ -23,18 +23,18 @@ pub(crate) struct Header {
 
 pub(crate) const FORMAT: u32 = 1;
 
-/// Why a file is not used; the kind is then listed, which is not a failure.
+/// The reason for which a file is not used; the kind is listed then.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Cold {
     #[error("there is no file of an earlier run")]
     NoFile,
     #[error("Secrets are not saved without a key")]
     NoKey,
-    #[error("the API server does not say which cluster this is: {0}")]
+    #[error("the API server does not identify its cluster: {0}")]
     UnknownCluster(String),
-    #[error("the file is of another cluster")]
+    #[error("the file is from another cluster")]
     OtherCluster,
-    #[error("the file is of other options, or of another version of Lariat")]
+    #[error("the file was written with other options, or by another version of Lariat")]
     OtherOptions,
     #[error("the file is damaged: {0}")]
     Damaged(String),
@@ -45,7 +45,7 @@ pub(crate) enum Cold {
 }
 
 impl Cold {
-    /// Returns whether the file is damaged, rather than from other circumstances.
+    /// Returns whether something is broken, rather than absent or different.
     pub(crate) fn is_fault(&self) -> bool {
         matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
     }

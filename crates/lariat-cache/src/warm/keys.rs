@@ -1,4 +1,4 @@
-//! The keyrings of sealed files: one of this run, and those of earlier runs.
+//! The keyrings of sealed files: the one of this run, and those of earlier runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 
 use super::Cold;
 
-/// The time limit for a key management service.
+/// The timeout for a key management service.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a failed service is not called again: every kind would wait for it in turn.
@@ -19,18 +19,18 @@ const REST: Duration = Duration::from_secs(30);
 /// The keys of sealed files.
 ///
 /// Each run has its own keyring, which is at the beginning of every file that it writes. So files need nothing beside
-/// them, and a new wrapping key is used from the next stop on. The keyring that is used at the end is created at the
-/// start, when it is possible to wait for the service that wraps keys.
+/// them, and a new wrapping key is used from the next stop on. The keyring of a run is created at its start, when there
+/// is time to wait for the service that wraps keys.
 pub(super) struct Keys {
     sealing: Sealing,
-    /// Locked while the wrapper is called, so that it is called once for all kinds.
+    /// Locked while the wrapper is called, so that one call serves all kinds.
     rings: Mutex<Rings>,
 }
 
 #[derive(Default)]
 struct Rings {
     own: Option<Arc<Keyring>>,
-    /// The last loaded one of an earlier run: most often all files have the same.
+    /// The last one that was loaded from a file; most often all files have the same.
     earlier: Option<Arc<Keyring>>,
     /// When the wrapper last failed, and its error.
     failed: Option<(Instant, Arc<SealError>)>,
@@ -48,7 +48,7 @@ impl Keys {
         self.sealing.seals(gvk)
     }
 
-    /// Returns the keyring of this run.
+    /// Returns the keyring of this run, created if necessary.
     pub(super) async fn own(&self) -> Result<Arc<Keyring>, Cold> {
         let wrapper = self.sealing.wrapper();
         let mut rings = self.rings.lock().await;
@@ -60,7 +60,7 @@ impl Keys {
         Ok(created)
     }
 
-    /// Returns the keyring at the beginning of a file.
+    /// Returns the keyring that is at the beginning of a file.
     pub(super) async fn of(&self, stored: &[u8]) -> Result<Arc<Keyring>, Cold> {
         let mut rings = self.rings.lock().await;
         let known = [&rings.own, &rings.earlier].into_iter().flatten();
@@ -93,6 +93,7 @@ impl Keys {
                 Ok(Arc::new(keyring))
             }
             Err(error) => {
+                // A key that the wrapper does not have affects the files of one run; a failed service affects all.
                 let is_failure = matches!(&error, SealError::Wrap(WrapError::Failed { .. }));
                 let error = Arc::new(error);
                 if is_failure {

@@ -1,4 +1,7 @@
 //! Warm restarts: saving a kind's store to a file, from which the next start continues.
+//!
+//! `store` selects the file of a kind and whether it is plain (`file`) or sealed (`sealed`, with `keys`). `header`
+//! decides whether a file may be used. `source` is the interface for objects that are stored elsewhere.
 
 mod file;
 mod header;

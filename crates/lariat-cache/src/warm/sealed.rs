@@ -15,7 +15,7 @@ use crate::store::Snapshot;
 
 const FORMAT: [u8; 16] = *b"lariat sealed 1\n";
 
-/// No keyring of a run is longer: it has one data key, and the wrapped form of another.
+/// A length above this means a damaged file: a keyring has one data key, and its wrapped form.
 const LARGEST_KEYRING: usize = 128 * 1024;
 
 /// Writes a file with a keyring that only the wrapping key opens.
@@ -26,7 +26,7 @@ pub(super) fn write(
     header: &Header,
     objects: &Snapshot,
 ) -> Result<(), Cold> {
-    // Another name than a plain file's, which is removed at any time.
+    // Another name than that of an incomplete plain file, which is removed at any time.
     let unfinished = path.with_extension("sealed-part");
     file::replace(path, &unfinished, |file| {
         let mut file = BufWriter::new(file);
@@ -41,7 +41,7 @@ pub(super) fn write(
     })
 }
 
-/// Reads the keyring of a file; the rest remains to be read.
+/// Reads the keyring of a file; the returned reader continues after it.
 pub(super) fn read_head(path: &Path) -> Result<(BufReader<File>, Vec<u8>), Cold> {
     let mut file = file::open(path)?;
     let failed = |error: io::Error| damaged(&error.to_string());

@@ -1,4 +1,4 @@
-//! Objects stored elsewhere between two runs, as in a database.
+//! Sources of an earlier run's objects other than files, such as a database.
 
 use std::error::Error;
 use std::fmt;
@@ -10,9 +10,9 @@ use lariat_core::ResourceVersion;
 /// The error of a [`WarmSource`].
 pub type WarmSourceError = Box<dyn Error + Send + Sync>;
 
-/// What must be the same for saved objects to be used by a later run.
+/// The identity of saved objects: what a later run must have in common to use them.
 ///
-/// Two are equal if the selection did not change in between, and the kind was served all the time.
+/// Two identities are equal if the selection did not change in between, and the kind was served all the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WarmIdentity {
     pub(crate) text: String,
@@ -29,24 +29,44 @@ impl WarmIdentity {
     }
 }
 
-/// A source of an earlier run's objects, instead of a file.
+/// A source of an earlier run's objects that replaces the file.
 ///
 /// See [`Informer::warm_from`](crate::Informer::warm_from).
+///
+/// ```
+/// use futures::StreamExt;
+/// use futures::future::BoxFuture;
+/// use lariat::cache::{WarmObjects, WarmSource, WarmSourceError};
+/// use lariat::core::ResourceVersion;
+///
+/// /// Objects in memory, saved with an identity and a version.
+/// struct Saved { identity: String, version: ResourceVersion, objects: Vec<Box<[u8]>> }
+///
+/// impl WarmSource for Saved {
+///     fn open(&self, identity: String) -> BoxFuture<'_, Result<Option<WarmObjects>, WarmSourceError>> {
+///         let found = (identity == self.identity).then(|| WarmObjects {
+///             version: self.version.clone(),
+///             pages: futures::stream::iter([Ok(self.objects.clone())]).boxed(),
+///         });
+///         Box::pin(async move { Ok(found) })
+///     }
+/// }
+/// ```
 pub trait WarmSource: Send + Sync {
     /// Returns the objects of a kind; `None` if none were saved under this identity.
     ///
-    /// The identity is what [`Informer::warm_identity`](crate::Informer::warm_identity) returned when they were saved.
+    /// When they were saved, [`Informer::warm_identity`](crate::Informer::warm_identity) returned this identity.
     ///
     /// # Errors
     ///
-    /// They cannot be read. The kind is listed then.
+    /// Fails if the objects cannot be read. The kind is listed then.
     fn open(&self, identity: String)
     -> BoxFuture<'_, Result<Option<WarmObjects>, WarmSourceError>>;
 }
 
-/// Saved objects, and the version to which they are complete.
+/// Saved objects, and the version up to which they are complete.
 pub struct WarmObjects {
-    /// The resource version from which the watch continues. Objects may be newer.
+    /// The resource version from which the watch continues; objects may be newer.
     pub version: ResourceVersion,
     /// The objects as JSON, in pages.
     ///

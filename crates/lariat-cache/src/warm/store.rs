@@ -1,4 +1,4 @@
-//! A kind's store in a file.
+//! The files of a factory: which file a kind has, and the identity of the cluster.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use super::{file, sealed};
 use crate::requests::CountedClient;
 use crate::store::Store;
 
-/// How long the API server may take to identify its cluster.
+/// The timeout of the request that identifies the cluster.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first and the longest delay before an unanswered request is repeated.
@@ -29,16 +29,16 @@ const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_sec
 /// How many error answers are tolerated.
 const ERRORS: u32 = 5;
 
-/// The folder in which the stores of a factory are saved; a clone is the same.
+/// The folder in which a factory saves its stores; a clone is the same folder.
 #[derive(Clone)]
 pub(crate) struct WarmStore {
     folder: Arc<Path>,
     cluster: ClusterUid,
-    /// The keys of sealed files; without them Secrets are not saved.
+    /// The keys of sealed files; without keys, Secrets are not saved.
     keys: Option<Arc<Keys>>,
-    /// Whether plain files of Secrets, which earlier versions left, were removed.
+    /// Whether plain files of Secrets, which earlier versions wrote, were removed.
     cleaned: Arc<AtomicBool>,
-    /// Whether the log says why Secrets are not saved.
+    /// Whether it was logged why Secrets are not saved.
     explained: Arc<AtomicBool>,
 }
 
@@ -59,17 +59,17 @@ impl WarmStore {
         }
     }
 
-    /// Loads the file that an earlier run left of a kind.
+    /// Loads the file of a kind that an earlier run has saved.
     pub(crate) async fn find(&self, gvk: &Gvk, reading: &str) -> Result<Found, Cold> {
         self.remove_plain_text(gvk).await;
         let form = self.form(gvk).ok_or(Cold::NoKey)?;
-        // Asked even if there is no file: by the end of the run, it may be another cluster.
+        // Requested even if there is no file: it is needed at the stop, when it may not be answered any more.
         let expected = self.header(gvk, reading).await?;
         let path = self.file(gvk);
         let Form::Sealed(keys) = form else {
             return blocking(move || file::read(&path, &expected)).await;
         };
-        // At the end there may be no time to wait. An error is logged then, if it persists.
+        // The stop may have no time to wait for the wrapper. An error that persists is logged then.
         let _ = keys.own().await;
         let (file, stored) = blocking(move || sealed::read_head(&path)).await?;
         let keyring = keys.of(&stored).await?;
@@ -122,7 +122,7 @@ impl WarmStore {
                 if !self.explained.swap(true, Ordering::Relaxed) {
                     tracing::info!(
                         kind = %gvk,
-                        "Secrets are listed at every start: to save them, give a key with `seal_warm_files`"
+                        "Secrets are listed at every start; to save them, provide a key with `seal_warm_files`"
                     );
                 }
                 None
@@ -151,12 +151,12 @@ impl WarmStore {
             for path in paths {
                 if let Err(reason) = remove(&path) {
                     let file = path.display();
-                    tracing::warn!(%file, %reason, "a plain file of an earlier run cannot be removed: delete it");
+                    tracing::warn!(%file, %reason, "a plain file of an earlier run cannot be removed; delete it");
                 }
             }
             Ok(())
         };
-        // A panic was reported already.
+        // A panic of the closure was reported already.
         let _ = blocking(remove_all).await;
     }
 
@@ -202,7 +202,9 @@ impl WarmStore {
     }
 }
 
-/// The identity of the cluster: the uid of its namespace `kube-system`. A clone is the same.
+/// The identity of the cluster: the uid of its namespace `kube-system`.
+///
+/// A clone is the same.
 #[derive(Clone)]
 pub(crate) struct ClusterUid {
     client: CountedClient,
@@ -219,7 +221,7 @@ impl ClusterUid {
         }
     }
 
-    /// Returns it; the API server is asked until it answers once.
+    /// Returns the uid, which is requested until the API server has answered once.
     pub(crate) async fn uid(&self) -> Result<String, Cold> {
         let uid = self.uid.get_or_try_init(|| async {
             let asked = self.ask().await;
@@ -228,15 +230,15 @@ impl ClusterUid {
         uid.await.cloned()
     }
 
-    /// Returns it, if the API server has answered.
+    /// Returns the uid, if the API server has answered.
     pub(crate) fn known(&self) -> Option<&str> {
         self.uid.get().map(String::as_str)
     }
 
-    /// Waits until it is known; returns whether it is.
+    /// Waits until the uid is known; returns whether it is.
     ///
-    /// A server that does not answer is asked until it does. One that keeps answering with errors is given up after
-    /// some, and one that refuses immediately; that is logged once.
+    /// The request is repeated until the server answers. After several error answers, or one refusal, this returns
+    /// `false` and logs the reason once.
     pub(crate) async fn wait(&self) -> bool {
         let (mut pause, longest) = PAUSES;
         let mut errors = 0;
@@ -250,7 +252,7 @@ impl ClusterUid {
                     let reason = describe(&*error);
                     tracing::info!(
                         reason,
-                        "kinds are listed at the next start: the program has to get the namespace kube-system, by which clusters are distinguished"
+                        "kinds are listed at the next start: the program may not get the namespace kube-system, which identifies the cluster"
                     );
                 }
                 return false;
@@ -287,7 +289,7 @@ fn code(error: &kube::Error) -> Option<u16> {
     }
 }
 
-/// The context of a sealed file: it cannot be opened as that of another kind.
+/// Returns the context of a sealed file, which binds it to its kind.
 fn context(gvk: &Gvk) -> Context {
     Context::new("lariat-cache warm file").and(gvk.to_string())
 }

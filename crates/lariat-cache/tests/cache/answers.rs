@@ -130,7 +130,10 @@ async fn an_answer_that_never_comes_is_given_up_and_named() {
         (true, _) => quiet(),
     });
     time::sleep(Duration::from_millis(65_500)).await;
-    assert_eq!(bench.status().last_error.unwrap(), "list: silent for 65s");
+    assert_eq!(
+        bench.status().last_error.unwrap(),
+        "list: nothing received for 65s"
+    );
     time::sleep(MINUTE).await;
     assert_eq!(bench.status().phase, Phase::Synced);
 }

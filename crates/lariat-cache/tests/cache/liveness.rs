@@ -160,7 +160,7 @@ async fn a_watch_ends_when_what_is_between_passes_nothing_on() {
         readers.assert_open();
         pass(TEST).await;
         let url = format!("http://127.0.0.1:{}/version", proxy.server.port);
-        let expected = "the API server has not answered a liveness test for 15s: GET ";
+        let expected = "the API server did not answer a liveness test within 15s: GET ";
         for _ in 0..2 {
             let end = readers.end().await;
             assert!(end.contains(&format!("{expected}{url}")), "{end}");
@@ -324,7 +324,10 @@ async fn a_test_that_fails_ends_the_watches() {
     pass(SILENCE).await;
     for _ in 0..2 {
         let end = readers.end().await;
-        assert!(end.contains("not reached by a liveness test"), "{end}");
+        assert!(
+            end.contains("a liveness test of the API server failed"),
+            "{end}"
+        );
     }
 }
 

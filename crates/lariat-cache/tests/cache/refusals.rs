@@ -160,7 +160,7 @@ async fn a_page_for_browsers_is_not_shown() {
     let page = Refusal(502, None, "<html><body>Bad Gateway</body></html>");
     let (client, _) = refusing(page, usize::MAX);
     let error = describe(&maps(client).get("a").await.unwrap_err());
-    let expected = "ApiError: the server, or a proxy before it, answers 502 Bad Gateway without a reason: Unknown";
+    let expected = "ApiError: the server, or a proxy before it, answered 502 Bad Gateway without a reason: Unknown";
     assert_eq!(error, expected);
 }
 
@@ -171,7 +171,7 @@ async fn a_write_that_is_not_answered_fails_and_says_that_it_may_have_happened()
     assert_eq!(start.elapsed().as_secs(), 65);
     assert_eq!(
         describe(&deleted.unwrap_err()),
-        "DELETE /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s; it may have been carried out nevertheless"
+        "DELETE /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s; the request may have been carried out nevertheless"
     );
     let read = maps(silent()).get("a").await;
     assert_eq!(
@@ -269,7 +269,7 @@ async fn a_refusal_whose_body_cannot_be_read_keeps_its_status() {
         let error = read.expect("it is answered").unwrap_err();
         assert_eq!(
             describe(&error),
-            "ApiError: the server, or a proxy before it, answers 403 Forbidden without a reason: Forbidden"
+            "ApiError: the server, or a proxy before it, answered 403 Forbidden without a reason: Forbidden"
         );
     }
 }

@@ -68,7 +68,7 @@ async fn a_long_wait_and_the_progress_of_a_large_kind_are_logged() {
         waits[1].contains("v1 ConfigMap: listing, 400 of 1000"),
         "{waits:?}"
     );
-    let progress = lines(&log, "filling the cache");
+    let progress = lines(&log, "loading the cache");
     assert_eq!(progress.len(), 3, "every five seconds: {progress:?}");
     assert!(
         progress[0].contains("loaded=300 remaining=700 per_second=50"),
@@ -91,7 +91,7 @@ async fn a_short_wait_and_a_small_kind_are_quiet() {
     factory.start();
     factory.wait_for_sync(MINUTE).await.unwrap();
     assert!(lines(&log, "waiting for caches").is_empty());
-    assert!(lines(&log, "filling the cache").is_empty());
+    assert!(lines(&log, "loading the cache").is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -249,7 +249,7 @@ async fn with_another_key_kinds_are_listed_with_one_warning_each_that_names_file
         let of_file = warnings.iter().filter(|line| line.contains(file));
         let of_file: Vec<_> = of_file.collect();
         let reason = format!(
-            "sealed with key {}, the keys given are {}",
+            "sealed with key {}, but the given keys are {}",
             key(1).current(),
             key(2).current()
         );

@@ -7,23 +7,23 @@ use lariat_cluster::ClusterBuilder;
 /// What bounds the memory of a cluster; what is not given is as the builder has it.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(super) struct Bounds {
-    /// Keep so many changes of each resource for watches and older lists; default 100000.
+    /// Keep at most this many changes of each resource for watches [default: 100000].
     #[arg(long, value_name = "CHANGES", help_heading = "Bounds")]
     history: Option<usize>,
-    /// Keep changes in so many MiB of memory, for all resources together; default 256.
+    /// Keep at most this many MiB of changes, of all resources [default: 256].
     ///
-    /// Objects as they are at present do not count. The last change of each resource stays, with 0 only that.
+    /// Current objects do not count. The last change of each resource is always kept; with 0, only that.
     #[arg(long, value_name = "MIB", help_heading = "Bounds")]
     history_size: Option<usize>,
-    /// Keep changes for so many seconds; default 300, and with 0 for ever.
+    /// Keep changes for this many seconds, 0 for ever [default: 300].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     history_age: Option<Duration>,
-    /// Cut clients off that take nothing for so many seconds; default 30, and with 0 never.
+    /// Cut off clients that read nothing for this many seconds, 0 for never [default: 30].
     ///
-    /// These are clients for which something is ready to be sent, such as an event of a watch they do not read.
+    /// Only clients that have data to read are cut off, such as an event of a watch.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     write_timeout: Option<Duration>,
-    /// Answer 504 if the body of a request takes more seconds; default 60, and with 0 never.
+    /// Answer 504 to request bodies that take longer, 0 for no limit [default: 60].
     #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Bounds")]
     body_timeout: Option<Duration>,
 }

@@ -33,25 +33,24 @@ Examples:
 #[derive(Debug, PartialEq, clap::Args)]
 #[command(args_override_self = true, after_help = STRANGERS)]
 pub(crate) struct Options {
-    /// Serve here; port 0 takes a free one.
+    /// The address to serve on; port 0 takes a free port.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = ADDRESS, value_parser = address, help_heading = "Address")]
     pub(crate) listen: SocketAddr,
-    /// Put a context `lariat` into this kubeconfig.
+    /// Add a context `lariat` to this kubeconfig.
     ///
-    /// It is added to the file and becomes the current context, as with kind. At the end it is removed, and then the
-    /// file has no current context.
+    /// It becomes the current context, as with kind. At the end it is removed; the file then has no current context.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Address")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// Keep the objects in a file, and start with those it holds.
+    /// Keep the objects in this file, and start with its contents.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Content")]
     pub(crate) data: Option<PathBuf>,
-    /// Create the objects of a YAML or JSON file, or of a folder; may be repeated.
+    /// Create the objects in a YAML or JSON file or folder; may be repeated.
     ///
-    /// All such files of a folder are read. CRDs are created first, then namespaces, then the rest; existing objects
+    /// All such files in a folder are read. CRDs are created first, then namespaces, then the rest; existing objects
     /// are updated.
     #[arg(long = "seed", value_name = "FILE", value_hint = ValueHint::AnyPath, help_heading = "Content")]
     pub(crate) seeds: Vec<PathBuf>,
-    /// Fill it with generated objects, such as pods=20000.
+    /// Fill the cluster with generated objects, such as pods=20000.
     ///
     /// With all keys: pods=500,configmaps=100,nodes=20,namespaces=5,seed=7.
     #[arg(long, value_name = "WHAT", help_heading = "Content")]
@@ -62,7 +61,7 @@ pub(crate) struct Options {
     pub(super) bounds: Bounds,
     #[command(flatten)]
     pub(crate) console: ConsoleOptions,
-    /// Require the bearer token in this file, and authorize others by RBAC.
+    /// Require the bearer token in this file, and authorize other users by RBAC.
     ///
     /// Clients with the token may do everything; kubectl shows its token only over HTTPS (--tls).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Access")]
@@ -83,13 +82,13 @@ pub(crate) struct Options {
 /// The flags.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct Switches {
-    /// Run Deployments, Jobs and the like as if there were nodes.
+    /// Simulate nodes and workloads, so that Deployments, Jobs and others run.
     #[arg(long, help_heading = "Content")]
     pub(crate) simulate_workloads: bool,
     /// Serve HTTPS with a generated certificate.
     #[arg(long, help_heading = "Address")]
     pub(crate) tls: bool,
-    /// Serve the admin API of the cluster: faults, time, the journal.
+    /// Serve the cluster's admin API: faults, time, the journal of requests.
     #[arg(long, help_heading = "Access")]
     pub(crate) admin: bool,
 }

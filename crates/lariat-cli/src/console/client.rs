@@ -22,7 +22,7 @@ use super::stream::Events;
 /// How many bytes an answer may have.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// The header that has a console's token where the API server takes `Authorization` for itself.
+/// The console's token, where the API server takes `Authorization` for itself.
 const TOKEN_HEADER: &str = "x-lariat-token";
 
 /// The overview.
@@ -41,7 +41,7 @@ pub(crate) struct Console {
 /// An answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer<T> {
-    /// What was understood of it; texts have nothing in them that a terminal takes for more than text.
+    /// The parsed answer; its texts contain no terminal control characters.
     pub(crate) value: T,
     /// The answer itself, with what a later version may have added.
     pub(crate) json: Value,

@@ -32,11 +32,11 @@ pub(crate) struct Source {
     pub(super) url: Uri,
     /// Ask the console of a pod, through the API server.
     ///
-    /// The cluster is that of KUBECONFIG, of ~/.kube/config, or of the pod that this runs in; the user needs the
+    /// The cluster comes from KUBECONFIG, ~/.kube/config, or the pod that this runs in; the user needs the
     /// permission to get pods/proxy. The port is a number or a name. The console must listen on the pod's address.
     #[arg(long, value_name = "NS/POD:PORT", value_parser = pod, conflicts_with = "url")]
     pub(super) pod: Option<Pod>,
-    /// The cluster of the pod.
+    /// The kubeconfig of the pod's cluster.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "pod")]
     pub(super) kubeconfig: Option<PathBuf>,
     /// The file with the token that the console requires.
@@ -48,7 +48,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Token::option))]
     pub(super) token: Option<Token>,
-    /// How long an answer may take.
+    /// The timeout for an answer.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     pub(super) timeout: Duration,
 }

@@ -93,7 +93,7 @@ pub(crate) fn has_colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Runs a command to its end, or until Ctrl-C, which is the usual end of what goes on.
+/// Runs a command to its end or until Ctrl-C.
 ///
 /// # Errors
 ///

@@ -66,7 +66,7 @@ fn read<T: serde::de::DeserializeOwned>(json: Value) -> T {
     serde_json::from_value(json).expect("the sample has the form of the API")
 }
 
-/// Returns the overview of a program with three controllers, one of which has a handler that fails.
+/// Returns the overview of a program of three controllers and a failing handler.
 pub(crate) fn overview() -> Overview {
     read(overview_json())
 }
@@ -148,7 +148,7 @@ pub(crate) fn key() -> KeyDetail {
     }))
 }
 
-/// Returns the Pod that caused a run of [`key`], with a run before that run and one behind it.
+/// Returns the Pod that caused a run of [`key`], with the runs around that one.
 pub(crate) fn cause() -> KeyDetail {
     let updated = json!([{"what": "updated", "text": "updated 4690 → 4699", "fields": ["status.phase"],
         "handler": null, "link": null, "byRun": null, "chain": 0}]);

@@ -22,7 +22,7 @@ pub(super) struct Event {
 }
 
 impl Events {
-    /// Takes in bytes and returns the events that they complete; `None` if an event is too long.
+    /// Takes in bytes, and returns complete events; `None` if one is too long.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Vec<Event>> {
         self.rest.extend_from_slice(bytes);
         let mut events = Vec::new();

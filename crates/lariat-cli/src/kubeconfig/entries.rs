@@ -12,7 +12,7 @@ const LISTS: [(&str, &str); 3] = [
     ("users", "user"),
 ];
 
-/// Puts the entries of `own` into a kubeconfig, and makes its context the current one.
+/// Merges the entries of `own` into a kubeconfig, and selects its context.
 ///
 /// The error continues after the file's name; then the kubeconfig may be partly changed.
 pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {

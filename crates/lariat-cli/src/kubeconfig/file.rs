@@ -54,7 +54,7 @@ pub(super) fn write(path: &Path, content: &str) -> io::Result<()> {
     moved
 }
 
-/// Gives the new file the owner of the old one, which is another if root changes it.
+/// Gives a new file the owner of the old one, which differs if root writes it.
 #[cfg(unix)]
 fn keep_owner(old: &Path, new: &File) {
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -101,7 +101,7 @@ impl Drop for Lock {
     }
 }
 
-/// Returns a path beside another, as only inside a folder a file is moved in one step.
+/// Returns a path in the same folder, since only there a rename is atomic.
 fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> io::Result<PathBuf> {
     let file_name: OsString = path.file_name().ok_or(io::ErrorKind::IsADirectory)?.into();
     let own = file_name

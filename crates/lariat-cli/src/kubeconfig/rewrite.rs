@@ -33,7 +33,7 @@ impl Kubeconfig {
         Ok(kubeconfig)
     }
 
-    /// Replaces the entries of an earlier cluster, and makes the context the current one.
+    /// Replaces the entries of an earlier cluster, and selects the context.
     ///
     /// # Errors
     ///

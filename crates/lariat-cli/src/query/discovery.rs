@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::kinds::Kind;
 
-/// The media types of aggregated discovery; older servers answer with a list of groups.
+/// The media types of aggregated discovery; old servers answer a group list.
 const ACCEPTED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
@@ -23,7 +23,7 @@ struct Document {
     items: Vec<APIGroupDiscovery>,
 }
 
-/// The versions of the core group, or the other groups, without aggregated discovery.
+/// The core group's versions, or all other groups, without aggregation.
 #[derive(Deserialize)]
 struct Versions {
     #[serde(default)]

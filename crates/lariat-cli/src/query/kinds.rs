@@ -6,7 +6,7 @@ use lariat_core::ResourceKind;
 
 use super::discovery::served;
 
-/// How many first letters a kind must share with the given name to be suggested in an error.
+/// The length of the common prefix from which on a kind is suggested.
 const ALIKE: usize = 3;
 
 /// A kind that can be listed and watched.

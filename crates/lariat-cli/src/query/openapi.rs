@@ -30,7 +30,7 @@ enum Found<'a> {
 }
 
 impl Schemas {
-    /// Reads the documents of the server; without them, or without the right to them, types are unknown.
+    /// Reads the server's OpenAPI documents; types are unknown if it may not.
     pub(super) async fn of(client: &Client, gvk: &Gvk) -> Result<Self> {
         let schemas = match read(client, gvk).await {
             Ok(schemas) => schemas,
@@ -179,7 +179,7 @@ async fn read(client: &Client, gvk: &Gvk) -> Result<Map<String, Json>, kube::Err
     })
 }
 
-/// Returns the name of the referenced schema, from `$ref` itself or in a single `allOf`.
+/// Returns the name of a referenced schema, from `$ref` or a single `allOf`.
 fn reference(schema: &Json) -> Option<&str> {
     let target = schema.get("$ref").or_else(|| {
         let all = schema.get("allOf")?.as_array()?;

@@ -32,37 +32,37 @@ Examples:
 #[derive(Debug, PartialEq, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// A kind, its plural or a short name: pods, po, Deployment.
+    /// The kind, its plural or a short name: pods, po, Deployment.
     ///
-    /// The group stands behind a dot if several have the kind: deployments.apps.
+    /// Add the group if several groups have the kind: deployments.apps.
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) kind: String,
     /// A condition, such as status.phase=Running.
     ///
-    /// A filter is field=value, or has another operator: != ~ !~ (has, lacks the text) < <= > >=, 'field in (a,b)',
-    /// 'field notin (a,b)', 'field contains a'; the field alone if it exists, !field if it does not. Of filters with
-    /// commas between them one has to hold. Quote a value with spaces or commas: name='a b'.
+    /// A filter is field=value, or has another operator: != ~ !~ (contains a text, or not) < <= > >=, 'field in (a,b)',
+    /// 'field notin (a,b)', 'field contains a'; field or !field: it exists or not. Filters that are separated by commas
+    /// are alternatives. Quote values that contain spaces or commas: name='a b'.
     ///
     /// A field is a path, as spec.nodeName, spec.containers[*].image or metadata.labels[app]; its type comes from the
     /// schemas of the server.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// The objects of this namespace [default: that of the kubeconfig].
+    /// Read this namespace [default: the one in the kubeconfig].
     #[arg(short, long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), help_heading = "Cluster")]
     #[arg(conflicts_with = "is_everywhere")]
     pub(crate) namespace: Option<String>,
-    /// The objects of all namespaces.
+    /// Read all namespaces.
     #[arg(short = 'A', long = "all-namespaces", help_heading = "Cluster")]
     pub(crate) is_everywhere: bool,
-    /// The cluster of this file.
+    /// Use this kubeconfig.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Cluster")]
     pub(crate) kubeconfig: Option<PathBuf>,
-    /// How long reading may take.
+    /// The timeout for reading the objects.
     #[arg(long, value_name = "SECONDS", default_value = "300", value_parser = seconds, help_heading = "Cluster")]
     pub(crate) timeout: Duration,
     #[command(flatten)]
     parameters: Parameters,
-    /// The fields to show, instead of the usual ones of the kind.
+    /// The fields to show [default: those of kubectl get].
     #[arg(long = "columns", value_name = "FIELD,...", help_heading = "Output")]
     #[arg(value_parser = names, action = ArgAction::Append)]
     columns: Vec<Names>,
@@ -71,10 +71,10 @@ pub(crate) struct Options {
     /// The types are text, natural (pod-9 before pod-10), integer, real, boolean, quantity, time and ip.
     #[arg(long = "field", value_name = "FIELD:TYPE", value_parser = field, help_heading = "Output")]
     pub(crate) types: Vec<(String, FieldType)>,
-    /// How to show it.
+    /// The output format.
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Output::Table, help_heading = "Output")]
     pub(crate) output: Output,
-    /// The query, made of the filters and parameters.
+    /// The query that the arguments describe.
     #[arg(skip)]
     pub(crate) query: Query,
 }
@@ -89,17 +89,17 @@ struct Parameters {
     /// Show one page, with the total.
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     page: Option<String>,
-    /// How many objects a page has [default: 50 with --page, else all].
+    /// The number of objects in a page [default: 50 with --page, else all].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     page_size: Option<String>,
-    /// Count by the values of fields.
+    /// Count objects by the values of fields.
     ///
-    /// The objects are left out without --page or --page-size.
+    /// The objects themselves are shown with --page or --page-size only.
     #[arg(long, value_name = "FIELD,...")]
     summary: Option<String>,
-    /// Objects with all these words.
+    /// Show objects that contain all these words.
     ///
-    /// They are in the names, the labels, or a text field that is named; the last may be the beginning of a word.
+    /// Names, labels and named text fields are searched; the last word may be a prefix.
     #[arg(long, value_name = "WORDS", allow_hyphen_values = true)]
     search: Option<String>,
 }

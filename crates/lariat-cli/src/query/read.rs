@@ -55,7 +55,7 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     answer.map_err(|error| anyhow!("{}", lariat_core::describe(&error)))
 }
 
-/// Lists one object first, so that a missing right is an error instead of a reason to retry.
+/// Lists one object first, so that a missing permission fails at once.
 async fn may_be_read(client: &Client, asked: &Asked) -> Result<()> {
     let path = asked.kind.collection_path(asked.namespace.as_deref());
     let request = Request::get(format!("{path}?limit=1")).body(Vec::new())?;

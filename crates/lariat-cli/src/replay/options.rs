@@ -18,18 +18,18 @@ pub(crate) struct Options {
     /// The file, such as /var/run/op.flight.
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
-    /// Only this kind, as ConfigMap or 'apps/v1 Deployment'.
+    /// Show only this kind, such as ConfigMap or 'apps/v1 Deployment'.
     #[arg(long, value_name = "KIND", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
     pub(crate) kind: Option<String>,
-    /// Only this object, as namespace/name; namespace/ is all of a namespace.
+    /// Show only this object: namespace/name, or namespace/ for all of them.
     #[arg(long, value_name = "KEY", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
     pub(crate) key: Option<String>,
-    /// Only calls of this handler, and keys that are due for it.
+    /// Show only this handler's calls and the keys that are due for it.
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new(), help_heading = "Filters")]
     pub(crate) handler: Option<String>,
-    /// From this time on: 2026-11-22T02:13:00Z, 90s or -10m.
+    /// Show records from this time on: 2026-11-22T02:13:00Z, 90s or -10m.
     ///
-    /// 90s is counted from the start of the process, -10m back from the end of the recording.
+    /// 90s counts from the start of the process, -10m back from the end of the recording.
     #[arg(
         long,
         value_name = "TIME",
@@ -37,7 +37,7 @@ pub(crate) struct Options {
         help_heading = "Filters"
     )]
     pub(crate) since: Option<When>,
-    /// Up to this time.
+    /// Show records up to this time.
     #[arg(
         long,
         value_name = "TIME",
@@ -45,9 +45,9 @@ pub(crate) struct Options {
         help_heading = "Filters"
     )]
     pub(crate) until: Option<When>,
-    /// Sums instead of a timeline.
+    /// Show totals instead of a timeline.
     ///
-    /// Counts by kind and handler, what ended lists and watches, the longest waits and calls, the hottest keys.
+    /// Counts by kind and handler, why lists and watches ended, the longest waits and calls, the hottest keys.
     #[arg(long, help_heading = "Output")]
     summary: bool,
     /// Repeat the recorded decisions with the code of this version.

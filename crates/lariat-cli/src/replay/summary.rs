@@ -23,7 +23,7 @@ struct Kind {
     watches: usize,
     lines: usize,
     changes: usize,
-    /// How often lists and watches ended, by reason; complete ones are counted separately.
+    /// The failed ends of lists and watches by reason; complete ones are separate.
     ends: BTreeMap<String, usize>,
     queued: usize,
     dequeued: usize,

@@ -17,7 +17,9 @@ pub(crate) enum When {
 }
 
 impl When {
-    /// Returns the wall-clock time, given the start of the session and the end of the recording.
+    /// Returns the wall-clock time of a record.
+    ///
+    /// It is computed from the start of the session and the end of the recording.
     pub(super) fn resolve(self, began: SystemTime, ended: SystemTime) -> SystemTime {
         match self {
             Self::At(at) => at.into(),

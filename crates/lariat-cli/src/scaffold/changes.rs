@@ -23,7 +23,7 @@ impl Changes {
         }
     }
 
-    /// Returns the text of a file with the changes so far; none if there is no such file.
+    /// Returns the text of a file with the changes so far; `None` without a file.
     pub(super) fn text(&self, path: &str) -> Result<Option<String>> {
         if let Some(text) = self.files.get(path) {
             return Ok(Some(text.clone()));

@@ -87,7 +87,7 @@ fn has_rust(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "rs") && path.is_file()
 }
 
-/// Checks that there is a project that `lariat new` wrote; returns its name and its group.
+/// Checks for a project of `lariat new`; returns its name and group.
 pub(super) fn names(folder: &Path) -> Result<(Name, Group)> {
     let path = folder.join("Cargo.toml");
     let text = fs::read_to_string(&path).with_context(|| {

@@ -24,22 +24,22 @@ pub(crate) struct Options {
     /// The operator's name, such as shop-operator.
     #[arg(value_parser = Name::new)]
     pub(crate) name: Name,
-    /// The kind it manages [default: from NAME: Shop for shop-operator].
+    /// The kind it manages [default: from NAME, Shop for shop-operator].
     #[arg(long, value_name = "KIND", value_parser = Kind::new)]
     kind: Option<Kind>,
-    /// The API group of the kind, a domain of yours.
+    /// The API group of the kind, a domain that you own.
     #[arg(long, value_name = "GROUP", default_value = GROUP, value_parser = Group::new)]
     pub(crate) group: Group,
-    /// Where to write it; it must be new, or empty [default: NAME].
+    /// The folder to create, or an empty one [default: NAME].
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) path: Option<PathBuf>,
-    /// Add a defaulting and a validating webhook of the kind.
+    /// Add a defaulting and a validating webhook for the kind.
     #[arg(long)]
     pub(crate) webhook: bool,
-    /// Where it takes Lariat from [default: the checkout of this program].
+    /// The source of the Lariat crates [default: this program's checkout].
     ///
-    /// It is not published yet, so this is a checkout, which Cargo.toml then names by the path from the project to it, or
-    /// the URL of a repository, maybe with #REVISION.
+    /// Lariat is not published yet. The source is a checkout, which Cargo.toml names by its relative path, or the URL of
+    /// a repository, optionally with #REVISION.
     #[arg(long, value_name = "FROM", value_hint = ValueHint::DirPath)]
     #[arg(value_parser = OsStringValueParser::new().map(|text| Source::new(&text)))]
     pub(crate) lariat: Option<Source>,

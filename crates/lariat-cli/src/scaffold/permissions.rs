@@ -3,14 +3,15 @@
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Config};
-use lariat_controller::{Lease, Outcome, SharedControllerFactory};
+use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use lariat_lease::Lease;
 use lariat_operator::{Operator, Rule};
 use serde_json::json;
 
 use super::options::Options;
 
-/// Returns the manifests of the account and its role, as the project's own program prints them.
+/// Returns the ServiceAccount and role that the project's program prints.
 pub(super) fn manifests(options: &Options) -> Result<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

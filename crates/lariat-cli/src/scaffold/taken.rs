@@ -43,7 +43,7 @@ pub(super) const FOLDERS: &[&str] = &[
     "prn",
 ];
 
-/// Names of the project's modules and functions, which are imported from the package.
+/// Names of the project's modules and functions, which its files import.
 pub(super) const MODULES: &[&str] = &[
     "definitions",
     "operator",

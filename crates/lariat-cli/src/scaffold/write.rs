@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     Ok(project.next_steps(&folder))
 }
 
-/// Breaks lines as long as the names make them; without rustfmt they stay as they are.
+/// Formats the files with rustfmt, if it is installed.
 pub(super) fn format(folder: &Path, files: &[String]) {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt

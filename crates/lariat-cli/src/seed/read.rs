@@ -60,7 +60,7 @@ fn parse(file: &Path, text: &str) -> Result<Vec<Document>> {
     Ok(documents)
 }
 
-/// Returns the values of a file with their numbers; empty documents count, but are left out.
+/// Returns the documents of a file, numbered; empty ones are counted and left out.
 fn values(file: &Path, text: &str) -> Result<Vec<(usize, Value)>> {
     let values = if text.trim_start().starts_with(['{', '[']) && !separates(text) {
         json(text)
@@ -90,7 +90,7 @@ fn json(text: &str) -> Vec<Result<Value>> {
         .collect()
 }
 
-/// Returns the documents between lines that begin with `---`, as kubectl finds them.
+/// Splits a file at lines that begin with `---`, as kubectl does.
 fn yaml(text: &str) -> Vec<Result<Value>> {
     let mut documents = vec![String::new()];
     for (number, line) in text.lines().enumerate() {

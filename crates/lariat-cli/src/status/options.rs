@@ -16,7 +16,7 @@ Examples:
 pub(crate) struct Options {
     #[command(flatten)]
     pub(super) source: Source,
-    /// How to write it; json is the overview of the console's API.
+    /// The output format; json is the overview of the console's API.
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Output::Text, help_heading = "Output")]
     pub(super) output: Output,
 }

@@ -8,7 +8,7 @@ use super::options::Options;
 use super::text;
 use crate::console::{Console, Output, Printer, run_until_asked};
 
-/// The exit code of a program that is not ready; a console that cannot be asked ends with it too.
+/// The exit code for a program that is not ready or cannot be reached.
 const NOT_READY: u8 = 1;
 
 /// Shows the state of a program.

@@ -5,7 +5,7 @@ use lariat_console::api::Overview;
 use crate::console::tables::{self, Names};
 use crate::console::{Grid, Line, Tone, duration};
 
-/// How wide a line may be; it is read in files too, so it does not depend on a terminal.
+/// The width of a line; output may go to a file, so no terminal decides it.
 const WIDTH: usize = 120;
 
 /// Returns the state of a program, which answers at a place.

@@ -128,7 +128,7 @@ pub(super) fn text(
     lines.into_iter().skip(first).take(size.height).collect()
 }
 
-/// Returns the first entry to show, so that the selected one is in the middle where that is possible.
+/// Returns the first entry to show, with the selected one centred if possible.
 fn first_shown(selected: usize, all: usize, rows: usize) -> usize {
     let centred = selected.saturating_sub(rows / 2);
     centred.min(all.saturating_sub(rows))

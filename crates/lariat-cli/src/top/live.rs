@@ -23,7 +23,7 @@ pub(super) enum News {
     Lost(AskError),
 }
 
-/// Sends overviews until nothing takes them, and that there are none while the console does not answer.
+/// Sends overviews while there is a receiver, and the outages of the console.
 ///
 /// A stream that ends is opened again. That is not yet a loss: a console ends streams now and then, to ask again what
 /// their user may do.
@@ -50,7 +50,9 @@ pub(super) async fn follow(console: &Console, news: mpsc::Sender<News>) {
     }
 }
 
-/// Sends the overviews of one connection; returns whether there were any, and how it ended.
+/// Sends the overviews of one connection.
+///
+/// Returns whether there were any, and how the connection ended.
 ///
 /// It ends without an error if nothing takes them.
 async fn connection(console: &Console, news: &mpsc::Sender<News>) -> (bool, Result<(), AskError>) {

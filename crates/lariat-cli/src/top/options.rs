@@ -21,7 +21,7 @@ pub(crate) struct Options {
     /// Print one frame as plain text.
     #[arg(long, help_heading = "Output")]
     pub(super) once: bool,
-    /// How to show it; json is an overview of the console's API on each line, once a second.
+    /// The output format; json prints an overview of the console's API each second.
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Output::Text, help_heading = "Output")]
     pub(super) output: Output,
 }

@@ -23,22 +23,22 @@ pub(crate) struct Options {
     /// The object: namespace/name, or a name if it has no namespace.
     #[arg(value_name = "NS/NAME", value_parser = key)]
     pub(super) key: ObjectKey,
-    /// Of a program with several factories: the one with this context id.
+    /// The context id of the factory, if the program has several.
     #[arg(long, value_name = "ID", help_heading = "History")]
     pub(super) factory: Option<String>,
-    /// How many runs to show, the newest ones.
+    /// The number of runs to show, newest first.
     #[arg(long, value_name = "N", default_value = "5", help_heading = "History")]
     pub(super) runs: usize,
-    /// How many runs to follow back, each caused by the one before.
+    /// The number of causing runs to follow back.
     #[arg(long, value_name = "N", default_value = "3", help_heading = "History")]
     #[arg(value_parser = clap::value_parser!(u8).range(..=20))]
     pub(super) depth: u8,
-    /// Go on with new runs until Ctrl-C.
+    /// Show new runs as they happen, until Ctrl-C.
     #[arg(short, long, help_heading = "History")]
     pub(super) follow: bool,
     #[command(flatten)]
     pub(super) source: Source,
-    /// How to write it; json is one object, and with --follow one run a line.
+    /// The output format; json is one object, with --follow one run per line.
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Output::Text, help_heading = "Output")]
     pub(super) output: Output,
 }

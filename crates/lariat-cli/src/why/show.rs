@@ -126,7 +126,7 @@ impl Follow {
         Ok(explained)
     }
 
-    /// Returns what is to be said once when the console stops answering, and when it answers again.
+    /// Returns the notices for when the console stops and resumes answering.
     fn note(&mut self, error: Option<&AskError>) -> Option<String> {
         let was_lost = std::mem::replace(&mut self.is_lost, error.is_some());
         match error {

@@ -10,7 +10,7 @@ use super::rbac::{self, texts};
 use super::user::User;
 use crate::store::Store;
 
-/// Says what of some rules a user may not do in a namespace; `None` if that is nothing.
+/// Describes the rules that a user may not grant in a namespace, if any.
 pub(crate) fn missing(
     store: &Store,
     user: &User,
@@ -65,7 +65,7 @@ fn parts(rule: &Value) -> Vec<Value> {
     parts
 }
 
-/// Adds a part to what is missing, as one more verb of a rule about the same resource if there is one.
+/// Adds a missing permission, merged into a rule of the same resource if possible.
 fn join(missing: &mut Vec<Value>, part: Value) {
     let same = |rule: &&mut Value| {
         ["apiGroups", "resources", "resourceNames", "nonResourceURLs"]

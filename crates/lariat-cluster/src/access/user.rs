@@ -10,10 +10,10 @@ pub(crate) const MASTERS: &str = "system:masters";
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// Who sends a request: a name, and the groups it belongs to.
+/// The sender of a request: a name and the groups it belongs to.
 ///
 /// ```
-/// use lariat_cluster::User;
+/// use lariat::cluster::User;
 ///
 /// let user = User::new("jane").group("developers");
 /// assert_eq!(user.name(), "jane");
@@ -23,7 +23,7 @@ pub struct User {
     name: String,
     uid: String,
     groups: Vec<String>,
-    /// What else is known, such as which token was shown; a name may be there several times.
+    /// Extra values, such as the id of the token; a name may have several.
     extra: Vec<(String, String)>,
 }
 
@@ -44,6 +44,13 @@ impl User {
     }
 
     /// Adds a group; members of `system:masters` may do everything.
+    ///
+    /// ```
+    /// use lariat::cluster::User;
+    ///
+    /// let admin = User::new("root").group("system:masters");
+    /// assert_eq!(admin.groups(), ["system:masters"]);
+    /// ```
     #[must_use]
     pub fn group(mut self, group: impl Into<String>) -> Self {
         let group = group.into();

@@ -42,6 +42,8 @@ impl Request<'_> {
         let registrations = &self.server.registrations;
         let registered = self.policies(&registrations.validating_policies);
         if !registered.is_empty() {
+            // Policies before webhooks, as in the plugin order of kube-apiserver: they cost no request, and what they
+            // refuse is not sent to any webhook.
             policies::validate(self, &registered, old, object).await?;
         }
         let hooks = self.hooks(&registrations.validating_webhooks);

@@ -32,6 +32,8 @@ struct Rounds {
 
 impl Rounds {
     fn changed(&mut self) {
+        // The webhook that made the change joins `asked` only afterwards, so its own change does not lead to a second
+        // call of it.
         self.again.extend(self.asked.drain());
         self.has_changed = true;
     }
@@ -44,17 +46,25 @@ pub(super) async fn mutate(
     plugins: Plugins<'_>,
     (old, mut object): (Option<&Object>, Object),
 ) -> Result<Object, ApiError> {
+    // Built-in plugins set defaults that policies and webhooks must see; what these change is given to the plugins
+    // again below.
     plugins(&mut object)?;
+    // Taken after the plugins and before anything else: `finish` restores these entries if a webhook damages them.
     let managers = managers(&object).cloned();
     let (mut rounds, mut policy_rounds) = (Rounds::default(), PolicyRounds::default());
     let first = (&mut policy_rounds, false);
     let has_changed = mutation_policies::mutate(request, policies, first, old, &mut object).await?;
+    // What policies changed themselves is no reason to ask them again; only what webhooks and plugins change after them
+    // is.
     let after_policies = object.clone();
     ask_all(request, hooks, &mut rounds, old, &mut object).await?;
     if !has_changed && !rounds.has_changed {
         return Ok(object);
     }
+    // One more round and never a third, so that two webhooks which undo each other cannot loop.
     rounds.round = 1;
+    // Likewise for webhooks: in the second round only changes by plugins and policies concern those that were asked
+    // last.
     let after_hooks = object.clone();
     plugins(&mut object)?;
     if object != after_policies {
@@ -161,6 +171,8 @@ async fn ask_one(
     let mut patched = patch
         .apply(typed.root(), shown.clone())
         .map_err(|error| refuse(error.to_string()))?;
+    // The webhook saw the object in the version its rules name; the next one may name another, so the object goes
+    // through the version of the request.
     patched = request.taken_back(invocation, patched).await?;
     request.read(&mut patched)?;
     let is_changed = managed::differ(object, &patched);

@@ -106,6 +106,7 @@ impl Run<'_> {
         };
         for param in params {
             let key = key(policy, binding, &param);
+            // By policy, binding and params: a policy with two bindings may have to be repeated for one of them only.
             if self.is_again && !self.rounds.again.contains(&key) {
                 continue;
             }
@@ -162,7 +163,7 @@ fn key(policy: &Policy, binding: &Binding, param: &Value) -> Key {
 }
 
 impl Request<'_> {
-    /// Returns the params with which a policy changes an object for a binding, none if it does not.
+    /// Returns the params for each mutation of a binding, none if it does not apply.
     fn bound_params(
         &self,
         policy: &Policy,
@@ -186,7 +187,7 @@ struct Step<'a> {
 }
 
 impl Step<'_> {
-    /// Carries the mutations out, one after the other, until the policy no longer applies.
+    /// Applies the mutations in order, until the policy no longer matches.
     ///
     /// The inner error is one of the policy; what was changed before it stays.
     async fn carry_out(

@@ -16,7 +16,7 @@ use super::selection::Invocation;
 use crate::store::{Range, Stored};
 
 impl Request<'_> {
-    /// Returns the params with which a policy is evaluated for a binding; null where it has none.
+    /// Returns the params of a policy for a binding; null if it has none.
     pub(super) fn params(&self, policy: &Policy, binding: &Binding) -> Result<Vec<Value>, String> {
         let (Some((version, kind)), Some(param)) = (&policy.param_kind, &binding.param) else {
             return Ok(vec![Value::Null]);

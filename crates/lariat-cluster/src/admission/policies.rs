@@ -19,7 +19,7 @@ struct Refusal {
     reason: String,
 }
 
-/// Evaluates all policies with their bindings; the first that denies answers the client.
+/// Evaluates all policies with their bindings; the first denial is answered.
 pub(super) async fn validate(
     request: &Request<'_>,
     policies: &[Arc<Policy>],
@@ -30,6 +30,8 @@ pub(super) async fn validate(
     let bindings = registrations.validating_bindings.all(&request.server.store);
     let mut refusals = Vec::new();
     for policy in policies {
+        // All policies are evaluated even after a denial: their warnings and audit annotations belong to the answer, of
+        // which only the first denial is shown.
         let matched = request.match_with(&policy.matching, old, object);
         let invocation = match matched {
             Ok(Some(invocation)) => invocation,
@@ -147,7 +149,7 @@ fn denied(policy: &str, binding: &str, message: &str) -> String {
     )
 }
 
-/// Refuses a request because a policy cannot be evaluated, unless that is to be ignored.
+/// Refuses a request whose policy failed, unless failures are ignored.
 fn misconfigured(policy: &Policy, binding: Option<&Binding>, reason: &str) -> Option<Refusal> {
     let message = match binding {
         Some(binding) => denied(&policy.name, &binding.name, reason),

@@ -62,6 +62,7 @@ impl Question<'_> {
         let allowance = form
             .read_answer(&uid, self.mutates, hook, &answer)
             .map_err(|error| not_answered(format!("received invalid webhook response: {error}")))?;
+        // Before the decision: annotations and warnings of a denial reach the audit log and the client too.
         for (key, value) in allowance.annotations {
             request.annotate(key, value);
         }
@@ -108,7 +109,7 @@ impl Question<'_> {
 const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
     \"json:\\\"kind,omitempty\\\"\" }";
 
-/// Reads the body of an answer, which has to be an AdmissionReview of the version that was sent.
+/// Parses an answer: an AdmissionReview of the version that was sent.
 fn decode(body: &[u8], wanted: &str) -> Result<Value, String> {
     let malformed =
         |reason: String| format!("couldn't get version/kind; json parse error: {reason}");

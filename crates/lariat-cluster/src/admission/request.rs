@@ -25,7 +25,7 @@ const EXEMPT: [&str; 6] = [
     "MutatingAdmissionPolicyBinding",
 ];
 
-/// What the server itself fills in and refuses; it is done again when something has changed the object.
+/// Defaults and validation of the server, repeated after each mutation.
 pub(crate) type Plugins<'a> = &'a (dyn Fn(&mut Object) -> Result<(), ApiError> + Sync);
 
 /// A write that is to be admitted.
@@ -62,7 +62,7 @@ impl Request<'_> {
         kind.group() == "admissionregistration.k8s.io" && EXEMPT.contains(&kind.kind())
     }
 
-    /// Returns the name that errors have, even of an object whose name is to be generated.
+    /// Returns the name for errors, also if the name is still to be generated.
     pub(super) fn shown_name(&self, object: Option<&Object>) -> String {
         let in_object = |member: &str| object.map(|object| metadata_text(object, member));
         let given = Some(self.attributes.name.as_str());
@@ -71,7 +71,9 @@ impl Request<'_> {
         name.unwrap_or("Unknown").to_owned()
     }
 
-    /// Returns whether what is sent is an object of the resource, and not of a kind for one of its subresources.
+    /// Returns whether the body is an object of the resource itself.
+    ///
+    /// Subresources may have a kind of their own.
     pub(super) fn is_of_resource(&self) -> bool {
         self.attributes.kind == self.resource.gvk()
     }

@@ -50,7 +50,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns as what the request is seen by something that applies to it; `None` if it does not apply.
+    /// Returns the form of the request that matches a webhook; `None` if none does.
     pub(super) fn match_with(
         &self,
         matching: &Matching,
@@ -74,6 +74,8 @@ impl Request<'_> {
             self.match_rules(&matching.rules, matching.equivalent)
         };
         match found {
+            // A missing namespace is an error only for a webhook that would be called; for others the request goes on
+            // and is refused later by the store.
             Some(invocation) => in_namespace.map(|_| Some(invocation)),
             None => Ok(None),
         }

@@ -13,7 +13,7 @@ use super::request::Request;
 use super::selection::Invocation;
 use crate::status::ApiError;
 
-/// Asks all webhooks at once; the first that denies, in their order, answers the client.
+/// Calls all webhooks at once; the first denial, in their order, is answered.
 pub(super) async fn validate(
     request: &Request<'_>,
     hooks: &[Arc<Webhook>],

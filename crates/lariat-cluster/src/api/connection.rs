@@ -59,13 +59,13 @@ impl Connection {
         self.state.is_cut_off.load(Ordering::Relaxed)
     }
 
-    /// Notes that the client took nothing of one response, the delivery of which is given.
+    /// Records that the client did not read one response, given by its delivery.
     pub(super) fn cut_off_from(&self, delivery: &Delivery) {
         delivery.cut_off();
         self.server.count_cut_off();
     }
 
-    /// Returns what writes into the journal whether the response to a request was cut off.
+    /// Returns the journal's writer of whether a response was cut off.
     pub(super) fn witness(&self, request: Option<Mark>) -> Witness {
         Witness {
             connection: self.clone(),

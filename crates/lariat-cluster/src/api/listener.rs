@@ -78,7 +78,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, door: Door) {
     }
 }
 
-/// Waits until it takes too long for the first request to come, if that is not there.
+/// Waits until the first request is overdue; never resolves once it has come.
 async fn unused(connection: &Connection) {
     Patience::new(FIRST_REQUEST).wait().await;
     if connection.is_used() {

@@ -10,8 +10,8 @@ use crate::wire::verb::Verb;
 
 /// Carries a call out and answers it, with the warnings it gave.
 pub(super) async fn answer(call: Call, verb: Verb, form: Form) -> Reply {
-    if let Some(deprecation) = &call.resource.deprecation {
-        call.warnings.add(deprecation.clone());
+    if call.resource.rules.custom {
+        warn(&call);
     }
     let reply = carry_out(&call, verb, form).await;
     reply
@@ -23,10 +23,20 @@ async fn carry_out(call: &Call, verb: Verb, form: Form) -> Result<Reply, ApiErro
     // A review has one form, and faults of objects do not apply to it.
     if !call.is_review() {
         call.check_subresource(verb)?;
+        if !call.resource.rules.custom && (verb != Verb::Patch || call.has_route_of_patches()) {
+            warn(call);
+        }
         render::check(form, call, verb)?;
         faults::before_verb(call)?;
     }
     let answer = call.run(verb).await?;
     render::check_shape(form, call, &answer)?;
     Ok(Renderer::new(call, form).reply(answer))
+}
+
+/// Warns of a deprecated resource; those of built-in kinds only where there is a route.
+fn warn(call: &Call) {
+    if let Some(deprecation) = &call.resource.deprecation {
+        call.warnings.add(deprecation.clone());
+    }
 }

@@ -163,7 +163,7 @@ where
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
     let Some(verb) = verb.or_else(|| custom_verb(resource, &arrival, &target)) else {
-        return Ok(unsupported(resource));
+        return Ok(unsupported(resource, &target));
     };
     check_verb(resource, &target, verb)?;
     let form = match form {
@@ -192,18 +192,22 @@ fn custom_verb(resource: &Resource, arrival: &Arrival, target: &Target) -> Optio
 }
 
 /// Refuses a method that has no meaning.
-fn unsupported(resource: &Resource) -> Reply {
+fn unsupported(resource: &Resource, target: &Target) -> Reply {
+    // There is no path of one object outside of its namespace.
+    if resource.namespaced && target.namespace.is_none() && target.name.is_some() {
+        return ApiError::unknown_resource().into();
+    }
     if !resource.rules.custom {
         return ApiError::method_not_allowed().into();
     }
     refused(resource, ApiError::verb_not_supported("", resource))
 }
 
-/// Answers an error; for a custom resource with its deprecation as a warning.
+/// Answers an error, with the deprecation of the resource as a warning, unless no route of it was found.
 fn refused(resource: &Resource, error: ApiError) -> Reply {
-    let deprecation = resource.deprecation.iter().cloned();
-    let deprecation: Vec<String> = deprecation.filter(|_| resource.rules.custom).collect();
-    Reply::from(error).warnings(&deprecation)
+    let has_route = resource.rules.custom || !error.is_without_route();
+    let deprecation = resource.deprecation.iter().filter(|_| has_route).cloned();
+    Reply::from(error).warnings(&deprecation.collect::<Vec<String>>())
 }
 
 /// Refuses verbs that a resource does not have, and those that need a namespace.
@@ -233,7 +237,7 @@ fn spans_namespaces(verb: Verb) -> bool {
     matches!(verb, Verb::List | Verb::Watch)
 }
 
-/// Reads the body of a request, for which clients with a connection do not have for ever.
+/// Reads the body of a request; clients with a connection have a deadline.
 async fn read<B>(server: &Server, arrival: &Arrival, body: B) -> Result<Bytes, ApiError>
 where
     B: Body + Send,

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use super::connection::Connection;
 use crate::patience::{Passed, Patience};
 
-/// A socket that cuts its client off once it has taken nothing of what is written for too long.
+/// A socket that cuts off a client that reads nothing for too long.
 #[derive(Debug)]
 pub(super) struct Socket {
     stream: TcpStream,

@@ -47,7 +47,7 @@ where
     }
 }
 
-/// A stream that is served until its client has taken nothing of the response for too long.
+/// A stream that ends once its client has read nothing for too long.
 ///
 /// A client that does not read one stream does read its connection, so the [socket](super::socket) goes on. That the
 /// stream waits can be seen only by what is asked of the body.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::store::Template;
 
-/// Group, version, and their priorities; clients look for a kind in the order of these.
+/// Groups, versions and priorities, in the order in which clients search kinds.
 const PRIORITIES: [(&str, &str, u32, u32); 21] = [
     ("", "v1", 18000, 1),
     ("apps", "v1", 17800, 15),
@@ -35,7 +35,7 @@ const PRIORITIES: [(&str, &str, u32, u32); 21] = [
 /// The priorities of the group versions that CRDs define.
 const CUSTOM: (u32, u32) = (1000, 100);
 
-/// Returns whether a version belongs to the server itself, so that CRDs do not register it.
+/// Returns whether the server registers a version itself, rather than a CRD.
 pub(crate) fn is_built_in(group: &str, version: &str) -> bool {
     PRIORITIES
         .iter()

@@ -20,7 +20,7 @@ const CLUSTER_IP: &str = "10.96.0.1";
 /// The address of a server that does not listen; no client reaches it there.
 const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 6443);
 
-/// Creates the Service, its endpoints and its address, or sets the endpoints to where the server is now.
+/// Creates the Service `kubernetes`, or updates its endpoints to this server.
 pub(super) fn create(server: &Server, address: Option<SocketAddr>) {
     let address = reached(address.unwrap_or(NOWHERE));
     set(server, "services", service(address), |old, new| {

@@ -9,7 +9,7 @@ pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 const TABLE: &str = include_str!("roles.txt");
 
-/// The label by which the rules of a role are also those of another, which ends in the name of that one.
+/// The label that aggregates a role into the one named by its suffix.
 const LABEL: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
 /// Returns all roles and bindings, each with the plural of its kind.

@@ -1,4 +1,4 @@
-//! How a cluster is configured and started.
+//! Configuration and start of a cluster.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -28,6 +28,21 @@ const DEFAULT_CHANGES: usize = 100_000;
 const DEFAULT_BYTES: usize = 256 << 20;
 
 /// Configures a [`Cluster`].
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::{Cluster, Time, User};
+///
+/// let cluster = Cluster::builder()
+///     .rbac()
+///     .token_of("s3cret", User::new("jane").group("developers"))
+///     .time(Time::real())
+///     .history(1_000)
+///     .start()
+///     .await?;
+/// assert_eq!(cluster.inspector().history(), 1_000);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "a builder does nothing until it is started"]
 pub struct ClusterBuilder {
@@ -79,8 +94,8 @@ impl ClusterBuilder {
 
     /// Serves HTTP on a free loopback port. Without this there is no socket at all.
     ///
-    /// HTTP/1.1 and HTTP/2 share the port. Without TLS a client that wants HTTP/2 just begins with it
-    /// ("prior knowledge"); with TLS the two sides agree in the handshake.
+    /// HTTP/1.1 and HTTP/2 share the port. Without TLS, HTTP/2 clients need "prior knowledge"; with TLS the protocol is
+    /// negotiated in the handshake.
     pub fn listen(self) -> Self {
         self.listen_on((Ipv4Addr::LOCALHOST, 0).into())
     }
@@ -113,10 +128,20 @@ impl ClusterBuilder {
         }
     }
 
-    /// Serves HTTPS with a certificate made for the occasion.
+    /// Serves HTTPS with a generated certificate.
     ///
-    /// The certificate is good for `127.0.0.1`, `::1` and `localhost`, and comes from an authority that
-    /// is made along with it; the [kubeconfig](Cluster::kubeconfig) names that as the one to trust.
+    /// The certificate is valid for `127.0.0.1`, `::1` and `localhost`. Its authority is generated too; the
+    /// [kubeconfig](Cluster::kubeconfig) contains that authority. It has an effect on a cluster that
+    /// [listens](Self::listen).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().listen().tls_generated().start().await?;
+    /// assert!(cluster.url().is_some_and(|url| url.starts_with("https://127.0.0.1:")));
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "tls")]
     pub fn tls_generated(self) -> Self {
         Self {
@@ -125,26 +150,38 @@ impl ClusterBuilder {
         }
     }
 
-    /// Takes a bearer token for that of an administrator, who may do everything.
+    /// Accepts a bearer token of an administrator, who may do everything.
     ///
-    /// The [kubeconfig](Cluster::kubeconfig) has the first token; mind that kubectl sends it over HTTPS
-    /// only. A request with a token the cluster
-    /// does not know is answered 401; one without any is an administrator's too, unless the cluster
+    /// The [kubeconfig](Cluster::kubeconfig) has the first token; kubectl sends it over HTTPS only. A request with an
+    /// unknown token is answered 401. A request without a token has the rights of an administrator, unless the cluster
     /// [requires authentication](Self::require_authentication).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().listen().token("s3cret").start().await?;
+    /// let kubeconfig = cluster.kubeconfig().expect("it listens");
+    /// assert!(kubeconfig.contains("s3cret"));
+    /// # Ok(()) }
+    /// ```
     pub fn token(self, token: impl Into<String>) -> Self {
         self.token_of(token, User::admin())
     }
 
-    /// Takes a bearer token for that of a user.
+    /// Accepts a bearer token of a user.
+    ///
+    /// Of several users with the same token the last counts. What the user may do depends on [`rbac`](Self::rbac);
+    /// without it every authenticated user may do everything.
     pub fn token_of(mut self, token: impl Into<String>, user: User) -> Self {
         self.tokens.0.push((token.into(), user));
         self
     }
 
-    /// Requires authentication; others may only read the version and the health.
+    /// Requires authentication for all paths but version and health.
     ///
-    /// Without a [token](Self::token) one is made up, for the [kubeconfig](Cluster::kubeconfig).
-    /// Clients in this process need none: who has the cluster in hand is its administrator.
+    /// Without a [token](Self::token) one is generated, for the [kubeconfig](Cluster::kubeconfig). Clients in this
+    /// process need no token: they are administrators.
     pub fn require_authentication(self) -> Self {
         Self {
             mode: self.mode.max(Mode::Authenticated),
@@ -152,10 +189,10 @@ impl ClusterBuilder {
         }
     }
 
-    /// Allows what the stored roles and bindings allow, which takes authentication.
+    /// Authorizes requests by RBAC, and requires authentication.
     ///
-    /// Members of the group `system:masters` may do everything, as administrators are. The roles and bindings of a
-    /// real cluster exist from the start.
+    /// Roles and bindings in the cluster decide; those of a real cluster exist from the start. Members of the group
+    /// `system:masters`, which administrators are, may do everything.
     pub fn rbac(self) -> Self {
         Self {
             mode: Mode::Rbac,
@@ -165,18 +202,18 @@ impl ClusterBuilder {
 
     /// Sets how many changes of a resource are kept (default 100,000, at least 1).
     ///
-    /// A watch from a version before them expires, as does one from before what is kept by
-    /// [size](Self::history_bytes) and [age](Self::history_age).
+    /// A watch from an older version is answered that the version has expired (410). The
+    /// [size](Self::history_bytes) and the [age](Self::history_age) of changes limit the history too.
     pub fn history(mut self, changes: usize) -> Self {
         self.history.changes = changes.max(1);
         self
     }
 
-    /// Sets how many bytes of memory the changes of all resources take together (default 256 MiB).
+    /// Sets the memory of the changes of all resources (default 256 MiB).
     ///
-    /// What is too much goes from the resource whose changes take most, oldest first; the last change of each resource
-    /// stays, whatever its size, and with 0 only that. A change takes what its object was before, and a deletion also
-    /// the last state; present objects do not count.
+    /// Beyond it changes are dropped, oldest first, from the resource whose changes take most memory. The last change
+    /// of each resource always stays; with 0 only that one does. The memory of a change is that of the state before it,
+    /// for a deletion also that of the last state. Present objects do not count.
     pub fn history_bytes(mut self, bytes: usize) -> Self {
         self.history.bytes = bytes;
         self
@@ -184,30 +221,31 @@ impl ClusterBuilder {
 
     /// Sets how long a change is kept (default 5 min, as kube-apiserver keeps etcd's).
     ///
-    /// A list at an older version expires, continued ones included; so does a watch from one, if the resource has
-    /// changed since. Watches that are open lose nothing. Changes are forgotten up to a quarter later than that. With 0
-    /// age forgets nothing. A later [`time`](Self::time) overrides it.
+    /// A list at an older version has expired (410), a continued one included, and so has a watch from an older version
+    /// if the resource has changed since. Open watches miss nothing. Changes are dropped up to a quarter of the age
+    /// later. With 0 changes are not dropped by age. A later [`time`](Self::time) overrides it.
     pub fn history_age(mut self, age: Duration) -> Self {
         self.control.time = self.control.time.history_age(age);
         self
     }
 
-    /// Sets after which time a client over HTTP is cut off that takes nothing (default 30 s).
+    /// Sets when an HTTP client that reads nothing is cut off (default 30 s).
     ///
     /// That is a client for which something is ready to be sent, such as an event of a watch, and whose connection has
     /// taken no byte for so long; one that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
     /// HTTP/2 it is the stream, if only that is not read. The [journal](Cluster::journal) marks the
-    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut off.
+    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut
+    /// off.
     ///
-    /// Time is tokio's, but a clock that jumps, as a paused one may, cuts off none that reads when it can: the time is
-    /// over only if it passes in eight steps, and the runtime was idle in each. Clients in this process have
-    /// no connection and are never cut off. A later [`time`](Self::time) overrides it.
+    /// The time is measured by tokio's clock. A clock that jumps, as a paused one does, cuts off no client that reads
+    /// when it can: the time passes in eight steps, and in each the runtime must have been idle. Clients in this
+    /// process have no connection and are never cut off. A later [`time`](Self::time) overrides it.
     pub fn write_timeout(mut self, timeout: Duration) -> Self {
         self.control.time = self.control.time.write_timeout(timeout);
         self
     }
 
-    /// Sets how long the body of a request over HTTP may take to arrive (default 60 s).
+    /// Sets how long a request body may take to arrive over HTTP (default 60 s).
     ///
     /// As with `--request-timeout` of kube-apiserver, which has the same default, a request whose body is not complete
     /// by then is answered 504. With 0 bodies may take for ever. The remarks on time of
@@ -221,6 +259,19 @@ impl ClusterBuilder {
     ///
     /// See [`Cluster::journal`]. The oldest are forgotten first. 0 keeps none, so that everything which counts requests
     /// finds none.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().journal(2).start().await?;
+    /// for _ in 0..3 {
+    ///     cluster.client().apiserver_version().await?;
+    /// }
+    /// assert_eq!(cluster.journal().requests().len(), 2);
+    /// assert_eq!(cluster.journal().total(), 3);
+    /// # Ok(()) }
+    /// ```
     pub fn journal(self, requests: usize) -> Self {
         Self {
             journal: requests,
@@ -228,13 +279,23 @@ impl ClusterBuilder {
         }
     }
 
-    /// Makes uids, generated names and chance in [faults](crate::faults) repeatable.
+    /// Seeds uids, generated names and probabilities of [faults](crate::faults).
     ///
-    /// Two clusters that were started with the same seed at the same time, and get the same requests in
-    /// the same order, answer the same bytes. That holds in process, on a current-thread runtime with
-    /// paused time, and without a data file. In what order watches wake that wait for the same change is
-    /// up to tokio, whose `rng_seed` repeats it. One thing is left to chance, as on a real server: the
-    /// order in which a CEL rule of a custom kind goes through the keys of a map.
+    /// Two clusters that start with the same seed at the same time and get the same requests in the same order answer
+    /// the same bytes, if the client is in process, the runtime is a current-thread one with paused time, and there is
+    /// no data file. Watches that wait for the same change wake in an order of tokio's, which its `rng_seed` makes
+    /// repeatable. As on a real server, the order in which a CEL rule iterates over the keys of a map is random.
+    /// Without a seed everything is random.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let one = Cluster::builder().seed(7).start().await?;
+    /// let two = Cluster::builder().seed(7).start().await?;
+    /// assert_eq!(one.objects("namespaces")[0].uid(), two.objects("namespaces")[0].uid());
+    /// # Ok(()) }
+    /// ```
     pub fn seed(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),
@@ -242,11 +303,24 @@ impl ClusterBuilder {
         }
     }
 
-    /// Begins with the objects of a snapshot, at its resource version.
+    /// Starts with the objects of a snapshot, at its resource version.
     ///
-    /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. A
-    /// cluster with a data file begins so only if the file is new: later starts go on with
-    /// the file.
+    /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. With a data file the
+    /// snapshot is used only if the file is new; otherwise the cluster continues with the contents of the file.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::ObjectKey;
+    /// use lariat::cluster::{Cluster, testing::config_map};
+    ///
+    /// let first = Cluster::builder().start().await?;
+    /// config_map("settings", &[("color", "red")]).create(&first.client()).await?;
+    ///
+    /// let second = Cluster::builder().from_snapshot(&first.snapshot()).start().await?;
+    /// let key = ObjectKey::namespaced("default", "settings");
+    /// assert!(second.object("configmaps", &key).is_some());
+    /// # Ok(()) }
+    /// ```
     pub fn from_snapshot(self, snapshot: &Snapshot) -> Self {
         Self {
             snapshot: Some(snapshot.clone()),
@@ -254,13 +328,13 @@ impl ClusterBuilder {
         }
     }
 
-    /// Keeps everything in an SQLite file.
+    /// Stores the cluster in an SQLite file, so that it survives its process.
     ///
     /// The next cluster with this file continues where this one ended. The file is made if it is missing, readable by
-    /// its owner alone; its directory has to be there. Beside it lies `-wal`, which belongs to it. A write is answered,
-    /// and shown to watchers, when it is on disk: nothing that a client has seen is lost, whenever the process or
-    /// the machine ends. Writes that come together share one flush of the disk. Reads are answered from memory, but not
-    /// before that which they show is on disk.
+    /// its owner alone; its directory must exist. A second file with the suffix `-wal` belongs to it. A write is
+    /// answered and sent to watchers once it is on disk, so nothing that a client has seen is lost if the process or
+    /// the machine crashes. Concurrent writes share one flush. Reads are served from memory, and answered once
+    /// everything they show is on disk.
     ///
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
     /// as [`history`](Self::history) and [`history_bytes`](Self::history_bytes) say, counted over all resources:
@@ -269,6 +343,24 @@ impl ClusterBuilder {
     /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
     /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
     /// takes writes again; those that were refused so may have been carried out.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::ObjectKey;
+    /// use lariat::cluster::{Cluster, testing::config_map};
+    ///
+    /// # let path = std::env::temp_dir().join(format!("lariat-example-{}.db", std::process::id()));
+    /// let cluster = Cluster::builder().data(&path).start().await?;
+    /// config_map("settings", &[("color", "red")]).create(&cluster.client()).await?;
+    /// cluster.shutdown().await;
+    ///
+    /// let cluster = Cluster::builder().data(&path).start().await?;
+    /// let key = ObjectKey::namespaced("default", "settings");
+    /// assert!(cluster.object("configmaps", &key).is_some());
+    /// # cluster.shutdown().await;
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "sqlite")]
     pub fn data(self, path: impl Into<std::path::PathBuf>) -> Self {
         Self {
@@ -332,15 +424,15 @@ impl ClusterBuilder {
 
     /// Sets whether Pods run as service accounts (default false).
     ///
-    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a volume
-    /// with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces get
-    /// their [default objects](Self::namespace_defaults).
+    /// As with the admission plugin `ServiceAccount`, a new Pod gets the account `default` unless it names one, a
+    /// volume with its token, and its pull secrets; one that names an account that is not there is refused. Namespaces
+    /// get their [default objects](Self::namespace_defaults).
     pub fn service_accounts(mut self, on: bool) -> Self {
         self.control.service_accounts = on;
         self
     }
 
-    /// Sets whether ResourceQuotas are enforced, and what is used is in their status (default true).
+    /// Sets whether ResourceQuotas are enforced and counted (default true).
     ///
     /// Otherwise they have no effect, as on a server without a controller manager.
     pub fn quotas(mut self, on: bool) -> Self {
@@ -348,10 +440,26 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets where the server of a Service is that webhooks name.
+    /// Sets whether unused deleted volumes and claims are removed (default true).
     ///
-    /// Nothing routes the cluster addresses of an embedded cluster. Without this the webhook of a Service is called at
-    /// an address of its EndpointSlices, at the port its Service's port is called there.
+    /// Otherwise they keep the finalizer of their protection, as on a server without a controller manager.
+    pub fn volume_protection(mut self, on: bool) -> Self {
+        self.control.volume_protection = on;
+        self
+    }
+
+    /// Sets whether ClusterRoles are aggregated (default true).
+    ///
+    /// Otherwise they keep the rules they were written with, as on a server without a controller manager.
+    pub fn role_aggregation(mut self, on: bool) -> Self {
+        self.control.role_aggregation = on;
+        self
+    }
+
+    /// Sets the address at which webhooks of a Service are called.
+    ///
+    /// The cluster IPs of an embedded cluster are not routed. By default a webhook of a Service is called at an address
+    /// of its EndpointSlices, at the port that has the name of the Service's port.
     #[cfg(feature = "webhooks")]
     pub fn webhook_service(
         mut self,
@@ -365,6 +473,19 @@ impl ClusterBuilder {
     }
 
     /// Simulates nodes, scheduler, kubelets and workload controllers (default: none).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::testing::{deployment, wait_for_condition};
+    /// use lariat::cluster::{Cluster, Workloads};
+    ///
+    /// let cluster = Cluster::builder().simulate_workloads(Workloads::default().nodes(3)).start().await?;
+    /// let web = deployment("web", 2);
+    /// web.create(&cluster.client()).await?;
+    /// wait_for_condition(&web.api(&cluster.client()), "web", "Available").await?;
+    /// assert_eq!(cluster.objects("pods").len(), 2);
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "workloads")]
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
         self.control.workloads = Some(workloads);
@@ -380,9 +501,9 @@ impl ClusterBuilder {
     ///
     /// # Errors
     ///
-    /// The address cannot be bound, certificate and key cannot be used, or the data file cannot: it is not
-    /// readable, in use by another cluster, of something else, or damaged; the error names its path. A
-    /// cluster that does not listen and lives in memory cannot fail.
+    /// The address cannot be bound, the certificate or key is invalid, or the data file cannot be used: it is
+    /// unreadable, used by another cluster, damaged, or not a data file; the error names its path. A cluster in memory
+    /// that does not listen always starts.
     ///
     /// # Panics
     ///
@@ -391,6 +512,18 @@ impl ClusterBuilder {
     /// # Cancel safety
     ///
     /// Dropping the future leaves nothing behind.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// assert!(cluster.url().is_none(), "it has no socket");
+    /// cluster.shutdown().await;
+    /// # Ok(()) }
+    /// ```
     pub async fn start(self) -> io::Result<Cluster> {
         let security = self
             .security

@@ -1,4 +1,4 @@
-//! The cluster: what a program starts, talks to and stops.
+//! The handle of a running cluster.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use crate::store::{Commit, Ending, Snapshot, StoredObject};
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// let cluster = lariat_cluster::Cluster::builder().listen().start().await?;
+/// let cluster = lariat::cluster::Cluster::builder().listen().start().await?;
 /// println!("kubectl --server {}", cluster.url().expect("it listens"));
 /// cluster.shutdown().await;
 /// # Ok(()) }
@@ -51,7 +51,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Begins to configure a cluster.
+    /// Returns a builder with the defaults: in memory, in process, without authentication.
     pub fn builder() -> ClusterBuilder {
         ClusterBuilder::new()
     }
@@ -97,7 +97,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Returns the URL it listens on, if it does.
+    /// Returns the URL on which it listens; `None` if it does not.
     ///
     /// If it listens on all addresses, the URL has one of this machine.
     #[must_use]
@@ -107,7 +107,21 @@ impl Cluster {
         address.map(|address| format!("{scheme}://{address}"))
     }
 
-    /// Returns a kubeconfig for the URL, if it listens.
+    /// Returns a kubeconfig for the URL; `None` if it does not listen.
+    ///
+    /// It is YAML with one context, `lariat`, and has the first [token](ClusterBuilder::token) and the authority of the
+    /// server's certificate.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().listen().start().await?;
+    /// let kubeconfig = cluster.kubeconfig().expect("it listens");
+    /// let config = kube::config::Kubeconfig::from_yaml(&kubeconfig)?;
+    /// assert_eq!(config.current_context.as_deref(), Some("lariat"));
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn kubeconfig(&self) -> Option<String> {
         let mut cluster = json!({"server": self.url()?});
@@ -141,7 +155,21 @@ impl Cluster {
 
     /// Returns a kube client of the cluster without a socket.
     ///
-    /// Its namespace is `default`.
+    /// Its default namespace is `default`. It is an administrator, needs no token, and works on a paused clock. Clones
+    /// of one client share the cluster; after [`shutdown`](Self::shutdown) requests are answered 503.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// let default = namespaces.get("default").await?;
+    /// assert_eq!(default.metadata.name.as_deref(), Some("default"));
+    /// # Ok(()) }
+    /// ```
     #[cfg(feature = "client")]
     #[must_use]
     pub fn client(&self) -> kube::Client {
@@ -154,7 +182,23 @@ impl Cluster {
         self.server.journal.clone()
     }
 
-    /// Returns the faults, to which rules can be added at any time.
+    /// Returns the handle that adds and removes fault rules.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    /// use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let refusal = Refusal::new(StatusCode::FORBIDDEN);
+    /// let rule = cluster.faults().add(Rule::new(Action::Refuse(refusal)).verb("list"));
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// assert!(namespaces.list(&Default::default()).await.is_err());
+    /// assert_eq!(cluster.faults().hits(rule), 1);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults {
@@ -162,7 +206,7 @@ impl Cluster {
         }
     }
 
-    /// Returns a handle that shows what the cluster holds and does.
+    /// Returns a read-only view of contents and activity.
     #[must_use]
     pub fn inspector(&self) -> Inspector {
         Inspector {
@@ -170,7 +214,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the switches of the controllers that run inside the cluster.
+    /// Returns the handle that pauses the controllers inside the cluster.
     #[must_use]
     pub fn control(&self) -> Control {
         Control {
@@ -195,10 +239,10 @@ impl Cluster {
         self.server.connections.load(Ordering::Relaxed)
     }
 
-    /// Begins to record every commit, for a test that checks what clients are shown.
+    /// Starts recording commits, for tests that check what clients see.
     ///
-    /// Faults, compactions and cut watches do not touch the record. It grows until it is
-    /// [taken](Commits::take); a later call begins it afresh.
+    /// The record begins with all present objects. Faults, compactions and cut watches do not affect it. It grows until
+    /// it is [taken](Commits::take). A later call starts a new record in place of this one.
     #[must_use]
     pub fn commits(&self) -> Commits {
         self.server.store.record_commits();
@@ -212,12 +256,12 @@ impl Cluster {
     /// It makes no request. The resource is named by its plural, and its group behind a dot unless that is the core
     /// group: `configmaps`, `deployments.apps`. One that does not exist has no objects.
     ///
-    /// It is not in the journal, no fault applies to it, nothing waits, and nothing is encoded or decoded. A
-    /// test compares it with what clients show.
+    /// The read bypasses the API: it is not in the journal, no fault applies to it, and it never waits. Tests compare
+    /// the result with what clients see.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-    /// let cluster = lariat_cluster::Cluster::builder().start().await?;
+    /// let cluster = lariat::cluster::Cluster::builder().start().await?;
     /// let namespaces = cluster.objects("namespaces");
     /// assert_eq!(namespaces[0].key().name(), "default");
     /// assert!(namespaces[0].revision() <= cluster.revision());
@@ -230,46 +274,70 @@ impl Cluster {
     }
 
     /// Returns one stored object of a resource, as [`objects`](Self::objects) does.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::ObjectKey;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// assert!(cluster.object("namespaces", &ObjectKey::cluster("default")).is_some());
+    /// assert!(cluster.object("namespaces", &ObjectKey::cluster("shop")).is_none());
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn object(&self, resource: &str, key: &ObjectKey) -> Option<StoredObject> {
         self.server.store.object(resource, key)
     }
 
-    /// Returns the resource version of the last change there was, of whatever kind.
+    /// Returns the resource version of the last change of any object.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.server.store.revision()
     }
 
-    /// Breaks every open watch off in the middle of a line, as a lost connection does.
+    /// Breaks every open watch in the middle of a line, as a lost connection does.
     pub fn cut_watches(&self) {
         self.server.store.end_watches(None, Ending::Cut);
     }
 
-    /// Ends every open watch cleanly, as their timeout does.
+    /// Ends every open watch cleanly, as a watch timeout does.
     pub fn end_watches(&self) {
         self.server.store.end_watches(None, Ending::Clean);
     }
 
-    /// Forgets the history, so that every earlier version has expired.
+    /// Drops the history, so that every earlier version has expired.
+    ///
+    /// Open watches continue. A new watch or an exact list from an earlier version is answered that it has expired
+    /// (410).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// cluster.compact();
+    /// let resources = cluster.inspector().resources();
+    /// assert!(resources.iter().all(|each| each.oldest == cluster.revision()));
+    /// # Ok(()) }
+    /// ```
     pub fn compact(&self) {
         self.server.store.compact();
     }
 
-    /// Takes a snapshot of everything that is stored.
+    /// Takes a snapshot of all objects.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         self.server.store.snapshot()
     }
 
-    /// Restores all objects of a snapshot by new changes, as between two tests.
+    /// Restores the objects of a snapshot by new changes, as between two tests.
     ///
-    /// What is different is deleted, created or modified, in one step that nothing comes between, and
-    /// without finalizers or grace periods being asked. These are changes like any other: versions go on
-    /// rising, open watches see them, and so a cache that is open meanwhile ends up with the objects of the
-    /// snapshot, too. They keep their uids and timestamps. An object that is as it was keeps
-    /// its version; another that is in the snapshot gets a new one. Custom kinds are served as they were
-    /// when this returns.
+    /// Objects that differ are deleted, created or modified in one atomic step, whatever their finalizers and grace
+    /// periods. These are changes like any other: resource versions rise and open watches see them, so the caches of a
+    /// running program end up with the objects of the snapshot. Uids and timestamps are those of the snapshot. An
+    /// object that does not differ keeps its version; every other one gets a new version. When this returns, custom
+    /// kinds are served as they were.
     ///
     /// The snapshot may be that of another cluster.
     ///
@@ -280,6 +348,22 @@ impl Cluster {
     /// # Cancel safety
     ///
     /// The objects are restored as soon as the future is polled; only the wait is lost.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::ObjectKey;
+    /// use lariat::cluster::{Cluster, testing::config_map};
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let clean = cluster.snapshot();
+    /// config_map("scratch", &[]).create(&cluster.client()).await?;
+    /// cluster.restore(&clean).await?;
+    /// let key = ObjectKey::namespaced("default", "scratch");
+    /// assert!(cluster.object("configmaps", &key).is_none());
+    /// # Ok(()) }
+    /// ```
     pub async fn restore(&self, snapshot: &Snapshot) -> io::Result<()> {
         self.server.store.restore(snapshot);
         self.server.vary_names();
@@ -288,10 +372,10 @@ impl Cluster {
 
     /// Restores a snapshot, resource version included.
     ///
-    /// So does a cluster whose etcd is restored from a backup. This is a fault, and an **illegal** one: versions go
-    /// back. Every open watch is cut, and what was known before the snapshot has expired. A client that lists from a
-    /// newer version is answered 504 with the cause `ResourceVersionTooLarge`; a watch from one is silent until the
-    /// cluster gets there, and is never sent what has happened till then.
+    /// It simulates a cluster whose etcd is restored from a backup. This is an **illegal** fault: resource versions go
+    /// back. Every open watch is cut, and versions before the snapshot have expired. A list from a newer version is
+    /// answered 504 with the cause `ResourceVersionTooLarge`. A watch from a newer version sends nothing until the
+    /// cluster reaches that version, and never sends the changes up to there.
     ///
     /// # Errors
     ///
@@ -312,7 +396,7 @@ impl Cluster {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future does not take the stop back; only the wait is lost.
+    /// Dropping the future does not undo the stop; only the wait is lost.
     pub async fn shutdown(self) {
         self.server.stopped.cancel();
         self.tasks.close();
@@ -334,11 +418,11 @@ impl fmt::Debug for Cluster {
     }
 }
 
-/// The commits of a cluster in their order, recorded beside all requests.
+/// The commits of a cluster in their order, recorded without requests.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// use lariat_cluster::{Cluster, Commit};
+/// use lariat::cluster::{Cluster, Commit};
 ///
 /// let cluster = Cluster::builder().start().await?;
 /// let commits = cluster.commits();
@@ -353,7 +437,7 @@ pub struct Commits {
 }
 
 impl Commits {
-    /// Takes what was committed since the last call, in the order of the commits.
+    /// Returns the commits since the last call, oldest first.
     #[must_use]
     pub fn take(&self) -> Vec<Commit> {
         self.server.store.take_commits()

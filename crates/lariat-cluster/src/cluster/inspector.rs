@@ -1,4 +1,4 @@
-//! What a cluster holds and does, for those who look at it while it runs.
+//! A read-only view of a running cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use crate::open_watches::OpenWatch;
 use crate::server::Server;
 use crate::store::TableCounts;
 
-/// Shows what a cluster holds and does while it runs; a clone shows the same cluster.
+/// Shows the contents and activity of a running cluster; clones share it.
 ///
-/// It makes no request: nothing of it is in the journal, and no fault applies. It does not keep the cluster running:
-/// after the end it shows what there was last.
+/// It makes no requests: nothing is recorded in the journal, and no fault applies. It does not keep the cluster
+/// running; after the end of the cluster it shows the last state.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// let cluster = lariat_cluster::Cluster::builder().start().await?;
+/// let cluster = lariat::cluster::Cluster::builder().start().await?;
 /// let resources = cluster.inspector().resources();
 /// let namespaces = resources.iter().find(|each| each.kind == "Namespace");
 /// assert!(namespaces.is_some_and(|each| each.objects >= 4));
@@ -30,7 +30,20 @@ pub struct Inspector {
     pub(super) server: Arc<Server>,
 }
 
-/// What is stored of one resource.
+/// The objects and the history of one resource, in numbers.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::{Cluster, Load};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// cluster.load(Load::pods(100)).await;
+/// let resources = cluster.inspector().resources();
+/// let pods = resources.iter().find(|each| each.resource == "pods").expect("pods are loaded");
+/// assert_eq!(pods.objects, 100);
+/// assert!(pods.bytes > 100 * 4_000);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ResourceCount {
@@ -55,9 +68,9 @@ pub struct ResourceCount {
 }
 
 impl Inspector {
-    /// Returns what is stored of each resource that has objects or a history, by group and name.
+    /// Returns the resources that have objects or a history, by group and name.
     ///
-    /// It goes through all keys, one resource at a time.
+    /// It visits all keys, so it takes time in proportion to the number of objects.
     #[must_use]
     pub fn resources(&self) -> Vec<ResourceCount> {
         let catalog = self.server.kinds.catalog();
@@ -96,19 +109,21 @@ impl Inspector {
         self.server.watches.all()
     }
 
-    /// Returns the resource version of the last change there was, of whatever kind.
+    /// Returns the resource version of the last change of any object.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.server.store.revision()
     }
 
-    /// Returns how many changes of a resource are kept, as the [builder](crate::ClusterBuilder::history) says.
+    /// Returns the maximum number of kept changes of a resource.
+    ///
+    /// See the [builder](crate::ClusterBuilder::history).
     #[must_use]
     pub fn history(&self) -> usize {
         self.server.store.retention().changes
     }
 
-    /// Returns how much memory the changes of all resources take at most, in bytes.
+    /// Returns the maximum memory of the changes of all resources, in bytes.
     ///
     /// See the [builder](crate::ClusterBuilder::history_bytes).
     #[must_use]
@@ -116,7 +131,7 @@ impl Inspector {
         self.server.store.retention().bytes
     }
 
-    /// Returns how many clients were cut off since the start: by [write] or [body timeout].
+    /// Returns how many clients a [write] or [body timeout] has cut off.
     ///
     /// [write]: crate::ClusterBuilder::write_timeout
     /// [body timeout]: crate::ClusterBuilder::body_timeout
@@ -137,7 +152,7 @@ impl Inspector {
         self.server.journal.clone()
     }
 
-    /// Returns the faults.
+    /// Returns the handle that adds and removes fault rules.
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults {

@@ -43,10 +43,13 @@ impl Controller for Ageing {
         }
         let (store, age) = (&plane.server.store, plane.server.time.history_age);
         if std::mem::take(&mut self.has_changed) {
+            // A note for each eighth of the age, not the time of each change: this bounds the memory, and costs at most
+            // a quarter of the age in precision.
             self.notes.push_back((now, store.revision()));
         }
         let old = self.notes.partition_point(|(noted, _)| *noted + age <= now);
         if let Some((_, revision)) = self.notes.drain(..old).next_back() {
+            // With how far open watches have read, so that they lose nothing.
             store.age_out(revision, &plane.server.watches.read_up_to());
         }
         self.next = (!self.notes.is_empty()).then(|| now + age / NOTES);

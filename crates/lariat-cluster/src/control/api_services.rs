@@ -58,7 +58,7 @@ impl Controller for ApiServices {
     }
 }
 
-/// Creates, changes and deletes API services; returns whether another writer came between.
+/// Creates, updates and deletes APIServices; returns true on a conflict.
 fn reconcile(writer: Writer<'_>, resource: &Resource) -> bool {
     let mut wanted = wanted(writer.server);
     let mut raced = false;

@@ -44,6 +44,8 @@ impl Expiry {
     fn remove(plane: &Plane, node: &Node) {
         let store = &plane.server.store;
         while let Some(current) = store.get(node.table, &node.key) {
+            // Repeated after a race: an Event whose time was over when it was looked at goes even if it was changed
+            // just now.
             let revision = Some(current.revision());
             let write = Write::new(node.table, &node.key, revision, None);
             if current.uid() != &*node.uid || store.commit(write).is_ok() {
@@ -66,6 +68,8 @@ impl Controller for Expiry {
             return;
         }
         let now = Instant::now();
+        // A later change does not move the entry in the queue: when it comes due, it is queued again for the rest of
+        // the time. A busy Event costs one entry in the queue, not one for each change.
         if self.changed.insert(node.clone(), now).is_none() {
             self.queue.add_at(node, now + ttl);
         }

@@ -53,6 +53,8 @@ impl Graph {
         let event = &change.event;
         let node = Node::of(change.table, &event.object);
         if let Some(previous) = &event.previous {
+            // All links of the previous state are removed and those of the new one added: a reference may have changed
+            // its owner or only its blocking.
             self.unlink(&node, previous);
         }
         if event.event == EventType::Deleted {
@@ -66,6 +68,7 @@ impl Graph {
         for reference in Metadata::owners_of(&event.object) {
             let owner = self.owners.entry(reference.uid.as_str().into());
             let dependents = &mut owner.or_default().dependents;
+            // Two references to one owner block it if either of them does.
             *dependents.entry(node.clone()).or_default() |= reference.blocks();
         }
         if event.previous.is_none() {

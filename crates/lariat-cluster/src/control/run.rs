@@ -25,9 +25,15 @@ pub(crate) async fn run(server: Arc<Server>) {
     server.store.replay_changes();
     let mut controllers = all_controllers(&plane);
     while !server.stopped.is_cancelled() {
+        // Marked as seen before the changes are taken: a commit after this wakes the loop, one before it is in the
+        // changes.
         commits.borrow_and_update();
+        // Read before the turn for the same reason: whoever waits for this sequence is told only about changes that
+        // were processed.
         let seen = server.store.sequence();
         if turn(&mut plane, &mut controllers) {
+            // The control plane does not wait for anything while there is work; without this a current-thread runtime
+            // would serve no client meanwhile.
             tokio::task::yield_now().await;
             continue;
         }
@@ -61,9 +67,13 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(expiry::Expiry::new(&plane.server)),
         Box::new(ageing::Ageing::default()),
         Box::new(ApiServices::new(&plane.server)),
-        Box::new(Aggregation::new(&plane.server)),
-        Box::new(Protection::new(&plane.server)),
     ];
+    if plane.server.switches.aggregates_roles() {
+        all.push(Box::new(Aggregation::new(&plane.server)));
+    }
+    if plane.server.switches.protects_volumes() {
+        all.push(Box::new(Protection::new(&plane.server)));
+    }
     if plane.server.switches.enforces_quotas() {
         all.push(Box::new(quotas::Quotas::new(&plane.server)));
     }
@@ -82,10 +92,13 @@ fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
         is_complete,
         list: changes,
     } = plane.server.store.take_changes();
+    // After a restored snapshot the changes are all objects; what the controllers know may contradict them.
     if is_complete {
         plane.graph = Graph::default();
         *controllers = all_controllers(plane);
     }
+    // The graph is brought up to date by all changes before any controller acts: a collector that saw an owner go
+    // before its new dependents were linked would miss them.
     for change in &changes {
         plane.graph.observe(change);
     }

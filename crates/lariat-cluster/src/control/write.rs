@@ -67,6 +67,8 @@ impl Writer<'_> {
         let mut old = current.object();
         resource.set_type(&mut old);
         let mut new = old.clone();
+        // The edit is made to a copy of the state that was looked at; the store refuses it if that state has been
+        // replaced.
         edit(&mut new);
         strategy::complete(resource, &mut new);
         verbs::account_as(
@@ -96,7 +98,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Returns the resource in the version of a state, if only a webhook could convert it.
+    /// Returns the resource in the state's version, if only a webhook can convert it.
     ///
     /// Controllers do not wait for webhooks, so they change objects in the version in which they are stored.
     fn stored_as(&self, resource: &Resource, current: &Stored) -> Option<Arc<Resource>> {

@@ -35,7 +35,9 @@ pub(crate) fn add(schemas: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the descriptions of some fields, each given by its type, without the beginning `io.k8s.api.`, and its name.
+/// Returns the descriptions of fields, given as type and name.
+///
+/// Types are named without the prefix `io.k8s.api.`.
 #[cfg(feature = "printers")]
 pub(crate) fn of_fields<'a>(
     wanted: impl Iterator<Item = (&'a str, &'a str)>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::refusal::Refusal;
 
-/// What happens to a request a [`Rule`](crate::faults::Rule) is for.
+/// The effect of a [`Rule`](crate::faults::Rule) on a request.
 ///
 /// An action applies only to requests of the kind it describes; a rule does not count the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,8 +141,16 @@ pub enum After {
 impl Action {
     /// Returns whether a client may see this although its API server is correct.
     ///
-    /// Networks, proxies, overload, restarts and other clients do these things; a client has to recover
-    /// from them. What is illegal shows how a client bears a defect of the server.
+    /// Networks, proxies, overload, restarts and other clients cause such faults, and a client must recover from them.
+    /// Illegal actions show how a client copes with a defective server.
+    ///
+    /// ```
+    /// use lariat::cluster::faults::{Action, Refusal};
+    ///
+    /// assert!(Action::Conflict.is_legal(), "another client may write at any time");
+    /// assert!(Action::Refuse(Refusal::too_many_requests()).is_legal());
+    /// assert!(!Action::Garble.is_legal(), "an API server answers valid JSON");
+    /// ```
     #[must_use]
     pub fn is_legal(&self) -> bool {
         match self {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// An error to answer: its code, how it is written, and when to come again.
+/// An error response: status code, form of the body, and `Retry-After`.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cluster::faults::{Form, Refusal, StatusCode};
+/// use lariat::cluster::faults::{Form, Refusal, StatusCode};
 ///
 /// // What a load balancer says while the API server restarts.
 /// let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE)
@@ -24,7 +24,7 @@ pub struct Refusal {
     pub(crate) retry_after: Option<u64>,
 }
 
-/// How an error is written.
+/// The form of the body of an error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
@@ -54,14 +54,14 @@ impl Refusal {
             .retry_after(Duration::from_secs(1))
     }
 
-    /// Sets how the error is written (default [`Form::Status`]).
+    /// Sets the form of the body (default [`Form::Status`]).
     pub fn form(self, form: Form) -> Self {
         Self { form, ..self }
     }
 
     /// Sets `Retry-After`, in whole seconds, rounded up.
     ///
-    /// By default nothing is said.
+    /// By default the header is absent.
     pub fn retry_after(self, time: Duration) -> Self {
         let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
         Self {
@@ -72,7 +72,7 @@ impl Refusal {
 
     /// Returns whether a correct API server may answer this to any request.
     ///
-    /// So may what stands in front of it. These are 429 and 5xx.
+    /// Proxies in front of it may answer it too. The legal codes are 429 and 5xx.
     #[must_use]
     pub fn is_legal(&self) -> bool {
         self.code == StatusCode::TOO_MANY_REQUESTS || self.code.is_server_error()

@@ -200,7 +200,7 @@ struct Length {
     bytes: usize,
 }
 
-/// Reads the JSON in which the [admin endpoint](crate::ClusterBuilder::admin) takes rules.
+/// Parses the JSON rules of the [admin endpoint](crate::ClusterBuilder::admin).
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         RuleForm::deserialize(deserializer).map(Self::from)

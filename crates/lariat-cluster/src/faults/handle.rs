@@ -1,4 +1,4 @@
-//! The handle by which faults are added and removed.
+//! The handle that adds and removes fault rules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,13 +9,30 @@ use crate::rules::{CurrentRule, Rule, RuleId};
 use crate::server::Server;
 use crate::store::Ending;
 
-/// The faults of a cluster; a clone is a handle on the same.
+/// Adds and removes the fault rules of a cluster; clones share them.
 ///
-/// Rules are asked in the order in which they were added. The first that fires decides what happens to a
-/// request, and those behind it do not count the request; only delays, of the [request](Action::Delay) and
-/// of its [answer](Action::DelayReply), add up with what follows. A cluster that stops asks no rule any
-/// more. A rule that is over, by its time or its number, stays until it is [removed](Faults::remove), so
-/// that its [hits](Faults::hits) can be read; in long runs rules are to be removed.
+/// Rules are evaluated in the order in which they were added. The first that fires decides about a request; later rules
+/// do not count that request. Delays, of the [request](Action::Delay) and of its [answer](Action::DelayReply), are the
+/// exception: evaluation continues after them, and they add up. A cluster that is shutting down evaluates no rules. A
+/// rule that has expired, by its time or its number, stays until it is [removed](Faults::remove), so that its
+/// [hits](Faults::hits) can be read. Long runs should remove such rules.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::faults::{Action, Rule};
+/// use std::time::Duration;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let faults = cluster.faults();
+/// let slow = Rule::new(Action::Delay(Duration::from_millis(5))).verb("get");
+/// let slow = faults.add(slow);
+/// cluster.client().apiserver_version().await?;
+/// assert_eq!(faults.hits(slow), 1);
+/// assert!(faults.remove(slow));
+/// assert!(faults.rules().is_empty());
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Faults {
     pub(crate) server: Arc<Server>,
@@ -33,11 +50,25 @@ impl Faults {
 
     /// Cuts a client off: its connections and its open watches break.
     ///
-    /// So do requests that wait, or whose answers wait, because of another rule. The client
-    /// is known by how its `User-Agent` begins; an empty text stands for every client, as if
-    /// the server were away. [Removing](Self::remove) the rule heals the partition.
-    /// To end it by itself, or to narrow it, add a [`Rule`] with [`Action::Disconnect`]; this one also
-    /// breaks the watches that are open.
+    /// Requests that another rule delays fail too. `client` is a prefix of the `User-Agent`; an empty text matches
+    /// every client, as if the server were down. [Removing](Self::remove) the rule heals the partition. For a partition
+    /// that ends by itself or concerns some requests only, add a [`Rule`] with [`Action::Disconnect`]; such a rule
+    /// leaves open watches alone.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// let partition = cluster.faults().partition("");
+    /// assert!(namespaces.get("default").await.is_err());
+    /// cluster.faults().remove(partition);
+    /// assert!(namespaces.get("default").await.is_ok());
+    /// # Ok(()) }
+    /// ```
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn partition(&self, client: &str) -> RuleId {
         let rule = self.add(Rule::new(Action::Disconnect).client(client));
@@ -47,9 +78,9 @@ impl Faults {
 
     /// Cuts a client off silently: its requests and its watches hang.
     ///
-    /// So does a network that drops packets. As for a [partition](Self::partition), an empty text stands
-    /// for every client. What hangs goes on hanging when the rule is
-    /// [removed](Self::remove), as connections do whose other end forgot them.
+    /// It simulates a network that drops packets. As for a [partition](Self::partition), an empty text matches every
+    /// client. Requests and watches that hang do not recover when the rule is [removed](Self::remove), as with
+    /// connections that the other side has forgotten.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn blackhole(&self, client: &str) -> RuleId {
         let rule = self.add(Rule::new(Action::NoAnswer).client(client));
@@ -69,7 +100,7 @@ impl Faults {
 
     /// Removes a rule, and returns whether it was still there.
     ///
-    /// What it has done goes on: a request it holds stays held.
+    /// Its past effects remain: a request that it has suspended stays suspended.
     #[expect(clippy::must_use_candidate, reason = "it changes the rules")]
     pub fn remove(&self, rule: RuleId) -> bool {
         self.server.faults.remove(rule)
@@ -80,25 +111,25 @@ impl Faults {
         self.server.faults.clear();
     }
 
-    /// Returns the rules there are, in the order in which they were added.
+    /// Returns the rules, expired ones included, in the order of addition.
     #[must_use]
     pub fn rules(&self) -> Vec<CurrentRule> {
         self.server.faults.each()
     }
 
-    /// Breaks every open watch off in the middle of a line, as a lost connection does.
+    /// Breaks every open watch in the middle of a line, as a lost connection does.
     pub fn cut_watches(&self) {
         self.server.store.end_watches(None, Ending::Cut);
     }
 
-    /// Ends every open watch cleanly, as their timeout does.
+    /// Ends every open watch cleanly, as a watch timeout does.
     pub fn end_watches(&self) {
         self.server.store.end_watches(None, Ending::Clean);
     }
 
-    /// Forgets the history, so that every earlier version has expired.
+    /// Drops the history, so that every earlier version has expired.
     ///
-    /// Open watches go on.
+    /// Open watches continue.
     pub fn expire_history(&self) {
         self.server.store.compact();
     }

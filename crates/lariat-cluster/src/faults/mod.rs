@@ -1,14 +1,12 @@
-//! Faults: what goes wrong between a client and its cluster, on purpose.
+//! Fault injection: failures between clients and their cluster.
 //!
-//! A [`Rule`] says which requests it is for and what happens to them, an [`Action`]. Rules are added
-//! and removed while the cluster runs; they apply to requests that arrive from then on, over sockets and in
-//! process alike. Every action says whether it is [legal](Action::is_legal): something a client has to
-//! handle although its API server is correct.
+//! A [`Rule`] selects requests and applies an [`Action`] to them. Rules are added and removed through [`Faults`] while
+//! the cluster runs. They apply to requests that arrive from then on, over sockets and in process alike. Every action
+//! is either [legal](Action::is_legal), so that a client must handle it although its API server is correct, or illegal.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-//! use lariat_cluster::Cluster;
-//! use lariat_cluster::faults::{Action, After, Refusal, Rule};
+//! use lariat::cluster::{Cluster, faults::{Action, After, Refusal, Rule}};
 //!
 //! let cluster = Cluster::builder().seed(7).start().await?;
 //! let faults = cluster.faults();
@@ -27,7 +25,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! Faults that are no matter of single requests are methods of [`Faults`] and of the [`Cluster`](crate::Cluster):
+//! Faults that do not concern single requests are methods of [`Faults`] and of the [`Cluster`](crate::Cluster):
 //! [cut](Faults::cut_watches) and [ended](Faults::end_watches) watches, [forgotten history](Faults::expire_history), a
 //! [restored backup](crate::Cluster::rewind_to). Over HTTP
 //! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).

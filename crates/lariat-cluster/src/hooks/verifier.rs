@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// Trusts the authorities of a bundle, and a server whose certificate is itself in it.
+/// Trusts the authorities of a bundle, and server certificates in the bundle.
 ///
 /// Go takes such a certificate though it is marked as that of an authority, as `openssl req -x509` makes them.
 #[derive(Debug)]

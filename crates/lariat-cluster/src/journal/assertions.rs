@@ -11,21 +11,36 @@ use super::{
 };
 
 impl Journal {
-    /// Checks that no verb and path is requested too often within a time.
+    /// Checks that no verb and path has more than `most` requests within `per`.
     ///
     /// # Panics
     ///
-    /// Something is; the message shows the requests.
+    /// One has; the message shows the requests.
     #[track_caller]
     pub fn assert_no_hot_loop(&self, most: usize, per: Duration) {
         self.select().assert_no_hot_loop(most, per);
     }
 
-    /// Checks that exactly one watch of a resource was begun.
+    /// Checks that exactly one watch of a resource was started.
     ///
     /// # Panics
     ///
     /// There were more, or none; the message shows them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let pods: Api<Pod> = Api::all(cluster.client());
+    /// let _events = pods.watch(&Default::default(), "0").await?;
+    /// cluster.journal().assert_one_watch("pods");
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn assert_one_watch(&self, resource: &str) {
         self.select().assert_one_watch(resource);
@@ -33,11 +48,11 @@ impl Journal {
 }
 
 impl Selection {
-    /// Checks that no verb and path of these requests came too often within a time.
+    /// Checks that no verb and path has more than `most` of these within `per`.
     ///
     /// # Panics
     ///
-    /// One did; the message shows the requests.
+    /// One has; the message shows the requests.
     #[track_caller]
     pub fn assert_no_hot_loop(&self, most: usize, per: Duration) {
         let mut by_path: BTreeMap<(String, String), Vec<Request>> = BTreeMap::new();
@@ -56,7 +71,7 @@ impl Selection {
         }
     }
 
-    /// Checks of these requests that exactly one is a watch of a resource.
+    /// Checks that exactly one of these requests is a watch of a resource.
     ///
     /// # Panics
     ///
@@ -79,11 +94,27 @@ impl Selection {
         );
     }
 
-    /// Checks that so many requests are selected.
+    /// Checks that exactly `expected` requests are selected.
     ///
     /// # Panics
     ///
     /// There are more or fewer; the message shows them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// namespaces.get("default").await?;
+    /// cluster.journal().select().verb("get").resource("namespaces").assert_count(1);
+    /// cluster.journal().select().verb("watch").assert_count(0);
+    /// # Ok(()) }
+    /// ```
     #[track_caller]
     pub fn assert_count(&self, expected: usize) {
         let requests = self.requests();

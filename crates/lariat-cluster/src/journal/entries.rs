@@ -12,6 +12,18 @@ use super::select::Selection;
 use crate::fault::Action;
 
 /// One request the cluster received.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::{Cluster, faults::StatusCode};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// cluster.client().apiserver_version().await?;
+/// let requests = cluster.journal().requests();
+/// assert_eq!((&*requests[0].verb, &*requests[0].path), ("get", "/version"));
+/// assert_eq!(requests[0].code, Some(StatusCode::OK));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
@@ -40,27 +52,42 @@ pub struct Request {
     pub query: String,
     /// The client's `User-Agent`.
     pub user_agent: String,
-    /// The name of the user, empty while it is not known and for who could not say it.
+    /// The name of the user; empty before authentication, and if authentication failed.
     pub user: String,
     /// The status code of the answer; `None` while there is none.
     pub code: Option<StatusCode>,
-    /// The time until the answer, or that of a watch, began; `None` while there is none.
+    /// The time until the response, or the watch, began; `None` before that.
     pub took: Option<Duration>,
-    /// The client took nothing of the answer, a watch, until it was cut off.
+    /// Whether the client of this watch was cut off because it read nothing.
     ///
     /// See [`ClusterBuilder::write_timeout`](crate::ClusterBuilder::write_timeout).
     pub cut_off: bool,
-    /// What admission notes of it for the audit log, in order.
+    /// The audit annotations that admission added, in order.
     pub audit: Vec<(String, String)>,
     /// The faults that applied to it, in order; none for most requests.
     pub faults: Vec<Action>,
 }
 
-/// The requests a cluster received, oldest first; a clone is the same journal.
+/// The requests a cluster received, oldest first; clones share the journal.
 ///
 /// It keeps the last [`CAPACITY`](Self::CAPACITY) requests, or as many as the
-/// [builder](crate::ClusterBuilder::journal) says. What is asked of the
-/// [admin endpoint](crate::ClusterBuilder::admin) is not in it.
+/// [builder](crate::ClusterBuilder::journal) sets. A request is recorded when it arrives; its code follows when it is
+/// answered. Requests to the [admin endpoint](crate::ClusterBuilder::admin) are not recorded.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use k8s_openapi::api::core::v1::Namespace;
+/// use kube::Api;
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let namespaces: Api<Namespace> = Api::all(cluster.client());
+/// namespaces.list(&Default::default()).await?;
+/// let lists = cluster.journal().select().verb("list").resource("namespaces");
+/// lists.assert_count(1);
+/// assert_eq!(lists.requests()[0].path, "/api/v1/namespaces");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Journal {
     pub(super) entries: Arc<Mutex<Entries>>,
@@ -75,7 +102,7 @@ pub(super) struct Entries {
     first: u64,
 }
 
-/// A moment in a journal: between two requests.
+/// A position in a journal, between two requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(pub(super) u64);
 
@@ -141,6 +168,17 @@ impl Journal {
     }
 
     /// Returns the last requests, `most` at most, oldest first.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// cluster.client().list_core_api_versions().await?;
+    /// cluster.client().apiserver_version().await?;
+    /// assert_eq!(cluster.journal().last(1)[0].path, "/version");
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn last(&self, most: usize) -> Vec<Request> {
         let entries = self.entries.lock();
@@ -148,7 +186,7 @@ impl Journal {
         entries.requests.iter().skip(skipped).cloned().collect()
     }
 
-    /// Returns how many requests there ever were, forgotten ones included.
+    /// Returns how many requests there were since the start, dropped ones included.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.entries.lock().end()
@@ -160,30 +198,59 @@ impl Journal {
         self.capacity
     }
 
-    /// Returns the present on the clock of [`Request::at`].
+    /// Returns the current time on the clock of [`Request::at`].
     #[must_use]
     pub fn now(&self) -> Duration {
         self.started.elapsed()
     }
 
     /// Counts the requests with a verb about a resource, such as `("watch", "pods")`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// namespaces.get("default").await?;
+    /// assert_eq!(cluster.journal().count("get", "namespaces"), 1);
+    /// assert_eq!(cluster.journal().count("list", "namespaces"), 0);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn count(&self, verb: &str, resource: &str) -> usize {
         self.select().verb(verb).resource(resource).count()
     }
 
-    /// Begins to select requests: all of them, unless something narrows it.
+    /// Returns a selection of all requests, to be narrowed.
     pub fn select(&self) -> Selection {
         Selection::of(self.clone())
     }
 
-    /// Marks the present, for selections of what comes after it.
+    /// Returns the current position, for selections of later requests.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Namespace;
+    /// use kube::Api;
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let namespaces: Api<Namespace> = Api::all(cluster.client());
+    /// namespaces.get("default").await?;
+    /// let mark = cluster.journal().mark();
+    /// namespaces.get("kube-system").await?;
+    /// assert_eq!(cluster.journal().select().since(mark).count(), 1);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.entries.lock().end())
     }
 
-    /// Forgets all requests, and frees their memory. Marks keep their meaning.
+    /// Drops all requests and frees their memory. Marks stay valid.
     pub fn clear(&self) {
         let mut entries = self.entries.lock();
         entries.first = entries.end();

@@ -1,18 +1,18 @@
-//! Which requests something is about.
+//! Filters of requests, for selections and fault rules.
 
 use super::entries::Request;
 
-/// Something that is about certain requests: about all, unless it is narrowed.
+/// A filter of requests, which matches all requests until it is narrowed.
 ///
-/// A [`Selection`](super::Selection) is what the journal has of such requests, a [rule](crate::faults::Rule) what
-/// happens to them. Each method narrows further; of two values for the same property the later counts.
+/// A [`Selection`](super::Selection) reads matching requests from the journal; a [rule](crate::faults::Rule) applies a
+/// fault to them. Every method narrows the filter; of two values for the same property the later one counts.
 ///
 /// ```
-/// use lariat_cluster::faults::{Action, Rule};
+/// use lariat::cluster::faults::{Action, Rule};
 ///
 /// // Both are for the same requests.
 /// let rule = Rule::new(Action::Disconnect).verb("patch").resource("pods").client("my-controller/");
-/// # let journal = |cluster: &lariat_cluster::Cluster| {
+/// # let journal = |cluster: &lariat::cluster::Cluster| {
 /// let patches = cluster.journal().select().verb("patch").resource("pods").client("my-controller/");
 /// # patches };
 /// ```

@@ -3,7 +3,7 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
 //! use std::time::Duration;
-//! use lariat_cluster::Cluster;
+//! use lariat::cluster::Cluster;
 //!
 //! let cluster = Cluster::builder().start().await?;
 //! let journal = cluster.journal();

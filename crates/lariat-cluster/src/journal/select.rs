@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::entries::{Journal, Mark, Request};
 use super::filter::Filtered;
 
-/// Requests of a journal; they are looked up each time it is asked.
+/// A query for requests in the journal, evaluated at each call.
 pub type Selection = Filtered<Recorded>;
 
-/// The requests of a journal from a moment on.
+/// The requests of a journal after a mark.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     journal: Journal,
@@ -21,7 +21,7 @@ impl Filtered<Recorded> {
         Self::all(Recorded { journal, since })
     }
 
-    /// Narrows it to what came after a mark.
+    /// Narrows it to requests after a mark.
     pub fn since(mut self, mark: Mark) -> Self {
         self.inner.since = mark;
         self
@@ -48,9 +48,24 @@ impl Filtered<Recorded> {
         after.filter(|each| self.filter.matches(each)).count()
     }
 
-    /// Returns the largest number of requests within any span of so much time.
+    /// Returns the largest number of requests within any span of the given length.
     ///
     /// Both ends of the span belong to it: with zero it is the largest number at one moment.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    /// use std::time::Duration;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// for _ in 0..3 {
+    ///     cluster.client().apiserver_version().await?;
+    ///     tokio::time::sleep(Duration::from_secs(10)).await;
+    /// }
+    /// assert_eq!(cluster.journal().select().rate(Duration::from_secs(5)), 1);
+    /// assert_eq!(cluster.journal().select().rate(Duration::from_secs(60)), 3);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn rate(&self, per: Duration) -> usize {
         let times: Vec<Duration> = self.requests().iter().map(|request| request.at).collect();

@@ -24,7 +24,7 @@ pub(super) fn pod(app: &App, pod: &Instance) -> Value {
     ])
 }
 
-/// Returns the entries of who applied a workload and of the controller that keeps its status.
+/// Returns the managed fields of a workload: its applier's and its controller's.
 pub(super) fn workload(app: &App, manager: &str) -> Value {
     let fields = json!({
         "f:metadata": {"f:labels": labels(app)},

@@ -15,7 +15,7 @@ pub(super) const ROLES: [&str; 10] = [
 /// The characters of a generated name, as the API server makes them.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
-/// Returns the random numbers for one thing among many, which do not depend on the others.
+/// Returns the random numbers of one item, independent of all other items.
 pub(super) fn random(seed: u64, what: u64, number: usize) -> Rng {
     let mixed = (number as u64)
         .wrapping_add(1)

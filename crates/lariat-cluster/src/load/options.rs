@@ -9,7 +9,7 @@ const NAMESPACES: usize = 50;
 /// How many pods a node has, unless a number of nodes is given.
 const PODS_PER_NODE: usize = 30;
 
-/// Realistic objects, in any number, with which [`Cluster::load`](crate::Cluster::load) fills a cluster.
+/// Realistic objects for [`Cluster::load`](crate::Cluster::load), in any number.
 ///
 /// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each), run on nodes, and are
 /// spread over namespaces; all of these are created, too. Names, images, environments, addresses,
@@ -20,7 +20,7 @@ const PODS_PER_NODE: usize = 30;
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
-/// use lariat_cluster::{Cluster, Load};
+/// use lariat::cluster::{Cluster, Load};
 ///
 /// let cluster = Cluster::builder().start().await?;
 /// let loaded = cluster.load(Load::pods(1000)).await;
@@ -39,7 +39,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns a load of some pods, with the Deployments, ReplicaSets, nodes and namespaces they need.
+    /// Returns a load of pods with their Deployments, ReplicaSets, nodes, namespaces.
     pub fn pods(pods: usize) -> Self {
         Self {
             pods,

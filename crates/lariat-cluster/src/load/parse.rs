@@ -5,6 +5,13 @@ use std::str::FromStr;
 use super::options::Load;
 
 /// Why a text is no [`Load`].
+///
+/// ```
+/// use lariat::cluster::Load;
+///
+/// let error = "pods=many".parse::<Load>().unwrap_err();
+/// assert_eq!(error.to_string(), r#""many" is no number of pods"#);
+/// ```
 #[derive(thiserror::Error, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LoadError {

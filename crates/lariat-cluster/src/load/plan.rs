@@ -118,7 +118,7 @@ impl App {
 }
 
 impl Instance {
-    /// Returns an instance of blanks, to be [filled](Draft::fill) with the values of real ones.
+    /// Returns a blank instance, to be [filled](Draft::fill) with real values.
     pub(super) fn blank() -> Self {
         let blank = |at: usize| Draft::blank(at);
         Self {

@@ -48,6 +48,20 @@ impl Cluster {
     /// # Cancel safety
     ///
     /// Dropping the future leaves what was written so far; loading the same again writes the rest.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::{Cluster, Load};
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let first = cluster.load(Load::pods(16)).await;
+    /// let second = cluster.load(Load::pods(16)).await;
+    /// assert_eq!(second.created(), 0, "all names are taken");
+    /// assert_eq!(second.skipped(), first.created());
+    /// # Ok(()) }
+    /// ```
     pub async fn load(&self, load: Load) -> Loaded {
         load_into(&self.server, &load).await
     }

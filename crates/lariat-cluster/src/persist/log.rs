@@ -106,6 +106,7 @@ impl Log {
 
     /// Deletes the rows that no history reaches and no object needs.
     pub(super) fn tidy(&mut self) -> Result<(), DataError> {
+        // Reset first: if compacting fails, the next attempt comes after as many new rows, not after each write.
         self.added = Added::default();
         let compacted = self.compact_to_history();
         compacted.map_err(|error| DataError::of(&self.path, error))
@@ -115,6 +116,8 @@ impl Log {
         let transaction = self.connection.transaction()?;
         let mut rows = transaction.prepare(INSERT)?;
         let mut added = Added::default();
+        // One transaction for all records: after a crash the file ends at a revision that was current at some moment,
+        // never between two changes of one batch.
         for record in &batch.records {
             match record {
                 Record::Change(resource, event) => {
@@ -154,6 +157,7 @@ fn prepare(connection: &Connection, path: &Path) -> Result<bool, DataError> {
         .pragma_update(None, "locking_mode", "EXCLUSIVE")
         .map_err(of)?;
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    // Checked before anything is written: a database of another program must stay as it is.
     let tables = number("SELECT count(*) FROM sqlite_schema").map_err(of)?;
     let application = number("PRAGMA application_id").map_err(of)?;
     let format = number("PRAGMA user_version").map_err(of)?;
@@ -187,6 +191,7 @@ fn hold(connection: &Connection, is_new: bool) -> rusqlite::Result<()> {
         connection.pragma_update(None, "application_id", APPLICATION)?;
         connection.pragma_update(None, "user_version", FORMAT)?;
     }
+    // The write makes SQLite take its lock, which the exclusive mode then keeps.
     connection.execute_batch("UPDATE meta SET revision = revision; COMMIT")
 }
 
@@ -248,6 +253,7 @@ impl<'a> Row<'a> {
 
     fn insert(&self, rows: &mut Statement<'_>) -> rusqlite::Result<()> {
         let key = self.stored.key();
+        // The last state of a deleted object is in the row that `prev_rv` names.
         let value = (self.event != EventType::Deleted).then(|| self.stored.json());
         let values = params![
             signed(self.stored.revision()),

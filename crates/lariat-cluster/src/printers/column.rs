@@ -50,7 +50,7 @@ pub(super) fn generic() -> Vec<Column> {
 }
 
 impl Column {
-    /// Creates a column of a built-in kind; name and age have the descriptions of the API types.
+    /// Creates a built-in column; name and age have the API types' descriptions.
     pub(super) fn new(name: &str, kind: &str, source: Source) -> Self {
         let (format, description) = match name {
             "Name" => ("name", NAME_DOC),
@@ -80,7 +80,7 @@ impl Column {
         Self::new("Age", kind, source)
     }
 
-    /// Creates a column that a CRD names; a cell is null where the object has no value of its type.
+    /// Creates a column of a CRD; a value of another type prints as null.
     fn defined(column: &kinds::Column) -> Self {
         Self {
             name: column.name.clone(),

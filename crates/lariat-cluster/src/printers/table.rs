@@ -1,10 +1,11 @@
 //! Writes tables in the form in which clients get them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Value, json};
 
 use super::builtin;
@@ -47,10 +48,21 @@ impl Table {
         }
     }
 
+    /// Returns whether the columns are those of kinds that have none of their own.
+    pub(crate) fn has_default_columns(&self) -> bool {
+        !self.resource.rules.custom
+            && self.columns.len() == 2
+            && self.columns[1].name == "Created At"
+    }
+
     /// Writes a table up to its first row; `metadata` is the JSON inside the braces.
     pub(crate) fn opening(&self, metadata: &str, with_columns: bool) -> Vec<u8> {
         let columns = if with_columns {
-            self.columns.iter().map(Column::definition).collect()
+            // A row of this kind has a cell more than the table has columns.
+            let is_short = self.resource.plural == "ipaddresses" && !self.resource.rules.custom;
+            let count = self.columns.len() - usize::from(is_short);
+            let shown = self.columns.iter().take(count);
+            shown.map(Column::definition).collect()
         } else {
             Value::Null
         };
@@ -85,7 +97,7 @@ impl Table {
                     self.version.api_version()
                 );
                 json.extend_from_slice(head.as_bytes());
-                json.extend_from_slice(stored.metadata());
+                json.extend_from_slice(&self.metadata(stored));
                 json.push(b'}');
             }
             Include::Object => {
@@ -96,6 +108,24 @@ impl Table {
         }
         json.push(b'}');
         json
+    }
+
+    /// Writes the metadata of a row, as the internal type of the kind has them.
+    fn metadata<'a>(&self, stored: &'a Stored) -> Cow<'a, [u8]> {
+        let written = stored.metadata();
+        if self.resource.group != "apps" || self.resource.plural != "daemonsets" {
+            return Cow::Borrowed(written);
+        }
+        let mut object = stored.object();
+        let metadata = metadata_mut(&mut object);
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove("deprecated.daemonset.template.generation");
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+        let metadata = object.remove("metadata").unwrap_or_default();
+        Cow::Owned(format!(r#","metadata":{metadata}"#).into_bytes())
     }
 
     /// Writes a table of one object.

@@ -4,9 +4,24 @@ use std::fmt;
 
 use super::rule::{Rule, RuleId};
 
-/// A rule that was added, as it is at the moment.
+/// The state of an added rule.
 ///
-/// Written out it is a sentence, such as `All list requests for pods are answered 503 Service Unavailable, twice at most`.
+/// It displays as a sentence, such as `All list requests for pods are answered 503 Service Unavailable, twice at most`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+/// cluster.faults().add(Rule::new(Action::Refuse(refusal)).verb("list").resource("pods").times(2));
+/// assert_eq!(
+///     cluster.faults().rules()[0].to_string(),
+///     "All list requests for pods are answered 503 Service Unavailable, twice at most",
+/// );
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct CurrentRule {
     pub(super) id: RuleId,
@@ -34,7 +49,7 @@ impl CurrentRule {
         self.hits
     }
 
-    /// Returns whether its time is over, or it has fired as often as it may.
+    /// Returns whether it has expired: by its time, or by its number of hits.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.is_over

@@ -12,9 +12,24 @@ use super::request_info::RequestInfo;
 use crate::fault::Action;
 use crate::journal::{Filtered, Request};
 
-/// A fault and the requests it is for: all, unless something narrows it.
+/// A fault and a filter of the requests it applies to (default: all).
 ///
-/// By default it applies to every such request until it is removed.
+/// It fires at every matching request until it is removed, unless [`skip`](Filtered::skip), [`times`](Filtered::times),
+/// [`probability`](Filtered::probability) or a time limit says otherwise. It has no effect until it is
+/// [added](crate::Faults::add).
+///
+/// ```
+/// use lariat::cluster::faults::{Action, Rule};
+/// use std::time::Duration;
+///
+/// // Two of the updates in the first minute conflict.
+/// let rule = Rule::new(Action::Conflict)
+///     .verb("update")
+///     .kind("ConfigMap")
+///     .times(2)
+///     .for_time(Duration::from_secs(60));
+/// assert_eq!(rule.action(), &Action::Conflict);
+/// ```
 pub type Rule = Filtered<RuleOptions>;
 
 /// What a [`Rule`] does to its requests, and how often.
@@ -40,7 +55,7 @@ impl fmt::Debug for Condition {
     }
 }
 
-/// Names a rule that was added.
+/// The id of an added rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RuleId(pub(super) u64);
 
@@ -66,7 +81,7 @@ impl RuleId {
 }
 
 impl Filtered<RuleOptions> {
-    /// Makes a rule for every request the action says anything about.
+    /// Creates a rule for every request to which the action can apply.
     pub fn new(action: Action) -> Self {
         Self::all(RuleOptions {
             action,
@@ -80,7 +95,7 @@ impl Filtered<RuleOptions> {
         })
     }
 
-    /// Returns what it does.
+    /// Returns the action.
     #[must_use]
     pub fn action(&self) -> &Action {
         &self.inner.action
@@ -96,6 +111,13 @@ impl Filtered<RuleOptions> {
     ///
     /// The condition runs while the rules are locked, so it must not use the cluster's faults. `at` and `code`
     /// are not known yet.
+    ///
+    /// ```
+    /// use lariat::cluster::faults::{Action, Rule};
+    ///
+    /// let dry_runs = Rule::new(Action::NoReply).when(|request| request.query.contains("dryRun"));
+    /// # drop(dry_runs);
+    /// ```
     pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
         self.inner.condition = Some(Condition(Arc::new(condition)));
         self

@@ -5,7 +5,9 @@ use std::fmt;
 use super::rule::Rule;
 use crate::journal::RequestFilter;
 
-/// Writes a sentence, such as `All list requests for pods are answered 503 Service Unavailable, twice at most`.
+/// Writes a rule as a sentence, for logs and the admin endpoint.
+///
+/// An example: `All list requests for pods are answered 503 Service Unavailable, twice at most`.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.filter.verb {

@@ -68,8 +68,26 @@ impl ApiError {
     }
 
     /// An update of an object with another uid, as a real server's storage words it.
-    pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
-        Self::unmet(resource, key, "UID", sent, is)
+    ///
+    /// A dry run has no storage with a prefix.
+    pub(crate) fn uid_mismatch(
+        resource: &Resource,
+        key: &ObjectKey,
+        sent: &str,
+        is: &str,
+        dry_run: bool,
+    ) -> Self {
+        let root = if dry_run { "" } else { "/registry" };
+        Self::unmet_in(root, resource, key, ("UID", sent, is))
+    }
+
+    /// The deletion of a namespace with another uid or version.
+    pub(crate) fn namespace_precondition(name: &str, what: &str, sent: &str, is: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on namespaces {name:?}: Precondition failed: {what} in precondition: {sent}, \
+             {what} in object meta: {is}"
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about("namespaces", "", name)
     }
 
     /// A precondition that does not hold, as the storage of a real server words it.
@@ -79,6 +97,15 @@ impl ApiError {
         what: &str,
         sent: &str,
         is: &str,
+    ) -> Self {
+        Self::unmet_in("/registry", resource, key, (what, sent, is))
+    }
+
+    fn unmet_in(
+        root: &str,
+        resource: &Resource,
+        key: &ObjectKey,
+        (what, sent, is): (&str, &str, &str),
     ) -> Self {
         let (name, plural) = (key.name(), resource.plural.as_str());
         // The folder of the kind in etcd; some kinds had other names once.
@@ -92,7 +119,7 @@ impl ApiError {
         };
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
-             Key: /registry/{folder}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             Key: {root}/{folder}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
              {what} in precondition: {sent}, {what} in object meta: {is}",
             resource.qualified(),
         );

@@ -153,7 +153,12 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[StatusCause]) -> Self {
-        Self::invalid_as(&resource.kind, &resource.group, name, causes)
+        // Events of both groups are checked as those of the core.
+        let group = match resource.kind.as_str() {
+            "Event" if !resource.rules.custom => "",
+            _ => &resource.group,
+        };
+        Self::invalid_as(&resource.kind, group, name, causes)
     }
 
     /// Query parameters that are wrong.
@@ -167,7 +172,13 @@ impl ApiError {
     }
 
     pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
-        let texts: Vec<String> = causes.iter().map(StatusCause::text).collect();
+        // A cause that was found twice is told once.
+        let mut texts: Vec<String> = Vec::with_capacity(causes.len());
+        for text in causes.iter().map(StatusCause::text) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let detail = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -219,7 +230,7 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message).about("", "", "")
     }
 
-    /// A verb that custom resources or their subresources do not have; empty for an unknown method.
+    /// A verb that a custom resource does not have; empty for unknown methods.
     pub(crate) fn verb_not_supported(verb: &str, resource: &Resource) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind {:?}",
@@ -244,13 +255,20 @@ impl ApiError {
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message).about("", "", "")
     }
 
+    /// Returns whether it is that of a media type for which there is no route.
+    pub(crate) fn is_without_route(&self) -> bool {
+        self.status.message.starts_with("406: ")
+    }
+
     /// A form of objects that is not served.
     pub(crate) fn only_acceptable(accepted: &str) -> Self {
         let message = format!("only the following media types are accepted: {accepted}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
-    /// The shape of a list for an object, or of an object for a list; `go_type` is that of the answer.
+    /// The shape of a list for an object, or the reverse.
+    ///
+    /// `go_type` is the type of the answer.
     pub(crate) fn wrong_shape(answers_list: bool, go_type: &str) -> Self {
         let (requested, found) = if answers_list {
             ("PartialObjectMetadata", "a list")
@@ -354,7 +372,7 @@ impl ApiError {
         Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
     }
 
-    /// The 500 with a reason, by which parts of the API server report what they could not do.
+    /// The 500 with a reason that parts of the API server use for their failures.
     pub(crate) fn internal_error(message: impl Into<String>) -> Self {
         let message = message.into();
         let cause = StatusCause::new("", "", message.as_str());

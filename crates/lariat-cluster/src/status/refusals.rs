@@ -35,7 +35,7 @@ impl ApiError {
         error.with_details(&denial.details)
     }
 
-    /// A request that a ValidatingAdmissionPolicy denies, with the reason of its validation.
+    /// A request denied by a ValidatingAdmissionPolicy, with the validation's reason.
     pub(crate) fn refused_by_policy(
         resource: &Resource,
         name: &str,

@@ -10,7 +10,7 @@ use super::object::Draft;
 const BLANK: u8 = 0x7f;
 
 impl Draft {
-    /// Returns a text that can stand for any string value until the draft is [filled](Self::fill).
+    /// Returns a placeholder for a string, until the draft is [filled](Self::fill).
     ///
     /// There can be as many as digits and small letters: 36.
     pub(crate) fn blank(at: usize) -> String {
@@ -21,7 +21,9 @@ impl Draft {
             .collect()
     }
 
-    /// Returns a draft with values, which need no escapes in JSON, in the place of the blanks.
+    /// Returns a draft with values in place of the blanks.
+    ///
+    /// The values need no escapes in JSON.
     ///
     /// Objects that differ in few values cost a copy then instead of an encoding. Labels have no blanks.
     pub(crate) fn fill(&self, values: &[&str]) -> Self {

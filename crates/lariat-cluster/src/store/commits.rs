@@ -1,4 +1,4 @@
-//! What was committed, for who checks a cluster from beside it.
+//! The record of commits, for tests that verify what clients see.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +12,21 @@ use super::state::StoreState;
 use super::{Event, EventType, Snapshot, Store, Stored};
 
 /// One entry of [`Commits`](crate::Commits).
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::{Cluster, Commit, testing::config_map};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let commits = cluster.commits();
+/// config_map("settings", &[]).create(&cluster.client()).await?;
+/// let is_settings = |commit: &Commit| match commit {
+///     Commit::Stored(object) => object.resource() == "configmaps" && object.key().name() == "settings",
+///     _ => false,
+/// };
+/// assert_eq!(commits.take().iter().filter(|commit| is_settings(commit)).count(), 1);
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Commit {
@@ -34,8 +49,21 @@ pub enum Commit {
 
 /// One state of one object, as the server stores it.
 ///
-/// It shares the bytes that the cluster answers reads with, so a clone is free. It stays as it is whatever
-/// happens to the object.
+/// It shares the bytes that the cluster sends to readers, so a clone is cheap. It is immutable: later changes of the
+/// object do not affect it.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::ObjectKey;
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let namespace = cluster.object("namespaces", &ObjectKey::cluster("default")).expect("it always exists");
+/// assert_eq!(namespace.resource(), "namespaces");
+/// assert_eq!(namespace.value()["metadata"]["uid"], namespace.uid());
+/// assert!(!namespace.is_deleting());
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct StoredObject {
     table: Arc<str>,
@@ -148,6 +176,7 @@ impl Store {
     /// Begins to record commits; what is stored already comes first.
     pub(crate) fn record_commits(&self) {
         let mut state = self.state.lock();
+        // Under one lock with the objects that follow: no commit is missed or recorded twice between the two.
         state.recorder.0 = Some(Vec::new());
         state.record_reset();
     }
@@ -189,6 +218,17 @@ impl Snapshot {
     /// Iterates over the objects of a resource in the order of their keys.
     ///
     /// The resource is named as for [`Cluster::objects`](crate::Cluster::objects).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().start().await?;
+    /// let snapshot = cluster.snapshot();
+    /// cluster.shutdown().await;
+    /// assert!(snapshot.objects_of("namespaces").any(|namespace| namespace.key().name() == "default"));
+    /// # Ok(()) }
+    /// ```
     pub fn objects_of(&self, resource: &str) -> impl Iterator<Item = StoredObject> + use<'_> {
         let objects = self.objects_in(table_name(resource));
         objects.map(|(table, stored)| stored_object(table, stored))

@@ -12,7 +12,7 @@ use super::state::ResourceTable;
 #[derive(Debug)]
 pub(crate) struct TableCounts {
     pub(crate) table: TableId,
-    /// How many objects there are by namespace; those without one are under an empty name.
+    /// Objects by namespace; cluster-scoped ones are under the empty name.
     pub(crate) namespaces: BTreeMap<String, usize>,
     /// The size of the objects as they are encoded.
     pub(crate) bytes: usize,
@@ -24,7 +24,7 @@ pub(crate) struct TableCounts {
 }
 
 impl Store {
-    /// Counts what there is of each resource; the lock is held for one of them at a time.
+    /// Counts the objects of each resource, and locks one resource at a time.
     pub(crate) fn counts(&self) -> Vec<TableCounts> {
         let tables = self.state.lock().tables.len();
         let counts = |at| TableCounts::of(TableId(at), &self.state.lock().tables[at]);

@@ -60,6 +60,8 @@ fn metadata_json(metadata: &Object) -> (Vec<u8>, Vec<u8>) {
             member(&mut before, name, value);
         }
     }
+    // The version comes right after the name and the uid, as in objects of kube-apiserver; everything before it and
+    // after it is encoded now, outside of the lock, where the version is not known yet.
     if before.last() != Some(&b'{') {
         before.push(b',');
     }

@@ -86,6 +86,8 @@ impl History {
     /// Drops the oldest event, after which revisions before it are expired.
     pub(super) fn drop_oldest(&mut self) {
         if let Some(oldest) = self.events.pop_front() {
+            // By the cost at the time of the push: the weight of a state grows when its metadata frame is made, and a
+            // difference would let the sum drift below zero.
             self.bytes -= oldest.cost;
             self.dropped = oldest.event.revision;
             self.expire(oldest.event.revision);
@@ -108,13 +110,15 @@ impl History {
         }
     }
 
-    /// Expires what is before the last event up to a revision, and drops the events up to there.
+    /// Drops the events up to a revision, and expires earlier states.
     ///
     /// Those after `unread` stay, for a watcher that is open and has not read them.
     pub(super) fn age(&mut self, revision: u64, unread: Option<u64>) {
         let old = self.position_after(revision);
         if let Some(last) = old.checked_sub(1).and_then(|last| self.events.get(last)) {
             let last = last.event.revision;
+            // New watches may not begin here any more. Open ones that have not read these events keep them: otherwise
+            // age alone would end a slow watcher.
             self.expire(last);
             self.forget(unread.map_or(last, |unread| last.min(unread)));
         }
@@ -168,6 +172,8 @@ impl History {
         let start = self.position_after(revision);
         let mut bytes = 0;
         let fits = |kept: &&Kept| {
+            // Compared before the object is added, so that an object larger than the portion is read alone instead of
+            // never.
             let before = bytes;
             bytes += kept.event.object.size();
             before < portion.bytes
@@ -181,6 +187,7 @@ impl History {
 
     /// Returns the revision so many events before another one.
     pub(super) fn rewind(&self, revision: u64, events: usize) -> u64 {
+        // Events may have been dropped: then there are fewer to send again than asked for.
         let end = self.position_after(revision);
         let first = self.events.range(end.saturating_sub(events)..end).next();
         first.map_or(revision, |first| first.event.revision - 1)
@@ -191,6 +198,8 @@ impl History {
         let mut then = BTreeMap::new();
         let events = self.events.range(self.position_after(revision)..).rev();
         for Kept { event, .. } in events {
+            // Newest first, so that the oldest change after the revision has the last word: its previous state is the
+            // one at the revision. `None` is an object that did not exist yet.
             then.insert(event.object.key().clone(), event.previous.clone());
         }
         then
@@ -205,6 +214,8 @@ impl History {
     /// Gives memory back of which little is in use.
     fn give_back(&mut self) {
         let (used, room) = (self.events.len(), self.events.capacity());
+        // A `VecDeque` never shrinks by itself, and a burst of changes would hold its memory for the life of the
+        // cluster. A quarter leaves room between shrinking and growing again, so that neither happens at each change.
         if room > SMALL && used < room / 4 {
             self.events.shrink_to(2 * used);
         }

@@ -214,6 +214,8 @@ impl Stored {
 
     /// Returns the watch event of some type about this state.
     pub(crate) fn frame(&self, event: EventType) -> Bytes {
+        // The type differs from that of the commit in an initial state, which is all ADDED, and where an object enters
+        // or leaves the selection of a watch. Only then the frame is encoded again.
         if event == self.event {
             self.encoded.frame.clone()
         } else {
@@ -229,6 +231,8 @@ impl Stored {
             let frame = [opening.as_bytes(), self.metadata(), closing.as_bytes()];
             Bytes::from(frame.concat())
         };
+        // The usual type is kept for the next watcher of metadata. Others are rare, and would need one cell for each
+        // type.
         if event == self.event {
             self.metadata_frame.get_or_init(make).clone()
         } else {

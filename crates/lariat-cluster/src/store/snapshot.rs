@@ -1,4 +1,4 @@
-//! Everything a cluster holds, kept aside and brought back.
+//! Snapshots of the contents of a cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,10 +14,21 @@ use super::{Ending, Store, Stored};
 
 /// The objects of a whole cluster as they were at one moment.
 ///
-/// It shares the objects with the cluster, so taking one copies nothing but their keys, and a clone is
-/// free. It outlives its cluster, and others can [start from it](crate::ClusterBuilder::from_snapshot) or
+/// It shares the objects with the cluster: taking a snapshot copies only their keys, and a clone is cheap. It may
+/// outlive its cluster. Other clusters can [start from it](crate::ClusterBuilder::from_snapshot) or
 /// be [restored](crate::Cluster::restore) to it. Custom kinds are in it with their
 /// CustomResourceDefinitions.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let snapshot = cluster.snapshot();
+/// assert!(snapshot.objects() > 0, "the objects that every cluster has");
+/// assert_eq!(snapshot.resource_version(), cluster.revision().to_string());
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Snapshot {
     content: Arc<Content>,
@@ -112,7 +123,9 @@ impl Store {
     /// No other change comes between them.
     pub(crate) fn restore(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
+        // A snapshot of another cluster may have custom kinds that this one has not stored yet.
         state.add_tables(snapshot);
+        // Tables that the snapshot does not have are emptied.
         for at in 0..state.tables.len() {
             let wanted = snapshot.table(&state.tables[at].name);
             state.restore_table(TableId(at), &wanted);
@@ -131,6 +144,7 @@ impl Store {
         let changes = state.retention.changes;
         for table in &mut state.tables {
             table.objects = snapshot.table(&table.name);
+            // Its events have revisions that will be used again for other changes, so none of them may be sent.
             table.history = History::new(snapshot.revision(), changes);
             table.signal.send_modify(|signal| {
                 signal.ended += 1;
@@ -138,6 +152,7 @@ impl Store {
             });
         }
         state.count_history();
+        // The control plane built its state from objects that may be gone, and no deletion tells it.
         state.replay_changes();
         state.record_reset();
         state.note_reset(snapshot);

@@ -25,7 +25,7 @@ pub(super) struct StoreState {
     pub(super) sequence: u64,
     /// The history of a new table is complete from here on.
     pub(super) floor: u64,
-    /// States before this revision are not read any more, as after a compaction of etcd.
+    /// Earlier states cannot be read, as after a compaction of etcd.
     pub(super) compacted: u64,
     pub(super) retention: Retention,
     /// What the histories of all tables keep in memory.
@@ -73,6 +73,7 @@ impl StoreState {
         let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
             return Ok(());
         };
+        // A namespace is cluster-scoped: its bare name is its key.
         match self.tables[namespaces.0].objects.get(name) {
             None => Err(Refused::NamespaceMissing),
             Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
@@ -88,6 +89,8 @@ impl StoreState {
         self.tables.push(ResourceTable {
             name: Arc::from(name),
             objects: BTreeMap::new(),
+            // A table that is made late, for a custom kind, has no events before it; its history is complete from the
+            // last compaction on.
             history: History::new(self.floor, self.retention.changes),
             signal: watch::Sender::new(Signal::default()),
         });
@@ -137,6 +140,8 @@ impl StoreState {
         self.revision = event.revision;
         let object = Arc::clone(&event.object);
         let event = Arc::new(event);
+        // Objects, history, recorder, disk and control plane learn of the change under one lock, so all of them have
+        // the same order.
         self.tables[id.0].set(&event);
         self.remember(id, Arc::clone(&event));
         self.recorder.note(&self.tables[id.0].name, &event);
@@ -145,7 +150,7 @@ impl StoreState {
         object
     }
 
-    /// Adds a change to the history, and drops the oldest ones if they are too many or too large.
+    /// Adds a change to the history, and drops old ones beyond the bounds.
     ///
     /// What is too large goes from the resource whose changes are largest together: one that changes much
     /// takes nothing from the others. The last change of each stays, since watchers have to see it.
@@ -156,6 +161,8 @@ impl StoreState {
         self.history_bytes += history.bytes();
         while self.history_bytes > self.retention.bytes {
             let histories = self.tables.iter_mut().map(|table| &mut table.history);
+            // Without this a single change larger than the bound would empty the history, itself included, before a
+            // watcher saw it.
             let spare = histories.filter(|history| history.len() > 1);
             let Some(largest) = spare.max_by_key(|history| history.bytes()) else {
                 return;

@@ -65,6 +65,8 @@ impl Store {
     /// A removal returns the last state under its new revision.
     pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
         let mut state = self.state.lock();
+        // Checked under the lock of the write: a namespace that starts to terminate after admission has looked must get
+        // no new object, or its controller, having found it empty, would leave that object behind.
         state.check_namespace(&write)?;
         if write
             .terminating
@@ -73,6 +75,8 @@ impl Store {
             return Err(Refused::KindTerminating);
         }
         let current = state.tables[write.table.0].objects.get(write.key).cloned();
+        // Every write is a compare-and-swap on what its writer read, as a transaction on `mod_revision` in etcd. The
+        // caller decides whether a race is a conflict for the client or a reason to try again.
         if current.as_ref().map(|stored| stored.revision()) != write.expected {
             return Err(Refused::Raced);
         }
@@ -93,6 +97,8 @@ impl Store {
     pub(crate) fn range(&self, table: TableId, range: &Range<'_>) -> Result<Page, Expired> {
         let state = self.state.lock();
         let table = &state.tables[table.0];
+        // Two floors: the table may have dropped changes beyond its limits, and the age may have expired old states of
+        // all tables, also of those that have dropped nothing because nothing changed.
         let oldest = table.history.floor().max(state.compacted);
         let mut revision = range.at.unwrap_or(state.revision);
         if range.or_oldest {
@@ -101,6 +107,7 @@ impl Store {
         if revision < oldest {
             return Err(Expired);
         }
+        // A past state is the present one with later changes undone, so nothing but the changes has to be kept.
         let then = match range.at {
             Some(_) => table.history.undone_to(revision),
             None => BTreeMap::new(),
@@ -114,6 +121,7 @@ impl Store {
         let unchanged = now.filter(|(key, _)| !then.contains_key(*key));
         let mut objects: Vec<&Arc<Stored>> = unchanged.map(|(_, stored)| stored).collect();
         objects.extend(gone.filter_map(|(_, stored)| stored.as_ref()));
+        // Undone objects came last; pages and continue tokens need the order of keys.
         objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
         Ok(page_of(objects.into_iter(), range, revision))
     }
@@ -123,7 +131,9 @@ impl Store {
         self.state.lock().tables[table.0].history.reaches(revision)
     }
 
-    /// Returns the first events after a revision, and the revision up to which they are complete.
+    /// Returns the first events after a revision.
+    ///
+    /// Also returns the revision up to which they are complete.
     ///
     /// Without an event there is none up to the latter, which is the last that may be seen. Who has read up to the
     /// given revision misses nothing, even if it has expired.
@@ -138,9 +148,13 @@ impl Store {
         if !history.continues(after) {
             return Err(Expired);
         }
+        // The history may already have events that are not on disk. A watcher that sent one of them would show a write
+        // that a crash undoes.
         let visible = state.visible();
         let (mut events, is_all) = history.after(after, portion);
         let shown = events.partition_point(|event| event.revision <= visible);
+        // Only at the end of what may be seen can the cursor go past the last event, to the revision of other
+        // resources; after a portion it must stop at the last event, since more of this resource follow.
         let is_end = is_all || shown < events.len();
         events.truncate(shown);
         let last = events.last().map(|event| event.revision);
@@ -207,10 +221,10 @@ impl Store {
         self.wake();
     }
 
-    /// Forgets the changes up to a revision because of their age, and expires the states before it.
+    /// Drops changes up to a revision because of their age, and expires older states.
     ///
-    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has for
-    /// each table up to where all open watchers have read.
+    /// A watch may still begin at an older revision, if the objects it is about have not changed since. `unread` has
+    /// for each table up to where all open watchers have read.
     pub(crate) fn age_out(&self, revision: u64, unread: &HashMap<TableId, u64>) {
         let mut state = self.state.lock();
         // What is not on disk yet has been shown to no watcher.
@@ -236,6 +250,7 @@ impl Store {
     pub(crate) fn skip_revisions(&self, revisions: u64) {
         let mut state = self.state.lock();
         let raised = state.revision.saturating_add(revisions);
+        // A revision above the limit stays: revisions never go back, whatever a client asks for.
         state.revision = raised.min(HIGHEST_REVISION).max(state.revision);
         state.note_revision();
         drop(state);
@@ -252,6 +267,8 @@ impl Store {
     /// Announces commits to watchers, for ever.
     pub(crate) async fn dispatch(&self) {
         loop {
+            // `Notify` keeps one permit: a commit between two rounds is not lost, and any number of commits during a
+            // round lead to one more round.
             self.committed.notified().await;
             let signals: Vec<watch::Sender<Signal>> = {
                 let mut state = self.state.lock();
@@ -261,9 +278,11 @@ impl Store {
                     .map(|table| state.tables[table.0].signal.clone())
                     .collect()
             };
+            // Sent without the lock: watchers that wake read events, which takes it.
             for signal in signals {
                 signal.send_modify(|signal| signal.announced += 1);
             }
+            // The control plane waits for this one, after the watchers of single tables are notified.
             self.commits.send_modify(|commits| *commits += 1);
         }
     }

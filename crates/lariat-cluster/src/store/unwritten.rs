@@ -148,8 +148,11 @@ impl Store {
         if !self.durability.is_kept {
             return Ok(());
         }
+        // The sequence and not the revision: a rewind lowers the revision, and a request before it must not be answered
+        // by the writes after it.
         let wanted = self.sequence();
         let mut progress = self.durability.progress.subscribe();
+        // Only a failure from now on concerns this request; an older one may have been repaired by a retry.
         let before = progress.borrow().failures;
         let end = progress
             .wait_for(|progress| {
@@ -158,6 +161,7 @@ impl Store {
             .await
             .map_err(|_| Unsaved::Closed)?;
         match &end.failure {
+            // First, because a batch may have been written just before the store was closed.
             _ if end.sequence >= wanted => Ok(()),
             Some(reason) if !end.closed => Err(Unsaved::Failed(Arc::clone(reason))),
             _ => Err(Unsaved::Closed),
@@ -191,6 +195,8 @@ impl Store {
         if batch.resets == state.unwritten.resets {
             state.unwritten.visible = batch.revision;
         }
+        // Watchers are notified only now: before, their read would have found the events but not been allowed to send
+        // them.
         for table in &batch.tables {
             state.announce(*table);
         }

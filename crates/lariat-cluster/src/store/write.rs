@@ -65,7 +65,7 @@ pub(crate) struct Change {
 /// What was committed since the control plane last looked.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
-    /// The changes are additions of everything that is stored, and replace those before.
+    /// The changes add everything that is stored, and replace all earlier ones.
     pub(crate) is_complete: bool,
     pub(crate) list: Vec<Change>,
 }

@@ -1,5 +1,6 @@
 //! What is wrong with an object that is to be stored.
 
+use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::validation;
@@ -9,14 +10,18 @@ use super::{custom, special};
 use crate::status::ApiError;
 
 /// Checks the metadata, and what the kind's own rules say.
+///
+/// `found` is what is known to be wrong already.
 pub(crate) fn check(
     resource: &Resource,
     object: &Object,
     replaced: Option<Replaced<'_>>,
+    found: Vec<StatusCause>,
 ) -> Result<(), ApiError> {
     let old = replaced.map(|replaced| replaced.old);
     let part = replaced.map_or(Part::Main, |replaced| replaced.part);
-    let mut causes = validation::validate_metadata(resource, object, old);
+    let mut causes = found;
+    causes.extend(validation::validate_metadata(resource, object, old));
     causes.extend(special::validate(resource, object, old));
     causes.extend(validation::validate(resource, object, old, part));
     causes.extend(custom::validate(resource, object, replaced));

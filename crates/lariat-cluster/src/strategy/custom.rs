@@ -21,6 +21,19 @@ pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
     }
 }
 
+/// Does the same with what an apply made, whose nulls stay.
+pub(crate) fn conform_applied(resource: &Resource, object: &mut Object) -> Vec<String> {
+    let refine = |schema: &Structural, object: &mut Value| {
+        let unknown = schema.prune_unknown(object);
+        schema.default(object);
+        unknown
+    };
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| refine(schema, object)),
+        None => Vec::new(),
+    }
+}
+
 /// Reads a stored object by the present schema, which may have changed since.
 pub(crate) fn present(resource: &Resource, stored: &Stored) -> Object {
     refined(resource, stored).unwrap_or_else(|| stored.object())
@@ -43,7 +56,7 @@ fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
     Some(object)
 }
 
-/// Fills in the defaults of what the server put together, and the zeros that built-in kinds are written with.
+/// Fills in defaults and zero values of objects that the server composed.
 pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.default(object)),
@@ -127,13 +140,23 @@ fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
         };
         Some(StatusCause::invalid(&field, &replicas.into(), &rule))
     };
-    [&scale.spec_path, &scale.status_path]
-        .into_iter()
-        .filter_map(check)
-        .collect()
+    let numbers = [&scale.spec_path, &scale.status_path];
+    let numbers = numbers.into_iter().filter_map(check);
+    numbers.chain(wrong_selector(scale, object)).collect()
 }
 
-/// Returns a whole number by its path; an error in Go's words if something on the way is of another type.
+/// Finds what is in the way of the selector that the scale shows.
+fn wrong_selector(scale: &Scale, object: &Value) -> Option<StatusCause> {
+    let path = scale.selector_path.as_ref()?.members()?;
+    let (last, way) = path.split_last()?;
+    // The text itself may have any type; a number there would be found by its schema.
+    let wrong = number_at(object, &[way, &[last]].concat()).err()?;
+    let is_on_the_way = wrong.ends_with("expected map[string]interface{}");
+    let field = format!(".{}", path.join("."));
+    is_on_the_way.then(|| StatusCause::invalid(&field, &"".into(), &wrong))
+}
+
+/// Returns an integer by its path, or Go's error for a value of another type.
 fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, String> {
     let wrong = |upto: usize, found: &Value, wanted: &str| {
         let names: Vec<&str> = path[..upto].iter().map(AsRef::as_ref).collect();
@@ -144,7 +167,6 @@ fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, St
     let mut at = object;
     for (depth, name) in path.iter().enumerate() {
         at = match at {
-            Value::Null => return Ok(None),
             Value::Object(members) => match members.get(name.as_ref()) {
                 Some(value) => value,
                 None => return Ok(None),

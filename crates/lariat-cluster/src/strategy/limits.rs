@@ -13,7 +13,7 @@ use crate::store::{Range, Stored};
 const RANGES: &str = "limitranges";
 const QUOTAS: &str = "resourcequotas";
 
-/// Sets the requests and limits that a new Pod does not have, and its namespace has defaults for.
+/// Sets a new Pod's requests and limits from the defaults of its namespace.
 pub(super) fn set_defaults(server: &Server, pod: &mut Object) {
     let namespace = metadata_text(pod, "namespace").to_owned();
     for range in in_namespace(server, RANGES, &namespace) {

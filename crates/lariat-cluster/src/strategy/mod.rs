@@ -29,7 +29,7 @@ pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform, refine_stored, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
-pub(crate) use form::read;
+pub(crate) use form::{read, read_applied};
 pub(crate) use lariat_apimachinery::selector::selector_text;
 pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};

@@ -8,7 +8,9 @@ use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
 
-/// Fills in what the server decides about a new object, which a dry run does not keep.
+/// Fills in what the server decides about a new object.
+///
+/// A dry run does not keep it.
 ///
 /// # Errors
 ///

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::defaults;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::managed;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
@@ -35,20 +36,21 @@ pub(crate) fn replacement(
     sent: Object,
 ) -> Result<Replacement, ApiError> {
     shape::check(resource, &sent)?;
-    check_deletion_time(resource, old, &sent)?;
+    let mut found = changes_of_fixed(resource, part, old, &sent);
     let mut new = restrict(resource, part, old, sent);
+    defaults::drop_disabled(resource, &mut new);
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    if !managed::differ(old, &new) {
+    if found.is_empty() && !managed::differ(old, &new) {
         return Ok(Replacement::Unchanged);
     }
-    check_finalizers(resource, old, &new)?;
+    found.extend(late_finalizers(old, &new));
     if raises_generation(resource.rules.generation, part, old, &new) {
         raise_generation(&mut new);
     }
     special::check_update(resource, old, &new)?;
-    check(resource, &new, Some(Replaced { part, old }))?;
+    check(resource, &new, Some(Replaced { part, old }), found)?;
     if special::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
     }
@@ -122,47 +124,50 @@ pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
         )
 }
 
-/// Refuses a time of deletion that a client made up.
-fn check_deletion_time(resource: &Resource, old: &Object, sent: &Object) -> Result<(), ApiError> {
-    let field = "deletionTimestamp";
-    let sent_time = metadata_text(sent, field);
-    if sent_time.is_empty() || sent_time == metadata_text(old, field) {
-        return Ok(());
-    }
-    let path = "metadata.deletionTimestamp";
-    let cause = StatusCause::invalid(path, &sent_time.into(), "field is immutable");
-    Err(ApiError::invalid(
-        resource,
-        metadata_text(old, "name"),
-        &[cause],
-    ))
+/// Finds members of the metadata that a client made up; what it leaves out is put back.
+///
+/// Source: `ValidateObjectMetaAccessorUpdate` in `k8s.io/apimachinery/pkg/api/validation`.
+fn changes_of_fixed(
+    resource: &Resource,
+    part: Part,
+    old: &Object,
+    sent: &Object,
+) -> Vec<StatusCause> {
+    let member = |object: &Object, name: &str| object.get("metadata")?.get(name).cloned();
+    let is_sent = |value: &Value| !value.is_null() && *value != "";
+    let members: &[&str] = match part {
+        Part::Main => &["uid", "deletionTimestamp", "deletionGracePeriodSeconds"],
+        Part::Status if keeps_metadata(resource) => &["uid"],
+        _ => &["uid", "deletionTimestamp"],
+    };
+    let changed = members.iter().filter_map(|name| {
+        let sent = member(sent, name).filter(is_sent)?;
+        let differs = member(old, name).as_ref() != Some(&sent);
+        differs.then(|| {
+            let path = format!("metadata.{name}");
+            StatusCause::invalid(&path, &sent, "field is immutable")
+        })
+    });
+    changed.collect()
 }
 
-/// Refuses finalizers that come too late.
-fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(), ApiError> {
+/// Finds finalizers that come too late.
+fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
     if metadata_text(old, "deletionTimestamp").is_empty() {
-        return Ok(());
+        return None;
     }
     let known: HashSet<&str> = finalizers(old).into_iter().collect();
-    let late: Vec<&str> = finalizers(new)
-        .into_iter()
-        .filter(|f| !known.contains(f))
+    let names = finalizers(new).into_iter();
+    let late: Vec<String> = names
+        .filter(|name| !known.contains(name))
+        .map(|name| format!("{name:?}"))
         .collect();
-    if late.is_empty() {
-        return Ok(());
-    }
-    let late: Vec<String> = late.iter().map(|name| format!("{name:?}")).collect();
     let message = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers \
          []string{{{}}}",
         late.join(", ")
     );
-    let cause = StatusCause::forbidden("metadata.finalizers", &message);
-    Err(ApiError::invalid(
-        resource,
-        metadata_text(new, "name"),
-        &[cause],
-    ))
+    (!late.is_empty()).then(|| StatusCause::forbidden("metadata.finalizers", &message))
 }
 
 fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -> bool {

@@ -37,7 +37,7 @@ fn copy(from: &Object, to: &mut Object, [part, member]: [&str; 2]) {
     };
 }
 
-/// Takes over resources, of containers and of the whole Pod, which is what a resize may change.
+/// Takes the resources of containers and Pod, which a resize may change.
 ///
 /// Other containers are taken over too, and refused later.
 fn resize(sent: &Object, new: &mut Object) {

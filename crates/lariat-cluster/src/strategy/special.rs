@@ -22,6 +22,7 @@ enum Special {
     DeviceClaim,
     SigningRequest,
     Account,
+    Service,
 }
 
 fn special(resource: &Resource) -> Option<Special> {
@@ -29,6 +30,7 @@ fn special(resource: &Resource) -> Option<Special> {
         ("", "namespaces") => Some(Special::Namespace),
         ("", "pods") => Some(Special::Pod),
         ("", "serviceaccounts") => Some(Special::Account),
+        ("", "services") => Some(Special::Service),
         ("", "persistentvolumeclaims") => Some(Special::Claim),
         ("resource.k8s.io", "resourceclaims") => Some(Special::DeviceClaim),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
@@ -47,13 +49,11 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
             object.insert("status".into(), json!({"phase": "Active"}));
         }
         Some(Special::Definition) => crd::prepare_create(object),
-        Some(Special::Pod) => {
-            object.insert("status".into(), json!({"phase": "Pending"}));
-        }
         Some(Special::DaemonSet) => workloads::count_templates(None, object),
         Some(Special::Claim) => claims::prepare(object, None),
         Some(Special::Account) => name_secrets(object),
-        Some(Special::SigningRequest | Special::DeviceClaim) | None => {}
+        Some(Special::Pod | Special::SigningRequest | Special::Service | Special::DeviceClaim)
+        | None => {}
     }
 }
 
@@ -74,7 +74,20 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),
         Some(Special::SigningRequest) => certificates::keep(part, old, new),
         Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
-        Some(Special::Pod) | None => {}
+        Some(Special::Service) if part == Part::Main => drop_balancer(new),
+        Some(Special::Pod | Special::Service) | None => {}
+    }
+}
+
+/// Forgets the balancer of a Service that is of another type now.
+fn drop_balancer(service: &mut Object) {
+    let kind = service.get("spec").and_then(|spec| spec["type"].as_str());
+    if kind == Some("LoadBalancer") {
+        return;
+    }
+    let status = service.get_mut("status").and_then(Value::as_object_mut);
+    if let Some(status) = status {
+        status.insert("loadBalancer".into(), json!({}));
     }
 }
 

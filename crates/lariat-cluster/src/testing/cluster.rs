@@ -11,10 +11,22 @@ const REQUESTS: usize = 10;
 /// The environment variable with the seed of all test clusters.
 const SEED: &str = "LARIAT_SEED";
 
-/// A [`Cluster`] for one test, from [`Cluster::for_test`]; it ends when it is dropped.
+/// A [`Cluster`] for one test, which stops when it is dropped.
+///
+/// See [`Cluster::for_test`].
 ///
 /// When the test panics it prints the seed of its names and random numbers to stderr, and the last
 /// requests. `LARIAT_SEED=…` gives the next run the same seed.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::{Cluster, testing::pod};
+///
+/// let cluster = Cluster::for_test().await;
+/// let web = pod("web").create(&cluster.client()).await?;
+/// assert_eq!(web.metadata.name.as_deref(), Some("web"));
+/// # Ok(()) }
+/// ```
 #[must_use = "the cluster ends when it is dropped"]
 pub struct TestCluster {
     cluster: Cluster,
@@ -47,6 +59,17 @@ impl ClusterBuilder {
     /// # Cancel safety
     ///
     /// Dropping the future leaves nothing behind.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    ///
+    /// let cluster = Cluster::builder().seed(7).quotas(false).for_test().await;
+    /// assert_eq!(cluster.seed(), 7);
+    /// # Ok(()) }
+    /// ```
     pub async fn for_test(self) -> TestCluster {
         let seed = self.chosen_seed().unwrap_or_else(seed);
         let started = self.seed(seed).start().await;

@@ -36,7 +36,7 @@ lariat_core::debug_as_description!(NotYet);
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
-/// use lariat_cluster::{Cluster, testing::eventually};
+/// use lariat::cluster::{Cluster, testing::eventually};
 ///
 /// let cluster = Cluster::for_test().await;
 /// let journal = cluster.journal();

@@ -11,12 +11,14 @@ use serde_json::{Value, json};
 
 use super::wait::{Wait, WaitError};
 
-/// An object to create, from [`pod`], [`deployment`] and the like; a test adds what it needs.
+/// An object to create, from [`pod`], [`deployment`] and similar functions.
+///
+/// A test sets what it needs beyond the defaults.
 ///
 /// It serializes as the object, so it can be sent, printed and compared; [`to`](Self::to) turns it into a type.
 ///
 /// ```
-/// use lariat_cluster::testing::pod;
+/// use lariat::cluster::testing::pod;
 ///
 /// let web = pod("web").namespace("shop").label("app", "web").set("/spec/nodeName", "node-1");
 /// assert_eq!(web.value()["spec"]["nodeName"], "node-1");
@@ -29,11 +31,27 @@ pub struct Fixture {
 }
 
 /// Returns a pod with one container, in namespace `default`.
+///
+/// ```
+/// use lariat::cluster::testing::pod;
+///
+/// let web = pod("web");
+/// assert_eq!(web.value()["metadata"]["namespace"], "default");
+/// assert_eq!(web.value()["spec"]["containers"].as_array().map(Vec::len), Some(1));
+/// ```
 pub fn pod(name: &str) -> Fixture {
     Fixture::namespaced("v1", "Pod", name).set("/spec", pod_spec())
 }
 
 /// Returns a Deployment whose pods have the label `app` with its name.
+///
+/// ```
+/// use lariat::cluster::testing::deployment;
+///
+/// let web = deployment("web", 3);
+/// assert_eq!(web.value()["spec"]["replicas"], 3);
+/// assert_eq!(web.value()["spec"]["selector"]["matchLabels"]["app"], "web");
+/// ```
 pub fn deployment(name: &str, replicas: u32) -> Fixture {
     let labels = json!({"app": name});
     Fixture::namespaced("apps/v1", "Deployment", name).set(
@@ -46,6 +64,13 @@ pub fn deployment(name: &str, replicas: u32) -> Fixture {
 }
 
 /// Returns a ConfigMap with data, in namespace `default`.
+///
+/// ```
+/// use lariat::cluster::testing::config_map;
+///
+/// let settings = config_map("settings", &[("color", "red")]);
+/// assert_eq!(settings.value()["data"]["color"], "red");
+/// ```
 pub fn config_map(name: &str, data: &[(&str, &str)]) -> Fixture {
     Fixture::namespaced("v1", "ConfigMap", name).set("/data", texts(data))
 }
@@ -103,8 +128,9 @@ pub fn crd(group: &str, version: &str, kind: &str) -> Fixture {
     )
 }
 
-/// Returns an object of any namespaced kind, in namespace `default`; its plural is the kind in lower case
-/// with an `s`.
+/// Returns an object of any namespaced kind, in the namespace `default`.
+///
+/// Its plural is the kind in lower case with an `s`.
 pub fn object(api_version: &str, kind: &str, name: &str) -> Fixture {
     Fixture::namespaced(api_version, kind, name)
 }
@@ -118,6 +144,20 @@ pub fn object(api_version: &str, kind: &str, name: &str) -> Fixture {
 /// # Cancel safety
 ///
 /// Dropping the future may leave the CRD created.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::testing::{crd, define, object};
+///
+/// let cluster = Cluster::for_test().await;
+/// define(&cluster.client(), &crd("example.com", "v1", "Widget")).await?;
+/// let widget = object("example.com/v1", "Widget", "one").set("/spec/size", 3);
+/// widget.create(&cluster.client()).await?;
+/// # Ok(()) }
+/// ```
 pub async fn define(client: &Client, definition: &Fixture) -> Result<(), WaitError> {
     let wait = Wait::new(&definition.api(client), &definition.name());
     match definition.create(client).await {
@@ -161,6 +201,17 @@ impl Fixture {
     }
 
     /// Makes an object that is in the cluster the controller of this one.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::{Cluster, testing::config_map};
+    ///
+    /// let cluster = Cluster::for_test().await;
+    /// let owner = config_map("owner", &[]).create(&cluster.client()).await?;
+    /// let child = config_map("child", &[]).owned_by(&owner).create(&cluster.client()).await?;
+    /// assert_eq!(child.metadata.owner_references.unwrap_or_default()[0].name, "owner");
+    /// # Ok(()) }
+    /// ```
     pub fn owned_by(self, owner: &DynamicObject) -> Self {
         let types = owner.types.clone().unwrap_or_default();
         let reference = json!({
@@ -170,17 +221,28 @@ impl Fixture {
         self.push("/metadata/ownerReferences", reference)
     }
 
-    /// Sets the value at a JSON pointer, such as `/spec/nodeName`, and creates the objects above it.
+    /// Sets the value at a JSON pointer such as `/spec/nodeName`.
+    ///
+    /// Missing parents are created.
     ///
     /// # Panics
     ///
     /// If the pointer does not begin with a slash, or leads through what is no object.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::cluster::testing::object;
+    ///
+    /// let lease = object("coordination.k8s.io/v1", "Lease", "leader").set("/spec/holderIdentity", "one");
+    /// assert_eq!(lease.value()["spec"]["holderIdentity"], "one");
+    /// ```
     pub fn set(mut self, pointer: &str, value: impl Into<Value>) -> Self {
         *self.at(pointer) = value.into();
         self
     }
 
-    /// Sets the plural name of the resource, where it is not the kind in lower case with an `s`.
+    /// Sets the plural, where it is not the lower-case kind with an `s`.
     pub fn plural(self, plural: &str) -> Self {
         Self {
             plural: plural.to_owned(),
@@ -199,13 +261,23 @@ impl Fixture {
     /// # Panics
     ///
     /// If it is not an object of that type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::cluster::testing::pod;
+    ///
+    /// let web: Pod = pod("web").set("/spec/nodeName", "node-1").to();
+    /// assert_eq!(web.spec.and_then(|spec| spec.node_name).as_deref(), Some("node-1"));
+    /// ```
     #[must_use]
     pub fn to<K: DeserializeOwned>(&self) -> K {
         let object = serde_json::from_value(self.object.clone());
         object.unwrap_or_else(|error| panic!("{} is no such type: {error}", self.text("/kind")))
     }
 
-    /// Returns kube's `Api` for objects of this kind, in the namespace of this one if it is in one.
+    /// Returns kube's `Api` for this kind, in this object's namespace if it has one.
     #[must_use]
     pub fn api(&self, client: &Client) -> Api<DynamicObject> {
         let api_version = self.text("/apiVersion");

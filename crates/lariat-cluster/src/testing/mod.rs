@@ -8,8 +8,7 @@
 //! ```
 //! use kube::Api;
 //! use kube::api::DynamicObject;
-//! use lariat_cluster::Cluster;
-//! use lariat_cluster::testing::{pod, wait_for, wait_until_gone};
+//! use lariat::cluster::{Cluster, testing::{pod, wait_for, wait_until_gone}};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -21,7 +21,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 /// How many requests of the journal are shown.
 const REQUESTS: usize = 10;
 
-/// The pause before the first retry of a failed request, which doubles up to the last one.
+/// The pause before the first retry, which doubles up to a maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ lariat_core::debug_as_description!(WaitError);
 ///
 /// ```
 /// # use kube::{Api, api::DynamicObject};
-/// # use lariat_cluster::{Cluster, testing::{namespace, wait_for}};
+/// # use lariat::cluster::{Cluster, testing::{namespace, wait_for}};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cluster = Cluster::for_test().await;
@@ -59,7 +59,7 @@ lariat_core::debug_as_description!(WaitError);
 ///
 /// # Errors
 ///
-/// It does not within [`TIMEOUT`].
+/// The object does not meet it within [`TIMEOUT`]; the error shows its last state.
 ///
 /// # Cancel safety
 ///
@@ -78,11 +78,26 @@ pub async fn wait_for<K: Watched>(
 ///
 /// # Errors
 ///
-/// It does not within [`TIMEOUT`].
+/// The object does not meet it within [`TIMEOUT`]; the error shows its last state.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future ends the watch.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::testing::{pod, wait_for_condition};
+/// use lariat::cluster::{Cluster, Workloads};
+///
+/// let cluster = Cluster::builder().simulate_workloads(Workloads::default()).for_test().await;
+/// let web = pod("web");
+/// web.create(&cluster.client()).await?;
+/// let ready = wait_for_condition(&web.api(&cluster.client()), "web", "Ready").await?;
+/// assert_eq!(ready.data["status"]["phase"], "Running");
+/// # Ok(()) }
+/// ```
 pub async fn wait_for_condition<K: Watched>(
     api: &Api<K>,
     name: &str,
@@ -100,11 +115,27 @@ pub async fn wait_for_condition<K: Watched>(
 /// # Cancel safety
 ///
 /// Dropping the future ends the watch.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::Cluster;
+/// use lariat::cluster::testing::{namespace, wait_until_gone};
+///
+/// let cluster = Cluster::for_test().await;
+/// let shop = namespace("shop");
+/// let namespaces = shop.api(&cluster.client());
+/// shop.create(&cluster.client()).await?;
+/// namespaces.delete("shop", &Default::default()).await?;
+/// wait_until_gone(&namespaces, "shop").await?;
+/// # Ok(()) }
+/// ```
 pub async fn wait_until_gone<K: Watched>(api: &Api<K>, name: &str) -> Result<(), WaitError> {
     Wait::new(api, name).gone().await
 }
 
-/// What can be waited for: `Pod` and the like, kube's `DynamicObject`, and derived custom kinds.
+/// A type of objects to wait for: `Pod`, `DynamicObject`, derived custom kinds.
 pub trait Watched: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static {}
 
 impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watched for K {}
@@ -117,7 +148,7 @@ impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watch
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use lariat_cluster::{Cluster, testing::{Wait, pod}};
+/// # use lariat::cluster::{Cluster, testing::{Wait, pod}};
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let cluster = Cluster::for_test().await;
@@ -143,7 +174,7 @@ pub struct Wait<K: Clone> {
     journal: Option<Journal>,
 }
 
-/// What a wait saw.
+/// The observations of a wait.
 struct Seen<K> {
     present: bool,
     last: Option<K>,
@@ -151,7 +182,7 @@ struct Seen<K> {
 }
 
 impl Cluster {
-    /// Creates a wait for an object of this cluster, whose error reports the last requests.
+    /// Creates a wait whose error reports the last requests to this cluster.
     pub fn wait<K: Watched>(&self, api: &Api<K>, name: &str) -> Wait<K> {
         Wait {
             journal: Some(self.journal()),
@@ -171,22 +202,40 @@ impl<K: Watched> Wait<K> {
         }
     }
 
-    /// Sets how long it waits (default [`TIMEOUT`]; zero fails unless the condition is met at once).
+    /// Sets the timeout (default [`TIMEOUT`]).
+    ///
+    /// Zero fails unless the condition holds at once.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Waits until the object exists and meets a condition, which `what` describes in the error.
+    /// Waits until the object exists and meets a condition.
     ///
-    /// Such a description is `"it has a node"`.
+    /// `what` describes the condition in the error, such as `"it has a node"`.
     ///
     /// # Errors
     ///
-    /// It does not in time.
+    /// The object does not meet it within the timeout; the error shows its last state.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future ends the watch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use lariat::cluster::Cluster;
+    /// use lariat::cluster::testing::{Wait, config_map};
+    ///
+    /// let cluster = Cluster::for_test().await;
+    /// let settings = config_map("settings", &[("color", "red")]);
+    /// settings.create(&cluster.client()).await?;
+    /// let wait = Wait::new(&settings.api(&cluster.client()), "settings");
+    /// let found = wait.until("its color is red", |each| each.data["data"]["color"] == "red").await?;
+    /// assert_eq!(found.metadata.name.as_deref(), Some("settings"));
+    /// # Ok(()) }
+    /// ```
     pub async fn until(
         self,
         what: &str,
@@ -206,7 +255,7 @@ impl<K: Watched> Wait<K> {
     ///
     /// # Errors
     ///
-    /// It does not in time.
+    /// The object does not meet it within the timeout; the error shows its last state.
     ///
     /// # Cancel safety
     ///

@@ -36,7 +36,7 @@ impl Call {
         self.admission(Operation::Delete, self.name(), options, dry_run)
     }
 
-    /// Lets what is registered change and judge an object that is of another kind than the resource.
+    /// Runs admission for an object whose kind differs from the resource's.
     ///
     /// It is created, but not stored, as an Eviction is.
     pub(super) async fn admit_as(

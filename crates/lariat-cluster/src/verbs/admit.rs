@@ -34,7 +34,7 @@ pub(super) fn create(
         metadata.insert("generation".into(), generation);
     }
     if resource.rules.status && !keeps_status(resource) {
-        object.remove("status");
+        reset_status(resource, &mut object);
     }
     if !object.get("status").is_some_and(Value::is_object)
         && let Some(status) = defaults::initial_status(resource, &now)
@@ -43,14 +43,24 @@ pub(super) fn create(
     }
     name_requester(creation, &mut object);
     strategy::admit_create(creation.server, resource, &mut object)?;
+    defaults::drop_disabled(resource, &mut object);
     strategy::prepare_create(creation.server, resource, &mut object, dry_run)?;
     strategy::complete(resource, &mut object);
-    strategy::check(resource, &object, None)?;
+    strategy::check(resource, &object, None, Vec::new())?;
     if let Some(user) = creation.user {
         escalation::check(creation.server, resource, user, &object)?;
     }
     strategy::store(resource, &mut object);
     Ok(object)
+}
+
+/// Drops the status that a new object was sent with, but for the class of service of a Pod.
+fn reset_status(resource: &Resource, object: &mut Object) {
+    let status = object.remove("status");
+    let class = status.and_then(|mut status| status.get_mut("qosClass").map(Value::take));
+    if let Some(class) = class.filter(|_| resource.kind == "Pod" && !resource.rules.custom) {
+        object.insert("status".into(), json!({"qosClass": class}));
+    }
 }
 
 /// Puts a new object into its namespace, and drops what only the server writes.
@@ -85,7 +95,7 @@ fn name_requester(creation: &Creation<'_>, object: &mut Object) {
     }
 }
 
-/// Returns whether a new object keeps the status that was sent, which only one kind does.
+/// Returns whether a new object keeps its status; only one kind does.
 ///
 /// A kubelet registers its node with what the node has.
 fn keeps_status(resource: &Resource) -> bool {
@@ -119,10 +129,12 @@ fn name(creation: &Creation<'_>, metadata: &mut Object) {
         return;
     }
     let base = text("generateName");
-    // Without both it is refused with whatever else is wrong.
-    if base.is_empty() {
-        return;
-    }
-    let name = creation.server.random.generate(base);
+    let is_limit_range = creation.resource.kind == "LimitRange" && !creation.resource.rules.custom;
+    // Without both it is refused with whatever else is wrong, unless its kind does not mind.
+    let name = match base {
+        "" if is_limit_range => creation.server.random.uid(),
+        "" => return,
+        base => creation.server.random.generate(base),
+    };
     metadata.insert("name".into(), name.into());
 }

@@ -87,6 +87,17 @@ impl Call {
         Ok(())
     }
 
+    /// Refuses an object of another namespace than that of the path.
+    pub(super) fn check_same_namespace(&self, object: &Object) -> Result<(), ApiError> {
+        let given = metadata_text(object, "namespace");
+        match self.namespace() {
+            Some(wanted) if !given.is_empty() && given != wanted => {
+                Err(ApiError::namespace_mismatch())
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Refuses an object of another name than that of the path.
     pub(super) fn check_same_name(&self, object: &Object) -> Result<(), ApiError> {
         let (given, wanted) = (metadata_text(object, "name"), self.name());

@@ -2,8 +2,7 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
-use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema::TypeRef;
+use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::Value;
 
 use super::form::{self, Origin};
@@ -22,8 +21,6 @@ pub(super) struct Expected<'a> {
     pub(super) kind: &'a str,
     pub(super) api_version: &'a str,
     pub(super) custom: bool,
-    /// The type of the object, if it is one of a kind that is stored.
-    pub(super) typed: Option<TypeRef<'a>>,
 }
 
 impl Call {
@@ -34,10 +31,32 @@ impl Call {
             kind: &self.resource.kind,
             api_version: &api_version,
             custom: self.resource.rules.custom,
-            typed: (!self.resource.rules.custom).then(|| self.resource.types().root()),
         })?;
+        self.read_again(&mut object, &duplicates)?;
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
+    }
+
+    /// Reads members that are there twice as Go's decoder does: each into what was there before.
+    ///
+    /// All values must be of the right type, though only the last one counts.
+    fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
+        let has_twice = matches!(duplicates, Duplicates::Paths(paths) if !paths.is_empty());
+        if self.resource.rules.custom || !has_twice {
+            return Ok(());
+        }
+        let typed = self.resource.types().root();
+        let Ok((document, misfit)) = Document::json_of(&self.body, typed) else {
+            return Ok(());
+        };
+        if let Some(misfit) = misfit {
+            return Err(form::refuse_body(&self.resource, &misfit.to_string()));
+        }
+        if let Value::Object(members) = document.value {
+            let is_type = |name: &str| name == "kind" || name == "apiVersion";
+            object.extend(members.into_iter().filter(|(name, _)| !is_type(name)));
+        }
+        Ok(())
     }
 
     /// Returns whether `apiVersion` of the body is the given one.
@@ -53,12 +72,9 @@ impl Call {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
-            Value::Null if wanted.custom => Object::new(),
-            other => {
-                let error = go_json::type_error(&other, ENVELOPE);
-                let error = format!("json parse error: {error}");
-                return Err(self.unrecognized(wanted, &error));
-            }
+            // Go reads it as an object without members.
+            Value::Null => Object::new(),
+            other => return Err(self.unrecognized(wanted, &without_type(&other))),
         };
         check_type(self, wanted, &object)?;
         object.insert("kind".into(), wanted.kind.into());
@@ -67,12 +83,11 @@ impl Call {
     }
 
     /// Reads the body; protobuf is read as the type that it names.
-    pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        let unreadable = |error: String| self.unrecognized(wanted, &error);
+    fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         match self.media_type() {
-            "" | JSON => self.json(wanted),
-            YAML => Document::yaml(&self.body)
-                .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
+            "" | JSON | YAML => self
+                .text_document()
+                .map_err(|error| self.unrecognized(wanted, &error)),
             PROTOBUF if !wanted.custom => {
                 protobuf::read(&self.body, wanted.kind, wanted.api_version)
             }
@@ -84,26 +99,61 @@ impl Call {
         }
     }
 
-    fn json(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
-        let unreadable =
-            |error: String| self.unrecognized(wanted, &format!("json parse error: {error}"));
-        let Some(typed) = wanted.typed else {
-            return Document::json(&self.body).map_err(unreadable);
-        };
-        match Document::json_of(&self.body, typed).map_err(unreadable)? {
-            (document, None) => Ok(document),
-            (_, Some(misfit)) => Err(form::refuse_body(&self.resource, &misfit.to_string())),
+    /// Reads a body that is a text, JSON or YAML.
+    fn text_document(&self) -> Result<Document, String> {
+        if self.media_type() == YAML {
+            Document::yaml(&self.body).map_err(|error| format!("yaml: {error}"))
+        } else {
+            Document::json(&self.body)
+                .map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
         }
+    }
+
+    /// Reads the options of a deletion, which may have another type, or none.
+    pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
+        let document = match self.media_type() {
+            "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
+            _ => self.document(wanted)?,
+        };
+        let options = match document.value {
+            Value::Null => Value::Object(Object::new()),
+            options @ Value::Object(_) => options,
+            other => return Err(ApiError::bad_request(without_type(&other))),
+        };
+        let version = options["apiVersion"].as_str().unwrap_or_default();
+        if version.matches('/').count() > 1 {
+            let message = format!("unexpected GroupVersion string: {version}");
+            return Err(ApiError::bad_request(message));
+        }
+        Ok(options)
     }
 
     /// Refuses a body of which not even the type can be read.
     fn unrecognized(&self, wanted: Expected<'_>, error: &str) -> ApiError {
         let (kind, summary) = (wanted.kind, summary(&self.body));
         ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {kind}): couldn't get \
-             version/kind; {error} ({summary})"
+            "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
         ))
     }
+}
+
+/// Says of a value that is no object that it has no type.
+fn without_type(value: &Value) -> String {
+    let error = go_json::type_error(value, ENVELOPE);
+    format!("couldn't get version/kind; json parse error: {error}")
+}
+
+/// Refuses a custom resource that says it is of another kind, which must be there to be replaced.
+fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
+    let key = call.resource.key(call.namespace(), call.name());
+    let replaces = !call.name().is_empty() && call.target.subresource.is_none();
+    if replaces && call.server.store.get(call.resource.table, &key).is_none() {
+        return call.not_found();
+    }
+    let message = format!("must be {}", call.resource.kind);
+    let cause = StatusCause::invalid("kind", &kind.into(), &message);
+    let name = metadata_text(object, "name");
+    ApiError::invalid_as(kind, &call.resource.group, name, &[cause])
 }
 
 /// What Go reads of a body first.
@@ -160,9 +210,7 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
         return Ok(());
     }
     if wanted.custom {
-        let message = format!("must be {}", wanted.kind);
-        let cause = StatusCause::invalid("kind", &kind.into(), &message);
-        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+        return Err(wrong_kind(call, object, kind));
     }
     let package = |api_version: &str| match api_version.split_once('/') {
         Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),

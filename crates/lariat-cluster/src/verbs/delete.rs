@@ -72,7 +72,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     }
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
-    let page = list::all(call).await?;
+    let page = list::present(call).await?;
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
         options.check_preconditions(call, stored)?;

@@ -59,13 +59,11 @@ impl DeleteOptions {
     }
 
     fn of_body(call: &Call) -> Result<Self, ApiError> {
-        let document = call.document(Expected {
+        Self::read(call.decode_options(Expected {
             kind: "DeleteOptions",
             api_version: "meta.k8s.io/v1",
             custom: false,
-            typed: None,
-        })?;
-        Self::read(document.value)
+        })?)
     }
 
     fn read(value: Value) -> Result<Self, ApiError> {
@@ -213,9 +211,14 @@ impl DeleteOptions {
         };
         let name = stored.key().name();
         let refuse = |what: String| Err(ApiError::precondition(&call.resource, name, &what));
+        let is_namespace = call.resource.table == call.server.kinds.namespaces;
         if let Some(uid) = &preconditions.uid
             && uid != stored.uid()
         {
+            if is_namespace {
+                let is = stored.uid();
+                return Err(ApiError::namespace_precondition(name, "UID", uid, is));
+            }
             return refuse(format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). The \
                  object might have been deleted and then recreated",
@@ -225,6 +228,11 @@ impl DeleteOptions {
         if let Some(version) = &preconditions.resource_version
             && *version != stored.revision().to_string()
         {
+            if is_namespace {
+                let is = stored.revision().to_string();
+                let what = "ResourceVersion";
+                return Err(ApiError::namespace_precondition(name, what, version, &is));
+            }
             return refuse(format!(
                 "the ResourceVersion in the precondition ({version}) does not match the \
                  ResourceVersion in record ({}). The object might have been modified",

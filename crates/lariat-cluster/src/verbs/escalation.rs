@@ -14,7 +14,7 @@ use crate::wire::route::Target;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Checks that a user may grant what an object grants, if it is a role or a binding.
+/// Checks that a user may grant what a role or binding grants.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ impl Grant<'_> {
         matches!(decision, Decision::Allowed(_))
     }
 
-    /// Returns what a role grants; one that is made of others may come to grant anything.
+    /// Returns the rules of a role; an aggregated role may come to grant anything.
     fn of_role(&self, role: &Object) -> Vec<Value> {
         let rules = role.get("rules").and_then(Value::as_array);
         let mut rules = rules.cloned().unwrap_or_default();

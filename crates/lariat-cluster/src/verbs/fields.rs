@@ -94,10 +94,17 @@ fn names_its_labels(resource: &Resource) -> bool {
 
 fn unsupported(resource: &Resource, path: &str) -> ApiError {
     let known = r#""metadata.name", "metadata.namespace""#;
-    ApiError::bad_request(if names_its_labels(resource) {
-        format!("field label not supported: {path}")
-    } else {
-        format!("{path:?} is not a known field selector: only {known}")
+    let kind = resource.kind.as_str();
+    ApiError::bad_request(match resource.group.as_str() {
+        _ if !names_its_labels(resource) => {
+            format!("{path:?} is not a known field selector: only {known}")
+        }
+        "batch" => format!("field label {path:?} not supported for {kind}"),
+        "resource.k8s.io" => {
+            let version = resource.api_version();
+            format!("field label not supported for {version}, Kind={kind}: {path}")
+        }
+        _ => format!("field label not supported: {path}"),
     })
 }
 

@@ -4,7 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema::Misfit;
+use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -54,7 +54,19 @@ pub(super) fn normalize(
     origin: Origin,
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
-    let unknown = strategy::read(&call.resource, object).map_err(|misfit| match origin {
+    if is_converted(call, origin) {
+        let typed = call.resource.types().root();
+        for (name, value) in object.iter_mut() {
+            if let Some(below) = typed.member(name) {
+                schema::wrap_numbers(below, value);
+            }
+        }
+    }
+    let read = match origin {
+        Origin::Apply => strategy::read_applied(&call.resource, object),
+        Origin::Body | Origin::Patch => strategy::read(&call.resource, object),
+    };
+    let unknown = read.map_err(|misfit| match origin {
         Origin::Body => refuse_body(&call.resource, &misfit.to_string()),
         Origin::Patch => refuse_patch(call, &misfit),
         Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
@@ -94,6 +106,16 @@ pub(super) fn normalize(
     Ok(())
 }
 
+/// Returns whether Go makes the object from a map, without JSON.
+fn is_converted(call: &Call, origin: Origin) -> bool {
+    let without_json = match origin {
+        Origin::Body => false,
+        Origin::Patch => call.is_strategic(),
+        Origin::Apply => true,
+    };
+    without_json && !call.resource.rules.custom
+}
+
 pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     match origin {
         Origin::Body => refuse_body(&call.resource, reason),
@@ -105,7 +127,9 @@ pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     }
 }
 
-/// Refuses an apply whose outcome is of no known form, with 500 as a genuine server.
+/// Refuses, with 500, an apply whose result has an unknown type.
+///
+/// A genuine server does the same.
 fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
     let Resource {
         group,

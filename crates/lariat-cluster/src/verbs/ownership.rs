@@ -78,7 +78,7 @@ fn ignored(resource: &Resource, part: Part) -> Set {
         (Part::Main, "certificatesigningrequests") => &["spec", "status"],
         (Part::Main, _) if resource.rules.status => &["status"],
         (Part::Main, _) => &[],
-        // A real server meant to have some of these, and asks for them nowhere.
+        // Their strategies have a filter of fields, of which their storages say nothing.
         (Part::Ephemeral | Part::Resize, _) => &[],
         (Part::Finalize, _) => &["status"],
         (Part::Approval, _) => &["spec", "status.certificate"],
@@ -145,12 +145,11 @@ pub(crate) fn account_as(
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
-    refusal_of(call, &version, kind, applied, refused)
+    refusal_of(&version, kind, applied, refused)
 }
 
 /// Explains why the apply of an object of some version and kind was refused.
 pub(super) fn refusal_of(
-    call: &Call,
     api_version: &str,
     kind: &str,
     applied: &Object,
@@ -165,15 +164,11 @@ pub(super) fn refusal_of(
             ApiError::apply_conflict(refused.to_string(), &causes)
         }
         untyped => {
-            let name = metadata_text(applied, "name");
-            let path = match call.namespace() {
-                Some(namespace) => format!("{namespace}/{name}"),
-                None => name.to_owned(),
-            };
-            // Go writes the empty group with its slash.
-            let slash = if api_version.contains('/') { "" } else { "/" };
+            let [namespace, name] =
+                ["namespace", "name"].map(|member| metadata_text(applied, member));
+            let group = if api_version.contains('/') { "" } else { "/" };
             ApiError::internal(format!(
-                "failed to create typed patch object ({path}; {slash}{api_version}, Kind={kind}): {untyped}"
+                "failed to create typed patch object ({namespace}/{name}; {group}{api_version}, Kind={kind}): {untyped}"
             ))
         }
     }

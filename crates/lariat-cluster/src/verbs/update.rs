@@ -1,5 +1,6 @@
 //! PUT of an object or a subresource.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
@@ -29,7 +30,7 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
         let Some(current) = call.server.store.get(call.resource.table, &key) else {
             let puts_create = call.resource.rules.put_creates;
             if puts_create {
-                check_absence(call, &key, &sent)?;
+                check_absence(call, &key, &sent, dry_run)?;
             }
             if !puts_create || call.target.subresource.is_some() {
                 return Err(call.not_found());
@@ -42,7 +43,7 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
                 answer => return answer,
             }
         };
-        check_version(call, &sent, &current)?;
+        check_version(call, &sent, &current, dry_run)?;
         if let Some(answer) = finish(call, &current, sent.clone(), dry_run).await? {
             return Ok(answer);
         }
@@ -51,28 +52,38 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
 
 /// Checks the name in the body against the one in the path.
 fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
+    call.check_same_namespace(sent)?;
     call.check_same_name(sent)?;
-    let given = metadata_text(sent, "namespace");
-    if let Some(namespace) = call.namespace()
-        && !given.is_empty()
-        && given != namespace
-    {
-        return Err(ApiError::namespace_mismatch());
-    }
     metadata_mut(sent).insert("name".into(), call.name().into());
     Ok(())
 }
 
 /// Refuses to create what is meant to replace a certain object.
-fn check_absence(call: &Call, key: &ObjectKey, sent: &Object) -> Result<(), ApiError> {
+fn check_absence(
+    call: &Call,
+    key: &ObjectKey,
+    sent: &Object,
+    dry_run: bool,
+) -> Result<(), ApiError> {
     match metadata_text(sent, "uid") {
         "" => Ok(()),
-        uid => Err(ApiError::uid_mismatch(&call.resource, key, uid, "")),
+        uid => Err(ApiError::uid_mismatch(
+            &call.resource,
+            key,
+            uid,
+            "",
+            dry_run,
+        )),
     }
 }
 
 /// Checks the version and the uid the client thinks it replaces.
-fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), ApiError> {
+fn check_version(
+    call: &Call,
+    sent: &Object,
+    current: &Stored,
+    dry_run: bool,
+) -> Result<(), ApiError> {
     let uid = metadata_text(sent, "uid");
     if !uid.is_empty() && uid != current.uid() {
         return Err(ApiError::uid_mismatch(
@@ -80,6 +91,7 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
             current.key(),
             uid,
             current.uid(),
+            dry_run,
         ));
     }
     match metadata_text(sent, "resourceVersion") {
@@ -132,6 +144,7 @@ pub(super) async fn store_changed(
     } else {
         strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
     }
+    let link = metadata_text(&sent, "selfLink").to_owned();
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
@@ -156,7 +169,8 @@ pub(super) async fn store_changed(
         strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
     }
     if dry_run {
-        return Ok(Some(Answer::unstored(object, current.revision())));
+        let shown = with_link(call, object, link);
+        return Ok(Some(Answer::unstored(&shown, current.revision())));
     }
     let replacement = stored_form(call, replacement).await?;
     let replaced = replace(&call.server, &call.resource, current, &replacement);
@@ -164,6 +178,16 @@ pub(super) async fn store_changed(
         Replacement::Deleted(object) => Answer::unstored(&object, current.revision()),
         _ => Answer::object(stored),
     }))
+}
+
+/// Returns an object with the link that was sent, which the storage would drop and a dry run does not.
+fn with_link<'a>(call: &Call, object: &'a Object, link: String) -> Cow<'a, Object> {
+    if link.is_empty() || call.part() != Part::Main {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    metadata_mut(&mut object).insert("selfLink".into(), link.into());
+    Cow::Owned(object)
 }
 
 /// Puts a replacement into the version in which objects of its kind are stored.

@@ -25,7 +25,7 @@ pub struct ResponseBody {
     kind: Kind,
     /// How it is sent, where that is watched.
     delivery: Option<Delivery>,
-    /// What was taken from the kind and is still to be handed out; empty unless there is a delivery.
+    /// The rest of a delivery that the client has not read; empty without one.
     rest: Bytes,
 }
 

@@ -139,7 +139,7 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::grow(STACK, work)
 }
 
-/// Work that waits, each step of which has a stack that is large enough for the deepest document.
+/// A future whose every poll has enough stack for the deepest document.
 #[derive(Debug)]
 pub(crate) struct OnStack<F> {
     /// `None` when it is dropped.
@@ -189,10 +189,53 @@ fn read_yaml(text: &str) -> Result<Document, String> {
     } else {
         strict
     };
-    Ok(Document {
-        value: value.map_err(|error| first_line(&error.to_string()))?,
-        duplicates: line.map_or_else(Duplicates::none, Duplicates::Line),
-    })
+    let error = match value {
+        Ok(value) => {
+            let duplicates = line.map_or_else(Duplicates::none, Duplicates::Line);
+            return Ok(Document { value, duplicates });
+        }
+        Err(error) => first_line(&error.to_string()),
+    };
+    // Go reads the first document, whatever comes behind it.
+    match error.strip_suffix(": did not find expected <document start>") {
+        Some(place) => match before(text, place) {
+            Some(first) if first.len() < text.len() => read_yaml(first),
+            _ => Err(error),
+        },
+        None => Err(in_words_of_go(&error)),
+    }
+}
+
+/// Returns the text before a place such as `error: line 1 column 20`.
+fn before<'a>(text: &'a str, place: &str) -> Option<&'a str> {
+    let mut numbers = place
+        .split(' ')
+        .filter_map(|word| word.parse::<usize>().ok());
+    let (line, column) = (numbers.next()?, numbers.next()?);
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.checked_sub(1)?)
+        .map(str::len)
+        .sum();
+    let (end, _) = text[start..].char_indices().nth(column.checked_sub(1)?)?;
+    Some(&text[..start + end])
+}
+
+/// Words the most frequent errors as Go's reader does, which names other places.
+fn in_words_of_go(error: &str) -> String {
+    let has = |part: &str| error.contains(part);
+    let known = if has("mapping values are not allowed in this context") {
+        "mapping values are not allowed in this context"
+    } else if has("mismatched bracket '['") {
+        "did not find expected ',' or ']'"
+    } else if has("mismatched bracket '{'") {
+        "did not find expected ',' or '}'"
+    } else if has("unclosed bracket") {
+        "line 1: did not find expected node content"
+    } else {
+        error.strip_prefix("error: ").unwrap_or(error)
+    };
+    known.to_owned()
 }
 
 /// Returns what Go says about a key that is in a map twice, if that is the error.
@@ -374,6 +417,23 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn what_is_no_yaml_is_refused_in_words_of_go() {
+        for (yaml, error) in [
+            ("a: b: c", "mapping values are not allowed in this context"),
+            ("{", "line 1: did not find expected node content"),
+            ("{a: [b}", "did not find expected ',' or ']'"),
+        ] {
+            assert_eq!(Document::yaml(yaml.as_bytes()).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn what_follows_a_document_of_yaml_is_not_read() {
+        let document = Document::yaml(b"{\"a\": 1}x").unwrap();
+        assert_eq!(document.value, json!({"a": 1}));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
-    /// Returns the encodings of built-in kinds and what belongs to them, or of all else.
+    /// Returns the encodings offered for built-in kinds, or those for all others.
     pub(crate) fn of(builtin: bool) -> Self {
         Self {
             builtin,

@@ -15,7 +15,7 @@ pub(crate) const IS_BUILT: bool = true;
 pub(crate) const ACCEPTED: &str =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-/// Reads an object as the type that the body says it is of, by default the wanted one.
+/// Decodes an object as the type that the body names, or as the given one.
 pub(crate) fn read(
     body: &[u8],
     wanted_kind: &str,
@@ -45,7 +45,7 @@ pub(crate) fn read(
     })
 }
 
-/// Writes an answer that is one JSON document; `None` if its kind is not a built-in one.
+/// Encodes an answer that is one JSON document; `None` for custom kinds.
 pub(crate) fn write(json: &[u8]) -> Option<Bytes> {
     let object: Object = serde_json::from_slice(json).ok()?;
     protobuf::encode(&object).map(Bytes::from)

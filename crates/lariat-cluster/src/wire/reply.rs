@@ -50,7 +50,7 @@ impl Reply {
         Self::new(code, TEXT, ResponseBody::whole(text))
     }
 
-    /// Answers a document that is kept compressed; clients that do not accept that get it expanded.
+    /// Answers a compressed document, expanded for clients that need it.
     pub(crate) fn compressed(content_type: HeaderValue, document: Bytes, accepts: bool) -> Self {
         if !accepts {
             let body = ResponseBody::whole(gzip::expand(&document));

@@ -36,7 +36,9 @@ impl Verb {
         })
     }
 
-    /// Returns the verb of a method that is left to the handlers of custom resources, which name the object themselves.
+    /// Returns the verb of a method that the handlers of custom resources answer.
+    ///
+    /// Those handlers name the object themselves.
     pub(crate) fn of_custom(method: &Method, target: &Target) -> Option<Self> {
         let is_named = target.name.is_some();
         match *method {

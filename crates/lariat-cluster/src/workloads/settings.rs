@@ -1,4 +1,4 @@
-//! What of nodes and workloads is simulated.
+//! Settings of the simulated nodes and workloads.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use std::time::Duration;
 /// With it the cluster has nodes, a scheduler that binds Pods to them, kubelets that run Pods (in name
 /// only: no process is started), and the controllers of ReplicaSets, Deployments, StatefulSets,
 /// DaemonSets, Jobs and CronJobs (in UTC). Services have Endpoints and EndpointSlices, and claims are
-/// bound to volumes at once. They follow the real ones in what they write, in simplified form in when
-/// they do it. All delays are measured by tokio's clock.
+/// bound to volumes at once. They write what the real components write; their timing is simplified. All delays are
+/// measured by tokio's clock.
 ///
-/// What a Pod does is up to its annotations:
+/// Annotations of a Pod decide how its containers end:
 ///
 /// | annotation | effect |
 /// |---|---|
@@ -22,7 +22,7 @@ use std::time::Duration;
 /// then restarted; those of other Pods end after [`run_time`](Self::run_time).
 ///
 /// ```
-/// use lariat_cluster::{Cluster, Workloads};
+/// use lariat::cluster::{Cluster, Workloads};
 ///
 /// let builder = Cluster::builder().simulate_workloads(Workloads::default().nodes(3));
 /// # let _ = builder;
@@ -78,7 +78,7 @@ impl Workloads {
         self
     }
 
-    /// Sets how long the containers run of Pods without restarts (default 100 ms).
+    /// Sets how long containers of Pods without restarts run (default 100 ms).
     pub fn run_time(mut self, time: Duration) -> Self {
         self.run_time = time;
         self

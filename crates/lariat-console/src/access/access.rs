@@ -1,4 +1,4 @@
-//! Who may use the console, and for what.
+//! Authentication and authorisation of requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,57 +6,59 @@ use std::sync::Arc;
 use http::HeaderMap;
 use lariat_http::{AuthError, TokenReviews, UrlReviews, User, bearer, is_same};
 
-/// Who may use the console.
+/// The users who may use the console.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
-    /// Everyone, if the address is a loopback address, and else no one.
+    /// Everyone if the address is a loopback address, and otherwise nobody.
     #[default]
     OnThisMachine,
+    /// Everyone.
     Everyone,
-    /// Who has this token.
+    /// Users with this token.
     Token(Arc<str>),
-    /// Whom the API server knows and allows.
+    /// Users whom the API server authenticates and authorises.
     Reviews(Box<Reviews>),
 }
 
-/// The reviews of users.
+/// Reviews of users by the API server.
 #[derive(Clone)]
 pub(crate) struct Reviews {
     tokens: TokenReviews,
     urls: UrlReviews,
 }
 
-/// What a request is for.
+/// The permission that a request needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// To read metrics.
     Metrics,
-    /// To look at the console.
+    /// To read the console.
     Look,
-    /// To act.
+    /// To perform actions.
     Act,
 }
 
 /// Why a request is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// The program lets no one in.
+    /// The program allows no access on its address.
     Closed,
     /// There is no valid token.
     Unauthenticated(String),
-    /// The user may not do that.
+    /// The user does not have the permission.
     Forbidden {
         user: String,
         permission: Permission,
     },
-    /// It is not known who it is, or what the user may do.
+    /// The API server cannot review the user.
     Unavailable(String),
 }
 
 impl Permission {
-    /// Returns verb and path, as rules with `nonResourceURLs` have them.
+    /// Returns the verb and the path for RBAC rules with `nonResourceURLs`.
     ///
-    /// They are not those of the requests: everyone who is authenticated may `get` `/api/*`, by `system:discovery`.
+    /// The paths differ from those of the requests: `system:discovery` allows every authenticated user to `get`
+    /// `/api/*`.
     pub(crate) fn rule(self) -> (&'static str, &'static str) {
         match self {
             Self::Metrics => ("get", "/metrics"),
@@ -67,13 +69,13 @@ impl Permission {
 }
 
 impl Access {
-    /// Lets in whom the API server knows and allows.
+    /// Allows access to users whom the API server authenticates and authorises.
     pub(crate) fn reviews(tokens: TokenReviews) -> Self {
         let urls = UrlReviews::new(tokens.client());
         Self::Reviews(Box::new(Reviews { tokens, urls }))
     }
 
-    /// Returns the user who sends a request, if the user has a permission.
+    /// Returns the user of a request, if the user has a permission.
     pub(crate) async fn user(
         &self,
         headers: &HeaderMap,
@@ -83,6 +85,7 @@ impl Access {
         match self {
             Self::OnThisMachine if !is_loopback => Err(Denied::Closed),
             Self::OnThisMachine | Self::Everyone => Ok(anonymous()),
+            // In constant time, so that the time of the response reveals nothing about the token.
             Self::Token(expected) if is_same(bearer(headers)?, expected) => Ok(User::new("token")),
             Self::Token(_) => Err(Denied::Unauthenticated("the token is wrong".to_owned())),
             Self::Reviews(reviews) => {
@@ -96,21 +99,24 @@ impl Access {
         }
     }
 
-    /// Returns whether a user who was let in has another permission.
+    /// Returns whether an authenticated user has another permission.
     pub(crate) async fn allows(&self, user: &User, permission: Permission) -> Result<bool, Denied> {
         let Self::Reviews(reviews) = self else {
+            // Only reviews distinguish permissions; the other ways of access allow everything.
             return Ok(true);
         };
         let (verb, path) = permission.rule();
         Ok(reviews.urls.allows(user, verb, path).await?)
     }
 
-    /// Returns whether requests need no token, so that pages of other sites could send them.
+    /// Returns whether requests need no token.
+    ///
+    /// Without a token, a page of another site could send requests from a user's browser.
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::OnThisMachine | Self::Everyone)
     }
 
-    /// Returns whether users and their permissions are looked up, so that they may change during a long answer.
+    /// Returns whether permissions may change while a response is being sent.
     pub(crate) fn is_reviewed(&self) -> bool {
         matches!(self, Self::Reviews(_))
     }
@@ -129,7 +135,7 @@ impl From<AuthError> for Denied {
     }
 }
 
-/// Without the token.
+// Without the token.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

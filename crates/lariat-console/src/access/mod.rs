@@ -1,4 +1,4 @@
-//! Who may use the console.
+//! Access to the console: users, permissions, and the origin of a request.
 
 mod access;
 mod origin;

@@ -1,15 +1,17 @@
-//! The page from which a browser sends a request.
+//! The origin of a request: protection against cross-site request forgery.
 
 use http::{HeaderMap, header};
 
-/// Returns whether a request comes from the console's own page, or not from a browser.
+/// Returns whether a request is from the console's own page, or from no browser.
 ///
-/// Browsers send `Origin` with each POST. A page of another site has another one (cross-site request forgery). The
-/// scheme is not compared, because a proxy may end TLS.
+/// Browsers send `Origin` with each POST, and that of another site's page differs from the `Host`. The scheme is not
+/// compared, because a proxy may terminate TLS.
 pub(crate) fn is_own_page(headers: &HeaderMap) -> bool {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    // Sent by browsers only, and not changeable by scripts. `none` is an address that the user has typed.
     let is_same_site = matches!(text("sec-fetch-site"), None | Some("same-origin" | "none"));
     let Some(origin) = text(header::ORIGIN.as_str()) else {
+        // Browsers send `Origin` with each POST, so this is no browser.
         return is_same_site;
     };
     let authority = origin.split_once("://").map(|(_, authority)| authority);

@@ -1,10 +1,10 @@
-//! What a user may do.
+//! Actions of users.
 
 use serde::{Deserialize, Serialize};
 
 use super::KindRef;
 
-/// An action; refused unless actions are enabled and the user is authorised.
+/// An action. It is refused unless actions are enabled and the user is authorised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(
@@ -23,7 +23,7 @@ pub enum Action {
         /// The handler; all if it is missing.
         handler: Option<String>,
     },
-    /// Stop calling a handler; its keys wait.
+    /// Pause a handler; its keys wait.
     Pause {
         /// The kind.
         #[serde(flatten)]
@@ -31,7 +31,7 @@ pub enum Action {
         /// The handler.
         handler: String,
     },
-    /// Call a paused handler again.
+    /// Resume a paused handler.
     Resume {
         /// The kind.
         #[serde(flatten)]
@@ -39,7 +39,7 @@ pub enum Action {
         /// The handler.
         handler: String,
     },
-    /// Read all objects of a kind again.
+    /// List all objects of a kind again.
     Relist {
         /// The kind.
         #[serde(flatten)]
@@ -57,11 +57,11 @@ pub enum Action {
     },
 }
 
-/// The answer to an action.
+/// The response to an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Done {
-    /// What was done, as a sentence.
+    /// The effect, as a sentence.
     pub message: String,
 }

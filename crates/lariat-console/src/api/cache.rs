@@ -12,35 +12,35 @@ pub struct Cache {
     /// The kind.
     #[serde(flatten)]
     pub kind: KindRef,
-    /// The phase, as a text.
+    /// The phase, as text.
     pub phase: String,
-    /// Whether it is synced.
+    /// Whether the cache is synced.
     pub synced: bool,
-    /// Whether it is synced and without a watch for more than five seconds.
+    /// Whether the cache is synced, but has had no watch for more than five seconds.
     pub stale: bool,
-    /// Of a list that is being read: how many objects have been read.
+    /// While the cache is listing: the number of objects received.
     pub loaded: Option<usize>,
-    /// Of a list that is being read: how many objects there are, if the API server has sent it.
+    /// While the cache is listing: the total number of objects, if known.
     pub total: Option<usize>,
     /// The number of objects.
     pub objects: usize,
-    /// Their size in bytes.
+    /// The size of the objects in bytes.
     pub bytes: usize,
-    /// How objects are kept, as a text.
+    /// How objects are stored, as text.
     pub policy: String,
-    /// How many values were decoded.
+    /// The number of decoded values.
     pub decodes: u64,
     /// The resource version of the cache.
     pub resource_version: Option<String>,
-    /// How often all objects were read.
+    /// How often all objects were loaded, by a list or a watch list.
     pub loads: u64,
-    /// Watches opened.
+    /// The number of watches opened.
     pub watches: u64,
-    /// Requests that followed another one, by the reason why that one ended.
+    /// The reconnects, by the reason why the previous request ended.
     pub reconnects: Vec<(String, u64)>,
-    /// Objects and events that could not be read.
+    /// The number of objects and events that could not be read.
     pub unreadable: u64,
-    /// How long ago the API server last sent something, in seconds.
+    /// The time since the API server last sent data, in seconds.
     pub last_heard: Option<f64>,
     /// The last error since the last success.
     pub last_error: Option<String>,

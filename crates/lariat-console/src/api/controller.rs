@@ -9,18 +9,18 @@ use super::KindRef;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Controller {
-    /// Its kind.
+    /// The kind.
     #[serde(flatten)]
     pub kind: KindRef,
-    /// The phase of its cache, such as `synced` or `listing, 400 of 20000`.
+    /// The phase of the cache, such as `synced` or `listing, 400 of 20000`.
     pub phase: String,
     /// The number of workers; `None` if the controller does not run.
     pub workers: Option<usize>,
-    /// Its queue.
+    /// The queue.
     pub queue: Queue,
-    /// Its handlers, in the order of their registration.
+    /// The handlers, in the order of registration.
     pub handlers: Vec<Handler>,
-    /// The number of objects in its cache.
+    /// The number of objects in the cache.
     pub objects: usize,
     /// The number of keys in hot loops.
     pub hot_loops: usize,
@@ -35,21 +35,21 @@ pub struct Controller {
 pub struct Queue {
     /// Keys that are due and wait for a worker.
     pub ready: usize,
-    /// Those of high, normal and low priority.
+    /// The ready keys of high, normal and low priority.
     pub by_priority: [usize; 3],
     /// Keys that wait for a delay to end.
     pub delayed: usize,
     /// Keys that workers are processing.
     pub processing: usize,
-    /// How many times a key became due.
+    /// The number of times that a key became due.
     pub adds: u64,
-    /// How many retries were scheduled.
+    /// The number of retries scheduled.
     pub retries: u64,
-    /// How long the slowest key in processing has been processed, in seconds.
+    /// The longest time for which a key has been in processing, in seconds.
     pub longest: f64,
-    /// How long keys waited for a worker.
+    /// The times for which keys waited for a worker.
     pub wait: Quantiles,
-    /// How long workers processed keys.
+    /// The times for which workers processed keys.
     pub work: Quantiles,
 }
 
@@ -58,7 +58,7 @@ pub struct Queue {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Quantiles {
-    /// How many durations were measured.
+    /// The number of durations measured.
     pub count: u64,
     /// The median.
     pub p50: f64,
@@ -73,9 +73,9 @@ pub struct Quantiles {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Handler {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Why it is not called: `paused` or `waits for caches`; `None` if it is called.
+    /// Why the handler is not called: `paused` or `waits for caches`; `None` if it is.
     pub held: Option<String>,
     /// Calls that have ended.
     pub runs: u64,
@@ -97,9 +97,9 @@ pub struct Handler {
     pub time: Quantiles,
     /// The times from a change to the call for it.
     pub lag: Quantiles,
-    /// The number of keys that wait for it outside the queue.
+    /// The number of keys that wait for the handler outside the queue.
     pub waiting: usize,
-    /// The number of keys it fails for.
+    /// The number of keys that the handler fails for.
     pub failing: usize,
 }
 
@@ -112,9 +112,9 @@ pub struct Sample {
     pub ready: usize,
     /// Keys in processing.
     pub processing: usize,
-    /// Calls that ended since the sample before.
+    /// Calls that ended since the previous sample.
     pub runs: u64,
-    /// Calls that failed since the sample before.
+    /// Calls that failed since the previous sample.
     pub failures: u64,
 }
 
@@ -130,7 +130,7 @@ pub struct ControllerDetail {
     pub in_progress: Vec<InProgress>,
     /// The keys in the queue, those that are due first; at most a hundred.
     pub queued: Vec<QueuedKey>,
-    /// The number of keys in the queue, those left out included.
+    /// The number of all keys in the queue.
     pub queued_total: usize,
     /// The slowest of the last runs, slowest first; at most twenty.
     pub slowest: Vec<Slow>,
@@ -160,28 +160,32 @@ pub struct InProgress {
 pub struct QueuedKey {
     /// The key, as `namespace/name`.
     pub key: String,
-    /// `ready`, `delayed`, `processing`, `deferred` until the end of a drain, or `waiting` outside the queue.
+    /// The state: `ready`, `delayed`, `processing`, `deferred` or `waiting`.
+    ///
+    /// A deferred key waits for the end of a drain, a waiting one outside the queue.
     pub state: String,
-    /// The priority of what is due: `high`, `normal` or `low`.
+    /// The priority of the due handlers: `high`, `normal` or `low`.
     pub priority: String,
-    /// How long something has been due, in seconds.
+    /// How long the key has been due, in seconds.
     pub due_for: f64,
-    /// What is due or delayed, by handler.
+    /// The handlers that the key is queued for.
     pub lanes: Vec<QueuedLane>,
 }
 
-/// What is due or delayed for a handler.
+/// A handler that a key is queued for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct QueuedLane {
     /// The handler; `*` for all of them.
     pub handler: String,
-    /// In how many seconds it is due; zero if it is due.
+    /// The time until the handler is due, in seconds; zero if it is due.
     pub due_in: f64,
     /// How many times in a row the handler has failed for the key.
     pub failures: u32,
-    /// What the key waits for outside the queue: `resume` of the handler, `caches`, or the handler's `limit`.
+    /// Why the key waits outside the queue: for `resume`, `caches` or `limit`.
+    ///
+    /// That is the end of the handler's pause, caches that sync, or the handler's concurrency limit.
     pub waits_for: Option<String>,
 }
 
@@ -196,7 +200,7 @@ pub struct Slow {
     pub handler: String,
     /// The duration of the run, in seconds.
     pub took: f64,
-    /// When it began.
+    /// When the run began.
     pub at: String,
 }
 
@@ -209,11 +213,11 @@ pub struct Failing {
     pub key: String,
     /// The handler.
     pub handler: String,
-    /// How many times in a row it has failed; zero if no run is kept.
+    /// How many times in a row the handler has failed for the key.
     pub failures: u32,
-    /// The last error, if its run is kept.
+    /// The last error, if its run is in the history.
     pub error: Option<String>,
-    /// In how many seconds it is retried; `None` if it is due or not retried.
+    /// The time until the retry, in seconds; `None` if it is due or there is none.
     pub retry_in: Option<f64>,
 }
 
@@ -227,11 +231,11 @@ pub struct HotLoop {
     pub kind: KindRef,
     /// The key, as `namespace/name`.
     pub key: String,
-    /// What is wrong, as a sentence.
+    /// The pattern of the loop, as a sentence.
     pub pattern: String,
     /// The handlers that write the object.
     pub handlers: Vec<String>,
-    /// What enqueues the key, if not a write of its own object.
+    /// What enqueues the key; `None` if it is a write of its own object.
     pub brought_by: Option<String>,
     /// The fields that are written.
     pub fields: Vec<String>,

@@ -19,32 +19,32 @@ pub struct KeyDetail {
     pub name: String,
     /// The resource version of the cached object; `None` if there is none.
     pub resource_version: Option<String>,
-    /// Its state in the queue; `None` if nothing is due or delayed.
+    /// The state in the queue; `None` if the key is not queued.
     pub queued: Option<QueuedKey>,
-    /// The call that is running for it.
+    /// The running call for the key.
     pub in_progress: Option<InProgress>,
-    /// The hot loop that it is in.
+    /// The hot loop that the key is in.
     pub hot_loop: Option<HotLoop>,
     /// The last runs, newest first.
     pub runs: Vec<RunInfo>,
 }
 
-/// A run: why a key was processed, and what its handlers did.
+/// A run of a key: its causes, and the calls of handlers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RunInfo {
     /// The number of the run, unique within its factory.
     pub run: u64,
-    /// When it began.
+    /// When the run began.
     pub at: String,
-    /// How long ago that was, in seconds.
+    /// The time since the run began, in seconds.
     pub ago: f64,
-    /// How long the key had been due, in seconds.
+    /// How long the key had been due when the run began, in seconds.
     pub waited: f64,
     /// The duration of the run, in seconds.
     pub took: f64,
-    /// Why it happened, oldest cause first.
+    /// The causes, oldest first.
     pub causes: Vec<CauseInfo>,
     /// The calls, in the order of the handlers' registration.
     pub calls: Vec<CallInfo>,
@@ -55,19 +55,23 @@ pub struct RunInfo {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct CauseInfo {
-    /// `added`, `updated`, `deleted`, `wrote`, `related`, `resync`, `enqueued`, `retry`, `requeued` or `late-handler`.
+    /// The type of the cause, such as `added` or `retry`.
+    ///
+    /// The others are `updated`, `deleted`, `wrote`, `related`, `resync`, `enqueued`, `requeued` and `late-handler`.
     pub what: String,
     /// The cause as a sentence.
     pub text: String,
-    /// The paths of the fields that differ, for a change that is still remembered; at most twenty.
+    /// The paths of the fields that differ; at most twenty.
+    ///
+    /// Empty if the cause is no change, or the change is no longer kept.
     pub fields: Vec<String>,
     /// The handler that wrote, enqueued or failed.
     pub handler: Option<String>,
-    /// The object that the cause is about, if it is another one.
+    /// The other object that the cause comes from, if there is one.
     pub link: Option<Link>,
-    /// The run in which that handler wrote or enqueued.
+    /// The run in which the handler wrote or enqueued.
     pub by_run: Option<RunLink>,
-    /// How many runs in a row led to this one, each caused by the one before.
+    /// The number of runs that led to this one, each caused by the one before.
     pub chain: u32,
 }
 
@@ -102,20 +106,22 @@ pub struct RunLink {
 pub struct CallInfo {
     /// The handler.
     pub handler: String,
-    /// How it ended: `done`, `requeued`, `ignored`, `failed`, `terminal`, `panicked` or `timed_out`.
+    /// How the call ended.
+    ///
+    /// `done`, `requeued`, `ignored`, `failed`, `terminal`, `panicked` or `timed_out`.
     pub ended: String,
-    /// Whether that is a failure.
+    /// Whether the call failed.
     pub failed: bool,
-    /// Its duration, in seconds.
+    /// The duration, in seconds.
     pub took: f64,
     /// The number of the attempt, from 1.
     pub attempt: u32,
     /// Whether a write was refused with 409 Conflict.
     pub conflict: bool,
-    /// The error, if it failed.
+    /// The error, if the call returned one.
     pub error: Option<String>,
-    /// The delay until the handler is called again, in seconds from the end of the call.
+    /// The delay from the end of the call to the next one, in seconds.
     pub again: Option<f64>,
-    /// What a successful call noted, such as what it waits for.
+    /// The note of a successful call.
     pub note: Option<String>,
 }

@@ -1,22 +1,23 @@
 //! The types of the JSON API under `/api/v1`.
 //!
-//! | route | answers |
+//! | route | response |
 //! |---|---|
 //! | `GET /api/v1/overview` | [`Overview`] |
 //! | `GET /api/v1/overview?watch=true` | the same, every second, as server-sent events named `overview` |
 //! | `GET /api/v1/controllers/{kind}` | [`ControllerDetail`] |
 //! | `GET /api/v1/controllers/{kind}/keys/{key}` | [`KeyDetail`] |
-//! | `GET /api/v1/plan` | [`Plan`], what operators in plan mode would write |
+//! | `GET /api/v1/plan` | [`Plan`]: the writes that operators in plan mode would send |
 //! | `GET /api/v1/health` | [`Health`] |
-//! | `POST /api/v1/actions` | takes an [`Action`], answers [`Done`] |
-//! | `GET /openapi.json` | a description of all this as OpenAPI 3.1 |
+//! | `POST /api/v1/actions` | [`Done`]; the body is an [`Action`] |
+//! | `GET /openapi.json` | a description of the API as OpenAPI 3.1 |
 //!
-//! `{kind}` is `GROUP~VERSION~KIND` with `core` for the core group, such as `apps~v1~Deployment`. `{key}` is
-//! `NAMESPACE~NAME`, or `~NAME` for an object without a namespace. `?context=ID` selects a factory by its context id;
-//! without it the first one that has the kind answers. Errors are `Status` objects, as from the API server.
+//! `{kind}` is `GROUP~VERSION~KIND` with `core` for the core group, such as `apps~v1~Deployment` ([`KindRef::segment`],
+//! [`kind_of`]). `{key}` is `NAMESPACE~NAME`, or `~NAME` for a cluster-scoped object ([`key_segment`], [`key_of`]).
+//! `?context=ID` selects a factory by its context id; without it, the first factory that has the kind is used. Errors
+//! are `Status` objects, as from the API server.
 //!
-//! Durations are seconds. Times are RFC 3339 in UTC. No answer has contents of objects: of a change there are the paths
-//! of the fields that differ.
+//! Durations are seconds. Times are RFC 3339 in UTC. No response contains the content of objects; a change is described
+//! by the paths of the fields that differ.
 
 mod action;
 mod cache;
@@ -56,7 +57,7 @@ pub struct KindRef {
 }
 
 impl KindRef {
-    /// Creates the reference of a kind.
+    /// Creates a reference from a context id and a kind.
     #[must_use]
     pub fn new(context: &str, gvk: &Gvk) -> Self {
         Self {
@@ -67,7 +68,17 @@ impl KindRef {
         }
     }
 
-    /// Returns the segment of a path, such as `apps~v1~Deployment`.
+    /// Returns the path segment, such as `apps~v1~Deployment`.
+    ///
+    /// ```
+    /// use lariat::console::api::{KindRef, kind_of};
+    /// use lariat::Gvk;
+    ///
+    /// let gvk = Gvk::new("apps", "v1", "Deployment");
+    /// let segment = KindRef::new("", &gvk).segment();
+    /// assert_eq!(segment, "apps~v1~Deployment");
+    /// assert_eq!(kind_of(&segment), Some(gvk));
+    /// ```
     #[must_use]
     pub fn segment(&self) -> String {
         let group = if self.group.is_empty() {
@@ -85,7 +96,15 @@ impl KindRef {
     }
 }
 
-/// Returns the kind that a segment of a path names; `None` if it names none.
+/// Returns the kind of a path segment; `None` if it has no kind.
+///
+/// ```
+/// use lariat::console::api::kind_of;
+/// use lariat::Gvk;
+///
+/// assert_eq!(kind_of("core~v1~Pod"), Some(Gvk::new("", "v1", "Pod")));
+/// assert_eq!(kind_of("Pod"), None);
+/// ```
 #[must_use]
 pub fn kind_of(segment: &str) -> Option<Gvk> {
     let mut parts = segment.split('~');
@@ -95,13 +114,30 @@ pub fn kind_of(segment: &str) -> Option<Gvk> {
     is_kind.then(|| Gvk::new(group, version, kind))
 }
 
-/// Returns the segment of a path for a key, such as `default~web-0` or `~node-1`.
+/// Returns the path segment of a key, such as `default~web-0` or `~node-1`.
+///
+/// ```
+/// use lariat::console::api::{key_of, key_segment};
+/// use lariat::ObjectKey;
+///
+/// let key = ObjectKey::namespaced("default", "web-0");
+/// assert_eq!(key_segment(&key), "default~web-0");
+/// assert_eq!(key_of("default~web-0"), Some(key));
+/// ```
 #[must_use]
 pub fn key_segment(key: &ObjectKey) -> String {
     format!("{}~{}", key.namespace().unwrap_or_default(), key.name())
 }
 
-/// Returns the key that a segment of a path names; `None` if it names none.
+/// Returns the key of a path segment; `None` if it has no key.
+///
+/// ```
+/// use lariat::console::api::key_of;
+/// use lariat::ObjectKey;
+///
+/// assert_eq!(key_of("~node-1"), Some(ObjectKey::cluster("node-1")));
+/// assert_eq!(key_of("node-1"), None);
+/// ```
 #[must_use]
 pub fn key_of(segment: &str) -> Option<ObjectKey> {
     let (namespace, name) = segment.split_once('~')?;
@@ -119,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_version_of_a_kind_is_not_that_of_its_objects() {
-        // A kind is flattened into what is of it, so that no field there may have the name of one of its own.
+        // A kind is flattened into other types, which must not have fields of the same names.
         let json = serde_json::json!({
             "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "namespace": "shop", "name": "web",
             "resourceVersion": "4711", "queued": null, "inProgress": null, "hotLoop": null, "runs": [],

@@ -1,4 +1,4 @@
-//! Checks that `openapi.json` describes the types. `UPDATE_OPENAPI=1` writes it instead.
+//! Checks that `openapi.json` describes the types of the API. `UPDATE_OPENAPI=1` writes the file.
 
 use lariat_http::TOKEN_HEADER;
 use schemars::generate::SchemaSettings;
@@ -18,7 +18,7 @@ fn the_document_describes_the_types() {
     let written = std::fs::read_to_string(FILE).unwrap();
     assert!(
         written == expected,
-        "openapi.json is not what the types say: run this test with UPDATE_OPENAPI=1, and look at the difference"
+        "openapi.json differs from the types: run this test with UPDATE_OPENAPI=1, and review the changes"
     );
 }
 
@@ -36,8 +36,8 @@ fn document() -> Value {
         "info": {
             "title": "Console of a Lariat program",
             "version": "v1",
-            "description": "What runs, what waits, and why. Durations are seconds, times are RFC 3339 in UTC. \
-                No answer has contents of objects.",
+            "description": "The state of a program's controllers: calls, queued and failing keys, and the causes of \
+            runs. Durations are seconds, times are RFC 3339 in UTC. No response contains the content of objects.",
         },
         "security": [{}, {"bearer": []}, {"header": []}],
         "paths": paths,
@@ -47,7 +47,7 @@ fn document() -> Value {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "header": {
                     "type": "apiKey", "in": "header", "name": TOKEN_HEADER,
-                    "description": "The token, where a proxy such as the API server's keeps `Authorization` for itself.",
+                    "description": "The token, for use behind a proxy that consumes `Authorization`, such as the API server's.",
                 },
             },
         },
@@ -61,11 +61,11 @@ fn paths(schemas: &mut SchemaGenerator) -> Value {
     );
     let key = path_parameter(
         "key",
-        "NAMESPACE~NAME, or ~NAME for an object without a namespace",
+        "NAMESPACE~NAME, or ~NAME for a cluster-scoped object",
     );
     let context = query_parameter(
         "context",
-        "The context id of a factory; without it the first that has the kind answers",
+        "The context id of a factory; without it, the first factory that has the kind is used",
         "string",
     );
     let watch = query_parameter(
@@ -88,7 +88,7 @@ fn paths(schemas: &mut SchemaGenerator) -> Value {
     );
     let plan = get::<Plan>(
         schemas,
-        "What operators in plan mode would write",
+        "The writes that operators in plan mode would send",
         &json!([]),
     );
     let health = get::<Health>(schemas, "The health of the program", &json!([]));
@@ -103,7 +103,7 @@ fn paths(schemas: &mut SchemaGenerator) -> Value {
         "/api/v1/plan": plan,
         "/api/v1/health": health,
         "/api/v1/actions": {"post": {
-            "summary": "Acts; refused unless actions are enabled and the user is authorised",
+            "summary": "Performs an action; refused unless actions are enabled and the user is authorised",
             "requestBody": {"required": true, "content": {"application/json": {"schema": action}}},
             "responses": responses(&json!(done)),
         }},
@@ -135,11 +135,11 @@ fn query_parameter(name: &str, description: &str, of: &str) -> Value {
     json!({"name": name, "in": "query", "description": description, "schema": {"type": of}})
 }
 
-/// The errors of the API server.
+/// Returns the schema of an error, which is a `Status` as from the API server.
 fn status() -> Value {
     json!({
         "type": "object",
-        "description": "Why a request was refused.",
+        "description": "The refusal of a request.",
         "properties": {
             "kind": {"const": "Status"}, "apiVersion": {"const": "v1"}, "status": {"const": "Failure"},
             "message": {"type": "string"}, "reason": {"type": "string"}, "code": {"type": "integer"},

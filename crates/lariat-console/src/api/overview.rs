@@ -1,4 +1,4 @@
-//! The overview: the program, and everything it runs.
+//! The overview of a program.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,23 +13,25 @@ use super::state::{Guard, Health, Lease, Shards};
 pub struct Overview {
     /// The program.
     pub program: Program,
-    /// Its health.
+    /// The health of the program.
     pub health: Health,
-    /// What the user may do.
+    /// The permissions of the user.
     pub allowed: Allowed,
     /// The controllers in use, sorted by context and kind.
     pub controllers: Vec<Controller>,
-    /// The caches, with and without a controller, sorted likewise.
+    /// The caches, with and without a controller, sorted by context and kind.
     pub caches: Vec<Cache>,
-    /// The leases that the process takes part in.
+    /// The leases of the process's elections and rings.
     pub leases: Vec<Lease>,
-    /// The shards, if the factory is sharded.
+    /// The shares of sharded factories.
     pub shards: Vec<Shards>,
     /// The guards of operators.
     pub guards: Vec<Guard>,
     /// The keys in hot loops, of all kinds.
     pub hot_loops: Vec<HotLoop>,
-    /// The number of writes that operators in plan mode would send; `None` without such an operator.
+    /// The number of writes that operators in plan mode would send.
+    ///
+    /// `None` without such an operator.
     pub planned: Option<usize>,
 }
 
@@ -42,23 +44,23 @@ pub struct Program {
     pub name: String,
     /// The version, if the program has set one.
     pub version: Option<String>,
-    /// When it began to serve.
+    /// When the server started.
     pub started: String,
-    /// How long ago that was, in seconds.
+    /// The time since the server started, in seconds.
     pub uptime: f64,
     /// The present time of the program.
     pub now: String,
-    /// The log filter, if the console can change it.
+    /// The log filter, if the console has one.
     pub log_filter: Option<String>,
 }
 
-/// What the user of a request may do.
+/// The permissions of the user of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Allowed {
     /// The name of the user.
     pub user: String,
-    /// Whether actions are enabled and allowed.
+    /// Whether actions are enabled, and the user may perform them.
     pub actions: bool,
 }

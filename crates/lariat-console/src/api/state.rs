@@ -7,49 +7,49 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Health {
-    /// Whether `/healthz` answers 200.
+    /// Whether `/healthz` responds with 200.
     pub healthy: bool,
-    /// Whether `/readyz` answers 200.
+    /// Whether `/readyz` responds with 200.
     pub ready: bool,
     /// The checks, in the order of `/readyz?verbose`.
     pub checks: Vec<Check>,
 }
 
-/// A check of the health.
+/// A health check, with its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether it passes.
+    /// Whether the check passes.
     pub ok: bool,
-    /// Whether it counts for `/healthz` too, and not only for `/readyz`.
+    /// Whether the check counts for `/healthz` too, and not only for `/readyz`.
     pub liveness: bool,
-    /// What is wrong, or what is noteworthy.
+    /// The reason of a failure, or a note.
     pub message: Option<String>,
 }
 
-/// A lease that the process takes part in.
+/// The lease of an election or a ring of the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
     /// The context id of the factory.
     pub context: String,
-    /// Namespace and name of the lease.
+    /// The namespace and the name of the lease.
     pub lease: String,
     /// The identity of this process.
     pub identity: String,
     /// `leading`, `standby` or `ended`.
     pub state: String,
-    /// The holder, as far as it is known.
+    /// The holder, if it is known.
     pub holder: Option<String>,
-    /// The number of transitions, while it leads.
+    /// The number of lease transitions, while this process leads.
     pub epoch: Option<i32>,
     /// How often this process acquired the lease.
     pub acquired: u64,
-    /// How often it renewed the lease.
+    /// How often this process renewed the lease.
     pub renewals: u64,
     /// How many renewals had to read the lease first.
     pub slow_renewals: u64,
@@ -64,7 +64,7 @@ pub struct Shards {
     pub context: String,
     /// The number of members that share the keys.
     pub members: usize,
-    /// Whether this process is one of them.
+    /// Whether this process is a member.
     pub member: bool,
 }
 
@@ -75,13 +75,13 @@ pub struct Shards {
 pub struct Guard {
     /// The operator.
     pub operator: String,
-    /// The reconcilers that it guards.
+    /// The reconcilers that the guard applies to.
     pub reconcilers: Vec<String>,
     /// The budgets, as text, such as `10 deletes in 60s`.
     pub budgets: Vec<String>,
-    /// Whether it has tripped.
+    /// Whether the guard has tripped.
     pub tripped: bool,
-    /// The budget that was exceeded, and by which write.
+    /// The budget that was exceeded, and the write that exceeded it.
     pub reason: Option<String>,
     /// The number of refused writes.
     pub refused: u64,
@@ -89,14 +89,14 @@ pub struct Guard {
     pub number: usize,
 }
 
-/// What operators in plan mode would write.
+/// The writes that operators in plan mode would send.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// The writes, in the order of their first occurrence; at most a thousand.
     pub writes: Vec<PlannedWrite>,
-    /// The number of writes, those left out included.
+    /// The number of all writes.
     pub total: usize,
 }
 
@@ -107,7 +107,7 @@ pub struct Plan {
 pub struct PlannedWrite {
     /// The operator.
     pub operator: String,
-    /// What it does, as a sentence without values of fields.
+    /// The write, as a sentence without values of fields.
     pub text: String,
     /// The error of the dry run, if the API server refused it.
     pub refused: Option<String>,

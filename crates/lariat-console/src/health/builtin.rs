@@ -1,4 +1,4 @@
-//! What is checked in every program.
+//! The checks of every program.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use lariat_controller::FactoryPhase;
 use crate::api::Check;
 use crate::members::{Member, Members};
 
-/// How much later than the lease duration the last renewal may be.
+/// The time after the lease duration within which the lease must be renewed.
 const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
 
-/// When something counts as unhealthy.
+/// The time limits of checks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// How long a call of a handler may take.
     pub(crate) stuck: Duration,
-    /// How long a filled cache may be without a watch.
+    /// How long a synced cache may be without a watch.
     pub(crate) unwatched: Duration,
 }
 
@@ -28,10 +28,11 @@ impl Default for Limits {
     }
 }
 
-/// Runs all of them.
+/// Runs all checks.
 pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {
     let factories = members.factories();
     vec![
+        // The only checks of liveness: a restart cures neither a slow handler nor an API server that is down.
         check("ping", true, Ok(None)),
         check("leases", true, leases(&factories)),
         check("caches", false, caches(&factories)),
@@ -42,9 +43,10 @@ pub(super) fn checks(members: &Members, limits: Limits) -> Vec<Check> {
     ]
 }
 
-/// What is noteworthy, or what is wrong.
+/// The result of a check: passed with an optional note, or failed with a reason.
 type Found = Result<Option<String>, String>;
 
+/// Returns a check with its result.
 pub(super) fn check(name: &str, liveness: bool, found: Found) -> Check {
     let ok = found.is_ok();
     let message = found.unwrap_or_else(Some);
@@ -64,7 +66,7 @@ fn result(wrong: &[String]) -> Found {
     }
 }
 
-/// Fails if this process leads and does not renew its lease.
+/// Fails if this process leads, and does not renew its lease.
 fn leases(factories: &[Member]) -> Found {
     let leaderships = factories
         .iter()
@@ -73,7 +75,7 @@ fn leases(factories: &[Member]) -> Found {
     result(&wrong.collect::<Vec<_>>())
 }
 
-/// Fails until all caches are filled.
+/// Fails until all caches are synced.
 fn caches(factories: &[Member]) -> Found {
     let mut wrong = Vec::new();
     for member in factories {
@@ -82,7 +84,7 @@ fn caches(factories: &[Member]) -> Found {
             FactoryPhase::Running => {
                 let unfilled = member.factory.caches().unfilled().into_iter();
                 wrong.extend(unfilled.map(|kind| {
-                    // Without the error: probes are answered to everyone.
+                    // Without the error: probes need no authentication.
                     let failing = if kind.last_error.is_some() {
                         ", failing"
                     } else {
@@ -97,16 +99,17 @@ fn caches(factories: &[Member]) -> Found {
     result(&wrong)
 }
 
-/// Fails while a filled cache is without a watch.
+/// Fails while a synced cache has been without a watch for too long.
 fn watches(factories: &[Member], limit: Duration) -> Found {
     let mut wrong = Vec::new();
     for member in factories {
         for kind in member.factory.caches().status() {
+            // A watch ends regularly, and is reopened within seconds.
             let Some(since) = kind.interrupted.filter(|since| *since > limit) else {
                 continue;
             };
             let heard = kind.last_heard.map_or_else(String::new, |heard| {
-                format!(", and the last event came {} ago", seconds(heard))
+                format!(", last data received {} ago", seconds(heard))
             });
             let text = format!(
                 "{} has been without a watch for {}{heard}",
@@ -124,7 +127,7 @@ fn handlers(factories: &[Member], limit: Duration) -> Found {
     let mut wrong = Vec::new();
     for member in factories {
         for controller in member.factory.controllers() {
-            // The longest is the first. Without its key: probes are answered to everyone.
+            // The longest call is the first. Without its key: probes need no authentication.
             let calls = controller.in_progress();
             let stuck = calls.iter().filter(|call| call.lasts > limit);
             if let Some(longest) = stuck.clone().next() {
@@ -144,7 +147,7 @@ fn handlers(factories: &[Member], limit: Duration) -> Found {
     result(&wrong)
 }
 
-/// Names guards that have tripped.
+/// Returns a note of the guards that have tripped. They do not fail the probe: a restart would reset them.
 #[cfg(feature = "operator")]
 fn guards(members: &Members) -> Option<String> {
     let mut tripped = Vec::new();
@@ -167,7 +170,7 @@ fn guards(_: &Members) -> Option<String> {
     None
 }
 
-/// Fails during a stop, and after it.
+/// Fails during and after a stop, so that no traffic is sent to the program.
 fn shutdown(factories: &[Member]) -> Found {
     let ends = |member: &&Member| {
         matches!(
@@ -180,7 +183,7 @@ fn shutdown(factories: &[Member]) -> Found {
         return Err("there is no factory, or it was dropped".to_owned());
     }
     let ended = factories.iter().filter(ends).count();
-    // A factory that has stopped beside others was given up on purpose, such as that of a removed cluster.
+    // Beside other factories, one that has stopped was stopped on purpose, such as that of a removed cluster.
     if ended == factories.len() || factories.iter().any(is_stopping) {
         return Err("the program is stopping".to_owned());
     }

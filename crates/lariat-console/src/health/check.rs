@@ -1,4 +1,4 @@
-//! A check of the health.
+//! A health check of a program.
 
 use std::fmt;
 use std::future::Future;
@@ -10,19 +10,22 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::time;
 
-/// The default timeout. A kubelet waits for one second.
+/// The default timeout, below the one second for which a kubelet waits.
 const TIMEOUT: Duration = Duration::from_millis(800);
 
 type Run = dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync;
 
-/// A check of a program's health.
+/// A health check of a program.
 ///
-/// It counts for readiness, and for liveness only if it says so: a container that is not alive is restarted, so fail
-/// there only for what a restart mends. A check that panics or takes longer than its timeout fails. The text of an error
-/// is answered to whoever asks, without authentication; what looks like a credential is cut out of it.
+/// It counts for readiness, and with [`liveness`](Self::liveness) for liveness too. A container whose liveness probe
+/// fails is restarted, so use that only for failures that a restart can fix. A check that panics or exceeds its timeout
+/// fails.
+///
+/// Probes need no authentication, so the text of an error is public. Parts that look like credentials are removed from
+/// it.
 ///
 /// ```
-/// use lariat_console::HealthCheck;
+/// use lariat::console::HealthCheck;
 ///
 /// let disk = HealthCheck::new("disk", || match std::fs::exists("/tmp") {
 ///     Ok(true) => Ok(()),
@@ -41,21 +44,32 @@ pub struct HealthCheck {
 }
 
 impl HealthCheck {
-    /// Creates a check by a function, which must not block.
+    /// Creates a check from a function, which must not block.
     pub fn new<E: fmt::Display>(
         name: &str,
         check: impl Fn() -> Result<(), E> + Send + Sync + 'static,
     ) -> Self {
         let check = Arc::new(check);
         Self::future(name, move || {
+            // Each run has a future of its own, which may outlive the call.
             let check = Arc::clone(&check);
             async move { check().map_err(|error| error.to_string()) }
         })
     }
 
-    /// Creates a check by an asynchronous function.
+    /// Creates a check from an async function.
     ///
-    /// If the timeout passes, its future is dropped.
+    /// When the timeout has passed, the future is dropped.
+    ///
+    /// ```
+    /// use lariat::console::HealthCheck;
+    ///
+    /// let database = HealthCheck::future("database", || async {
+    ///     // Ask the database here.
+    ///     Ok::<(), std::io::Error>(())
+    /// });
+    /// # let _ = database;
+    /// ```
     pub fn future<F, Fut, E>(name: &str, check: F) -> Self
     where
         F: Fn() -> Fut + Send + Sync + 'static,
@@ -76,13 +90,13 @@ impl HealthCheck {
 
     /// Sets the timeout (default 800 ms; zero counts as one millisecond).
     ///
-    /// A kubelet waits for a second, unless the probe's `timeoutSeconds` says otherwise.
+    /// A kubelet waits for one second by default; a longer timeout needs `timeoutSeconds` in the probe.
     pub fn timeout(self, timeout: Duration) -> Self {
         let timeout = timeout.max(Duration::from_millis(1));
         Self { timeout, ..self }
     }
 
-    /// Sets whether the check counts for liveness too (default no).
+    /// Sets whether the check counts for liveness too (default false).
     pub fn liveness(self, liveness: bool) -> Self {
         Self {
             is_liveness: liveness,
@@ -100,12 +114,12 @@ impl HealthCheck {
 
     /// Runs the check.
     pub(super) async fn run(&self) -> Result<(), String> {
-        // The function itself may panic before there is a future.
+        // Inside an async block, since the function itself may panic, before it returns a future.
         let checked = AssertUnwindSafe(async { (self.run)().await }).catch_unwind();
         match time::timeout(self.timeout, checked).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err("the check panicked".to_owned()),
-            Err(_) => Err(format!("no answer within {:?}", self.timeout)),
+            Err(_) => Err(format!("timed out after {:?}", self.timeout)),
         }
     }
 }
@@ -132,7 +146,7 @@ mod tests {
         assert_eq!(bad.run().await, Err("it is broken".to_owned()));
         let hangs = HealthCheck::future("hangs", std::future::pending::<Result<(), String>>);
         let error = hangs.timeout(Duration::from_secs(3)).run().await;
-        assert_eq!(error, Err("no answer within 3s".to_owned()));
+        assert_eq!(error, Err("timed out after 3s".to_owned()));
         let panics = HealthCheck::new("panics", || -> Result<(), String> { panic!("on purpose") });
         assert_eq!(panics.run().await, Err("the check panicked".to_owned()));
         fn early() -> std::future::Ready<Result<(), String>> {

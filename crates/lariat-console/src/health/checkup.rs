@@ -13,7 +13,7 @@ use crate::members::Members;
 use crate::recent::Recent;
 use crate::text::shown;
 
-/// How long results are used again, so that a flood of probes runs few checks.
+/// How long results are reused, so that many probes run few checks.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// All checks of a program.
@@ -34,15 +34,17 @@ impl Checkup {
         }
     }
 
-    /// Returns the results of all checks, those of the program last.
+    /// Returns the results of all checks; those that the program added are last.
     pub(crate) async fn checks(&self) -> Arc<[Check]> {
         self.last.get(self.run()).await
     }
 
     async fn run(&self) -> Arc<[Check]> {
+        // These only read states, so they cannot hang. Those of the program run concurrently, each with its timeout.
         let mut checks = builtin::checks(&self.members, self.limits);
         let own = self.own.iter().map(|check| async {
             let found = check.run().await.map(|()| None);
+            // The text is the program's, and public.
             let found = found.map_err(|why| shown(&why));
             builtin::check(check.name(), check.is_liveness(), found)
         });
@@ -50,7 +52,7 @@ impl Checkup {
         checks.into()
     }
 
-    /// Returns the health.
+    /// Returns the results of all checks, and whether the program is healthy and ready.
     pub(crate) async fn health(&self) -> Health {
         let checks = self.checks().await;
         let are_good = |liveness: bool| {

@@ -1,4 +1,7 @@
-//! Health: what is checked, and the answers of probes.
+//! Health: the checks of a program, and the responses of probes.
+//!
+//! `builtin` has the checks of every program, `check` those that a program adds, `checkup` runs all of them, and
+//! `report` formats the results as the API server does.
 
 mod builtin;
 mod check;

@@ -1,4 +1,4 @@
-//! The answers of probes, in the form of Kubernetes' own.
+//! The responses of probes, in the format of the API server.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ pub(crate) enum Probe {
     Readyz,
 }
 
-/// The answer of a probe.
+/// The response of a probe.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -30,14 +30,15 @@ impl Probe {
         }
     }
 
+    /// Returns whether a check counts for the probe.
     fn counts(self, check: &Check) -> bool {
         self == Self::Readyz || check.liveness
     }
 }
 
-/// Answers a probe, with the parameters of its URL.
+/// Returns the response of a probe, with the parameters of its URL.
 ///
-/// `verbose` lists the checks, `exclude` leaves one out.
+/// `verbose` lists the checks, and `exclude` leaves one out.
 pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer {
     let mut excluded = Vec::new();
     let mut is_verbose = false;
@@ -59,8 +60,10 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
         is_good &= check.ok;
         line(&mut body, check);
     }
+    // As the API server does, an unknown name is reported but does not fail the probe.
     excluded.retain(|name| counted.iter().all(|check| **name != check.name));
     for name in excluded {
+        // The name is the client's, and may be of any length.
         let name: String = name.chars().take(100).collect();
         let _ = writeln!(body, "warn: there is no check {name:?} to exclude");
     }
@@ -69,6 +72,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
     } else {
         (StatusCode::INTERNAL_SERVER_ERROR, "failed")
     };
+    // A failed probe lists the checks without `verbose` too, as that of the API server.
     if is_good && !is_verbose {
         return Answer {
             status,
@@ -79,7 +83,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
     Answer { status, body }
 }
 
-/// Answers a probe for one check; none if the probe does not have it.
+/// Returns the response of a probe for one check; none if it is not the probe's.
 pub(crate) fn answer_one(probe: Probe, checks: &[Check], name: &str) -> Option<Answer> {
     let mut counted = checks.iter().filter(|check| probe.counts(check));
     let check = counted.find(|check| check.name == name)?;

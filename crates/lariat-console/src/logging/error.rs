@@ -1,4 +1,4 @@
-//! Why logging cannot be set up.
+//! The error of setting up logging.
 
 use lariat_core::debug_as_description;
 
@@ -6,20 +6,20 @@ use super::filter::FilterError;
 #[cfg(feature = "otlp")]
 use super::otlp::OtlpError;
 
-/// Logging cannot be set up.
+/// The error of setting up logging. Nothing has changed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LoggingError {
     /// The filter cannot be read.
     #[error("the filter {} cannot be read", origin(.variable))]
     Filter {
-        /// The environment variable that has the filter; `None` if the program has set it.
+        /// The environment variable with the filter; `None` if the program has set it.
         variable: Option<String>,
-        /// What is wrong with it.
+        /// Why the filter cannot be read.
         #[source]
         source: FilterError,
     },
-    /// There is no such format.
+    /// The environment variable names an unknown format.
     #[error(
         "the environment variable {variable} has the format `{format}`; write `text` or `json`"
     )]
@@ -29,9 +29,9 @@ pub enum LoggingError {
         /// Its value.
         format: String,
     },
-    /// The program has a subscriber of `tracing` already.
+    /// The program already has a subscriber of `tracing`.
     #[error(
-        "the program logs already: initialise logging once, before anything else sets a subscriber"
+        "the program already has a tracing subscriber; initialise logging once, before any other subscriber"
     )]
     AlreadySet,
     /// Spans cannot be exported.

@@ -56,7 +56,7 @@ impl Visit for Fields {
     }
 
     fn record_f64(&mut self, field: &Field, value: f64) {
-        // JSON has neither NaN nor infinities.
+        // JSON has neither NaN nor infinities, so they become text.
         let number = serde_json::Number::from_f64(value);
         self.set(
             field,
@@ -82,7 +82,7 @@ impl Scope<'_> {
     }
 }
 
-/// What a line is made of.
+/// An event with its spans, from which a line is made.
 pub(super) struct Record<'a> {
     pub(super) metadata: &'static Metadata<'static>,
     pub(super) fields: &'a Fields,
@@ -90,7 +90,7 @@ pub(super) struct Record<'a> {
     pub(super) spans: &'a [Scope<'a>],
 }
 
-/// The object and the handler that a line is about.
+/// The object and the handler of a line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct About<'a> {
     pub(super) kind: Option<&'a str>,
@@ -99,11 +99,12 @@ pub(super) struct About<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// Returns what the event is about, and if it does not say so what the spans around it are about.
+    /// Returns the object and the handler of the event, or else of the spans around it.
     ///
-    /// Kind and key come from one place: the kind of a span must not be beside the key of an event. The event may be
-    /// about an object that the handler of a span around it reads or writes.
+    /// Kind and key are taken from the same place. The event may be about another object than the span around it, such
+    /// as one that the handler writes, and the span's kind must not be combined with the event's key.
     pub(super) fn about(&self) -> About<'a> {
+        // A program's own spans may have fields of these names with another meaning.
         let ours = self.spans.iter().filter(|span| span.is_ours());
         let places = || std::iter::once(self.fields).chain(ours.clone().map(|span| span.fields));
         let of = |fields: &'a Fields| (fields.text("kind"), fields.text("key"));

@@ -1,4 +1,4 @@
-//! The filter of the log, which can be changed while the program runs.
+//! The log filter, which can be changed while the program runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,20 +11,20 @@ use tracing::{Metadata, Subscriber, callsite};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Filter};
 
-/// The filter of the log; clones share it.
+/// The log filter of a program. Clones share it.
 ///
-/// It has the syntax of `RUST_LOG`: directives with a comma between them, each a level, or a target and its level. A
-/// directive for a target applies to all targets that begin with it, and the longest one decides. A level alone is for
-/// all other targets; without one they log nothing. Levels are `off`, `error`, `warn`, `info`, `debug` and `trace`.
-/// Directives for spans and fields, in brackets, are not supported: checking them would cost time in each call.
+/// It has the syntax of `RUST_LOG`: directives separated by commas. A directive is a level, or a target with its level.
+/// A directive for a target applies to all targets that begin with it; the longest one decides. A level alone applies
+/// to all other targets; without one, they log nothing. Levels are `off`, `error`, `warn`, `info`, `debug` and `trace`.
+/// Directives for spans and fields, in brackets, are not supported, because checking them would cost time in each call.
 ///
-/// The target `kube_client::client` logs at the debug level only if a directive names it or `kube_client`: there kube
-/// quotes what the API server refuses, which may be a Secret.
+/// The target `kube_client::client` logs at debug level only if a directive names it or `kube_client`: at that level,
+/// kube quotes requests that the API server refuses, which may contain a Secret.
 ///
 /// It is a [`Filter`] of `tracing-subscriber`, so programs with a subscriber of their own can use it too.
 ///
 /// ```
-/// use lariat_console::logging::LogFilter;
+/// use lariat::console::logging::LogFilter;
 ///
 /// let filter: LogFilter = "info,lariat::write=trace".parse()?;
 /// filter.set("warn")?;
@@ -33,18 +33,18 @@ use tracing_subscriber::layer::{Context, Filter};
 /// let error = filter.set("warn,lariat_cache=debgu").unwrap_err();
 /// assert_eq!(error.directive(), "lariat_cache=debgu");
 /// assert_eq!(filter.current(), "warn");
-/// # Ok::<(), lariat_console::logging::FilterError>(())
+/// # Ok::<(), lariat::console::logging::FilterError>(())
 /// ```
 #[derive(Clone)]
 pub struct LogFilter(Arc<RwLock<InForce>>);
 
-/// The filter that is in force.
+/// The current filter.
 struct InForce {
     text: String,
     targets: Targets,
 }
 
-/// A filter that cannot be read.
+/// The error of a filter that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{directive}` {problem}; an example of a filter is `{EXAMPLE}`")]
 pub struct FilterError {
@@ -52,7 +52,9 @@ pub struct FilterError {
     problem: String,
 }
 
-/// Where kube logs refusals of the API server, at the debug level. They may quote what was written, such as a Secret.
+/// The target at which kube logs refusals of the API server, at debug level.
+///
+/// They may quote the request, such as a Secret.
 const QUOTING: &str = "kube_client::client";
 
 const EXAMPLE: &str = "info,lariat_cache=debug";
@@ -60,7 +62,7 @@ const EXAMPLE: &str = "info,lariat_cache=debug";
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 impl LogFilter {
-    /// Returns the filter that is in force, as it was set.
+    /// Returns the current filter, as it was set.
     #[must_use]
     pub fn current(&self) -> String {
         self.0.read().text.clone()
@@ -68,15 +70,26 @@ impl LogFilter {
 
     /// Replaces the filter.
     ///
-    /// It applies to everything that is logged afterwards, on all threads.
+    /// The new filter applies to everything that is logged afterwards, on all threads.
+    ///
+    /// ```
+    /// use lariat::console::logging::LogFilter;
+    ///
+    /// let filter: LogFilter = "info".parse()?;
+    /// let clone = filter.clone();
+    /// clone.set("debug,hyper=warn")?;
+    /// assert_eq!(filter.current(), "debug,hyper=warn");
+    /// # Ok::<(), lariat::console::logging::FilterError>(())
+    /// ```
     ///
     /// # Errors
     ///
-    /// The text is no filter. The previous one stays in force.
+    /// The text is not a filter. The previous filter is kept.
     pub fn set(&self, text: &str) -> Result<(), FilterError> {
         let filter = InForce::read(text)?;
         *self.0.write() = filter;
-        // Callsites remember whether they are enabled. They ask the filter again, so its lock is free by now.
+        // Callsites cache whether they are enabled. Rebuilding the cache calls the filter, so its lock must be free by
+        // now.
         callsite::rebuild_interest_cache();
         Ok(())
     }
@@ -118,7 +131,14 @@ impl FilterError {
         }
     }
 
-    /// Returns the directive that cannot be read; empty if there is none at all.
+    /// Returns the directive that cannot be read; empty if the filter has none.
+    ///
+    /// ```
+    /// use lariat::console::logging::LogFilter;
+    ///
+    /// let error = "info,demo=loud".parse::<LogFilter>().unwrap_err();
+    /// assert_eq!(error.directive(), "demo=loud");
+    /// ```
     #[must_use]
     pub fn directive(&self) -> &str {
         &self.directive
@@ -130,9 +150,13 @@ impl InForce {
         let directives = text.split(',').map(str::trim);
         let mut directives = directives.filter(|each| !each.is_empty()).peekable();
         if directives.peek().is_none() {
-            return Err(FilterError::new("", "has no directive, `off` logs nothing"));
+            return Err(FilterError::new(
+                "",
+                "has no directive; to log nothing, use `off`",
+            ));
         }
         let mut targets = directives.try_fold(Targets::new(), with_directive)?;
+        // Unless the user names kube's target, its debug level stays off, whatever the level for all targets is.
         let is_named = targets
             .iter()
             .any(|(target, _)| QUOTING.starts_with(target));
@@ -149,6 +173,7 @@ impl InForce {
 fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterError> {
     let wrong = |problem: String| FilterError::new(directive, problem);
     if directive.contains(['[', ']', '{', '}']) {
+        // `Targets` would take the brackets for a part of the target, and the directive would never match.
         let problem = "filters by span or field, which is not supported";
         return Err(wrong(problem.to_owned()));
     }
@@ -156,9 +181,10 @@ fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterEr
         if let Some(level) = level_of(directive) {
             return Ok(targets.with_default(level));
         }
+        // A misspelt level would be a valid target, and silently log nothing else.
         if let Some(meant) = LEVELS.iter().find(|level| is_almost(directive, level)) {
             return Err(wrong(format!(
-                "is no level, `{meant}` is; for a target of that name write `{directive}=trace`"
+                "is not a level; did you mean `{meant}`? For a target of this name, write `{directive}=trace`"
             )));
         }
         check_target(directive).map_err(wrong)?;
@@ -167,7 +193,7 @@ fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterEr
     check_target(target).map_err(wrong)?;
     let level = level_of(level).ok_or_else(|| {
         wrong(format!(
-            "has the level `{level}`, and levels are {}",
+            "has the unknown level `{level}`; levels are {}",
             LEVELS.join(", ")
         ))
     })?;
@@ -175,7 +201,7 @@ fn with_directive(targets: Targets, directive: &str) -> Result<Targets, FilterEr
 }
 
 fn level_of(text: &str) -> Option<LevelFilter> {
-    // An empty text would be parsed as `error`.
+    // The parser takes an empty text for `error`.
     let is_text = !text.is_empty();
     is_text.then(|| text.parse().ok()).flatten()
 }
@@ -191,7 +217,9 @@ fn check_target(target: &str) -> Result<(), String> {
     }
 }
 
-/// Returns whether one letter was left out, added or changed, or two were swapped.
+/// Returns whether a text is a level with one typing error.
+///
+/// That is one letter left out, added or changed, or two neighbours swapped.
 fn is_almost(text: &str, level: &str) -> bool {
     let text = text.to_ascii_lowercase();
     let (text, level) = (text.as_bytes(), level.as_bytes());
@@ -259,19 +287,22 @@ mod tests {
     fn errors_name_the_directive_and_an_example() {
         assert_eq!(
             error("info,lariat_cache=debgu"),
-            "`lariat_cache=debgu` has the level `debgu`, and levels are off, error, warn, info, debug, trace; \
+            "`lariat_cache=debgu` has the unknown level `debgu`; levels are off, error, warn, info, debug, trace; \
              an example of a filter is `info,lariat_cache=debug`"
         );
         for (filter, expected) in [
-            ("inof", "`inof` is no level, `info` is; for a target"),
-            ("waarn", "`waarn` is no level, `warn` is"),
-            ("debg,x=info", "`debg` is no level, `debug` is"),
-            ("x=", "`x=` has the level ``"),
-            ("x=info=debug", "has the level `info=debug`"),
+            ("inof", "`inof` is not a level; did you mean `info`?"),
+            ("waarn", "`waarn` is not a level; did you mean `warn`?"),
+            (
+                "debg,x=info",
+                "`debg` is not a level; did you mean `debug`?",
+            ),
+            ("x=", "`x=` has the unknown level ``"),
+            ("x=info=debug", "has the unknown level `info=debug`"),
             ("=info", "`=info` has no target before `=`"),
             ("a b=info", "`a b=info` has ' ' in its target"),
             ("info,[run{key=a}]=trace", "filters by span or field"),
-            (" , ", "has no directive, `off` logs nothing"),
+            (" , ", "has no directive; to log nothing, use `off`"),
         ] {
             let text = error(filter);
             assert!(text.contains(expected), "{filter}: {text}");

@@ -1,4 +1,4 @@
-//! Lines for machines: one JSON object each.
+//! Formats a line as a JSON object.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::fields::Record;
 
-/// Fields of the line itself.
+/// The fields of the line itself, which an event's fields must not replace.
 const OWN: [&str; 4] = ["timestamp", "level", "target", "spans"];
 
 /// Returns the line of an event, without its end.
 ///
-/// The fields of the spans around it and of the event are side by side. Where two have the same name, the inner one
-/// stays.
+/// The fields of the event and of the spans around it are on one level. Of two with the same name, the inner one is
+/// written.
 pub(super) fn line(record: &Record<'_>, now: Timestamp) -> String {
     let metadata = record.metadata;
     let spans = record.spans.iter().rev();
@@ -25,7 +25,7 @@ pub(super) fn line(record: &Record<'_>, now: Timestamp) -> String {
     if !names.is_empty() {
         put(&mut line, "spans", &names.into());
     }
-    // Empty if there is none, so that each line has one.
+    // Each line has a message, even if it is empty: collectors expect one.
     let empty = Value::from("");
     put(
         &mut line,
@@ -34,6 +34,7 @@ pub(super) fn line(record: &Record<'_>, now: Timestamp) -> String {
     );
     for (name, value) in fields(record) {
         if OWN.contains(&name) {
+            // An event of the program may have a field such as `level`.
             put(&mut line, &format!("field.{name}"), value);
         } else {
             put(&mut line, name, value);
@@ -43,7 +44,9 @@ pub(super) fn line(record: &Record<'_>, now: Timestamp) -> String {
     line
 }
 
-/// Returns the fields of the spans, the outermost first, and of the event; each name once.
+/// Returns the fields of the spans, outermost first, and then of the event.
+///
+/// Each name occurs once.
 fn fields<'a>(record: &Record<'a>) -> Vec<(&'static str, &'a Value)> {
     let mut all: Vec<(&'static str, &'a Value)> = Vec::new();
     let spans = record.spans.iter().rev().map(|span| span.fields);

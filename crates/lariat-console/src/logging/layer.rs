@@ -1,4 +1,4 @@
-//! The layer that writes lines.
+//! The `tracing` layer that writes a line for each event.
 
 use jiff::Timestamp;
 use lariat_core::clock;
@@ -11,14 +11,14 @@ use super::fields::{Fields, Record, Scope};
 use super::output::Output;
 use super::{json, text};
 
-/// The format of lines.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// For people: one line with the object in its place, coloured on a terminal.
+    /// Text for people, coloured on a terminal.
     #[default]
     Text,
-    /// For machines: one JSON object per line, with the fields of all spans.
+    /// One JSON object per line, with the fields of all spans.
     Json,
 }
 
@@ -75,6 +75,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         let scopes: Vec<Scope<'_>> = extensions
             .iter()
             .filter_map(|(metadata, extensions)| {
+                // A span that was created before this layer was installed has no fields here.
                 let fields = extensions.get::<Fields>()?;
                 Some(Scope { metadata, fields })
             })
@@ -84,6 +85,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
             fields: &fields,
             spans: &scopes,
         });
+        // Released before writing, which may block: other threads may record fields of the same spans.
         drop(scopes);
         drop(extensions);
         self.output.write(line);

@@ -1,23 +1,23 @@
-//! Logs for people and for machines.
+//! Log lines for people, or as JSON.
 //!
-//! [`init`] is enough for most programs: lines for people on stderr, filtered by `RUST_LOG`, or JSON if `LOG_FORMAT` is
-//! `json`. [`Logging::builder`] has the options. [`LogFilter`] changes the filter of a running program.
+//! [`init`] is enough for most programs: it writes lines for people to stderr, filtered by `RUST_LOG`, or JSON if
+//! `LOG_FORMAT` is `json`. [`Logging::builder`] has the options. [`LogFilter`] changes the filter of a running program.
 //!
 //! ```no_run
-//! let _logging = lariat_console::logging::init()?;
+//! let _logging = lariat::console::logging::init()?;
 //! tracing::info!("starting");
-//! # Ok::<(), lariat_console::logging::LoggingError>(())
+//! # Ok::<(), lariat::console::logging::LoggingError>(())
 //! ```
 //!
-//! Lines for people have the time (UTC), the level, the object and the handler they are about, and the message:
+//! A line for people has the time (UTC), the level, the object and the handler, and the message:
 //!
 //! ```text
 //! 18:35:06.123Z INFO  Deployment: cache has synced  objects=1000 elapsed=41.2ms
 //! 18:35:07.001Z WARN  Deployment shop/web (scale): handler failed, retrying: no quota left  attempt=1 retry_in=1s
 //! ```
 //!
-//! Of what is logged inside of a span of Lariat, kind, key and handler come from the span. Fields of other spans are at
-//! the end of the line. JSON has the fields of all spans.
+//! Inside a span of Lariat, kind, key and handler are taken from the span. Fields of other spans are at the end of the
+//! line. JSON lines have the fields of all spans.
 
 mod error;
 mod fields;

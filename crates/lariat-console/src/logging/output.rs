@@ -1,4 +1,4 @@
-//! Where lines go, and whether they are coloured.
+//! The output of lines, and whether they are coloured.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// Where lines go.
+/// The output of lines.
 #[derive(Clone)]
 pub(super) enum Output {
     Stderr,
@@ -15,10 +15,11 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// Writes a line at once, so that lines of several threads do not mix.
+    /// Writes a line with one call, so that lines of several threads do not mix.
     ///
-    /// Errors are ignored: there is no place to report them.
+    /// Errors are ignored, because there is no place to report them.
     pub(super) fn write(&self, mut line: String) {
+        // Part of the same write; a separate one could be interleaved with another thread's line.
         line.push('\n');
         let line = line.as_bytes();
         let _ = match self {

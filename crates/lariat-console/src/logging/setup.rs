@@ -18,12 +18,20 @@ use super::layer::{Format, Lines};
 use super::otlp::{Exporting, Otlp};
 use super::output::Output;
 
-/// The environment variable that has the format.
+/// The environment variable of the format.
 const FORMAT_VARIABLE: &str = "LOG_FORMAT";
 
-/// Logs of the program, from now on.
+/// Sets up logging with the default options, for the whole program.
 ///
-/// The same as [`Logging::builder()`](Logging::builder)`.init()`.
+/// It is the same as [`Logging::builder()`](Logging::builder)`.init()`.
+///
+/// # Examples
+///
+/// ```no_run
+/// let _logging = lariat::console::logging::init()?;
+/// tracing::info!("starting");
+/// # Ok::<(), lariat::console::logging::LoggingError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -32,9 +40,9 @@ pub fn init() -> Result<Logging, LoggingError> {
     Logging::builder().init()
 }
 
-/// Logging that was set up.
+/// The handle of logging that was set up.
 ///
-/// Keep it until the end of `main`: dropping it exports the spans that are left, if spans are exported. It does not end
+/// Keep it until the end of `main`. Dropping it exports the remaining spans, if spans are exported. It does not end
 /// logging.
 #[must_use = "dropping it ends the export of spans"]
 pub struct Logging {
@@ -43,7 +51,15 @@ pub struct Logging {
     exporting: Option<Exporting>,
 }
 
-/// Options of logging.
+/// Configures logging.
+///
+/// ```no_run
+/// use lariat::console::logging::{Format, Logging};
+///
+/// let logging = Logging::builder().filter("info,lariat=debug").format(Format::Json).stdout().init()?;
+/// println!("{}", logging.handle().current());
+/// # Ok::<(), lariat::console::logging::LoggingError>(())
+/// ```
 #[must_use]
 pub struct LoggingBuilder {
     filter: String,
@@ -58,9 +74,10 @@ pub struct LoggingBuilder {
 }
 
 impl Logging {
-    /// Creates the options, which begin with the defaults.
+    /// Returns a builder with the default options.
     ///
-    /// Lines for people on stderr, filtered by `RUST_LOG` and without it by `info`; panics are logged.
+    /// By default, lines for people are written to stderr. The filter is that of `RUST_LOG`, or else `info`. Panics are
+    /// logged.
     pub fn builder() -> LoggingBuilder {
         LoggingBuilder {
             filter: "info".to_owned(),
@@ -74,29 +91,31 @@ impl Logging {
         }
     }
 
-    /// Returns the filter of the log, to change it while the program runs.
+    /// Returns the log filter, to change it while the program runs.
     #[must_use]
     pub fn handle(&self) -> LogFilter {
         self.filter.clone()
     }
 
-    /// Exports the spans that are left, and ends their export. The log goes on.
+    /// Exports the remaining spans, and ends the export; the same as dropping it.
     ///
-    /// The same as dropping it. Blocks the thread until the collector has answered, for 5 seconds at most, so in async
-    /// code its place is the end of `main`.
+    /// Log lines are still written. It blocks the thread until the collector has responded, for 5 seconds at most. So
+    /// call it at the end of `main`, not in async code.
     pub fn shutdown(self) {
         drop(self);
     }
 }
 
 impl LoggingBuilder {
-    /// Sets the filter for when the environment has none (default `info`).
+    /// Sets the filter, unless the environment has one (default `info`).
     pub fn filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self
     }
 
-    /// Sets the environment variable whose filter takes precedence (default `RUST_LOG`).
+    /// Sets the environment variable of the filter (default `RUST_LOG`).
+    ///
+    /// A filter in the environment takes precedence over [`filter`](Self::filter).
     pub fn filter_variable(mut self, variable: impl Into<String>) -> Self {
         self.variable = Some(variable.into());
         self
@@ -108,7 +127,9 @@ impl LoggingBuilder {
         self
     }
 
-    /// Sets the format; by default it is that of the environment variable `LOG_FORMAT` (`text` or `json`), or text.
+    /// Sets the format.
+    ///
+    /// By default it is that of the environment variable `LOG_FORMAT` (`text` or `json`), or else text.
     pub fn format(mut self, format: Format) -> Self {
         self.format = Some(format);
         self
@@ -120,15 +141,17 @@ impl LoggingBuilder {
         self
     }
 
-    /// Writes to `writer`, one call of `write_all` per line, instead of stderr.
+    /// Writes to `writer` instead of stderr, with one call of `write_all` per line.
     ///
-    /// Its errors are ignored. It is called on the threads that log, so it should be quick.
+    /// Errors are ignored. It is called on the threads that log, so it should be fast.
     pub fn writer(mut self, writer: impl Write + Send + 'static) -> Self {
         self.output = Output::Writer(Arc::new(Mutex::new(writer)));
         self
     }
 
-    /// Sets whether text is coloured; by default it is on a terminal, unless `NO_COLOR` is set.
+    /// Sets whether text is coloured.
+    ///
+    /// By default it is coloured on a terminal, unless `NO_COLOR` is set.
     pub fn colours(mut self, coloured: bool) -> Self {
         self.coloured = Some(coloured);
         self
@@ -153,14 +176,16 @@ impl LoggingBuilder {
     ///
     /// # Errors
     ///
-    /// The filter or the format cannot be read, spans cannot be exported, or the program has a subscriber already.
-    /// Nothing has changed then.
+    /// The filter or the format cannot be read, spans cannot be exported, or the program already has a subscriber.
+    /// Nothing has changed.
     pub fn init(self) -> Result<Logging, LoggingError> {
+        // Checked first, so that no thread for the export is started in vain.
         if dispatcher::has_been_set() {
             return Err(LoggingError::AlreadySet);
         }
         let panics = self.panics;
         let (dispatch, logging) = self.build()?;
+        // Another thread may have been faster since the check above.
         dispatcher::set_global_default(dispatch).map_err(|_| LoggingError::AlreadySet)?;
         if panics {
             lariat_controller::log_panics();
@@ -168,8 +193,20 @@ impl LoggingBuilder {
         Ok(logging)
     }
 
-    /// Creates the subscriber without installing it, for tests: `tracing::dispatcher::set_default` does so for a
-    /// thread.
+    /// Creates the subscriber without installing it, for tests.
+    ///
+    /// `tracing::dispatcher::set_default` installs it for a thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::console::logging::Logging;
+    ///
+    /// let (dispatch, logging) = Logging::builder().without_filter_variable().filter("warn").build()?;
+    /// tracing::dispatcher::with_default(&dispatch, || tracing::info!("this is filtered out"));
+    /// assert_eq!(logging.handle().current(), "warn");
+    /// # Ok::<(), lariat::console::logging::LoggingError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -201,8 +238,9 @@ impl LoggingBuilder {
         env: impl Fn(&str) -> Option<OsString>,
     ) -> Result<LogFilter, LoggingError> {
         let set = self.variable.as_deref().and_then(|variable| {
+            // A value that is not UTF-8 leads to an error that shows it as far as possible.
             let text = env(variable)?.to_string_lossy().into_owned();
-            // As env_logger and others take an empty one.
+            // An empty variable counts as not set, as in `env_logger`.
             (!text.trim().is_empty()).then(|| (variable.to_owned(), text))
         });
         let (variable, text) = match set {
@@ -275,8 +313,8 @@ mod tests {
         let error = options.read_filter(set("lariat=loud")).unwrap_err();
         assert_eq!(
             describe(&error),
-            "the filter of the environment variable SHOP_LOG cannot be read: `lariat=loud` has the level `loud`, and \
-             levels are off, error, warn, info, debug, trace; an example of a filter is `info,lariat_cache=debug`"
+            "the filter of the environment variable SHOP_LOG cannot be read: `lariat=loud` has the unknown level `loud`; \
+            levels are off, error, warn, info, debug, trace; an example of a filter is `info,lariat_cache=debug`"
         );
         let error = Logging::builder()
             .filter("inof")

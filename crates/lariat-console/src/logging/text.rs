@@ -1,4 +1,4 @@
-//! Lines for people.
+//! Formats a line for people.
 
 use std::fmt::{self, Write};
 
@@ -8,10 +8,10 @@ use tracing::Level;
 
 use super::fields::{About, Record};
 
-/// Fields that have a place of their own in a line.
+/// Fields with a fixed place in a line.
 const PLACED: [&str; 5] = ["message", "kind", "key", "handler", "error"];
 
-/// Fields of Lariat's spans that are only shown at the debug and trace level.
+/// Fields of Lariat's spans that are shown at debug and trace level only.
 const DETAILS: [&str; 6] = [
     "run",
     "attempt",
@@ -35,7 +35,7 @@ enum Paint {
 
 /// Returns the line of an event, without its end.
 ///
-/// A backtrace is in the lines below it.
+/// A backtrace follows on lines of its own.
 pub(super) fn line(record: &Record<'_>, now: Timestamp, coloured: bool) -> String {
     let mut line = Line {
         text: String::with_capacity(120),
@@ -46,17 +46,18 @@ pub(super) fn line(record: &Record<'_>, now: Timestamp, coloured: bool) -> Strin
     line.text
 }
 
+/// A line that is being written.
 struct Line {
     text: String,
     coloured: bool,
-    /// Whether a field was written; two spaces are before the first.
+    /// Whether a field was written. The first one is preceded by two spaces.
     has_fields: bool,
 }
 
 impl Line {
     fn write(&mut self, record: &Record<'_>, now: Timestamp) {
         let level = *record.metadata.level();
-        // The date is that of the collected log.
+        // Without the date, which a log collector adds.
         let time = format!("{now:.3}");
         self.paint(Paint::Dim, time.get(11..).unwrap_or(&time));
         let paint = match level {
@@ -79,8 +80,9 @@ impl Line {
         for span in record.spans {
             let is_ours = span.is_ours();
             let fields = span.fields.iter();
+            // Kind, key and handler of Lariat's spans are in `about`.
             let is_shown = |name: &str| !is_ours || is_detailed && DETAILS.contains(&name);
-            // What an inner place says is shown once.
+            // A field that the event has too is shown once.
             fields
                 .filter(|(name, _)| is_shown(name) && record.fields.get(name).is_none())
                 .for_each(|(name, value)| self.field(name, value));
@@ -92,8 +94,9 @@ impl Line {
         }
     }
 
-    /// Shows where the line comes from, in more detail at lower levels: the crate, if it is not Lariat, the crate, the
-    /// module.
+    /// Writes the origin of the line, in more detail at lower levels.
+    ///
+    /// That is the module at trace level, the crate at debug level, and otherwise the crate if it is not Lariat's.
     fn origin(&mut self, target: &str, level: Level) {
         let krate = target.split("::").next().unwrap_or_default();
         let shown = match level {
@@ -106,7 +109,7 @@ impl Line {
     }
 
     fn about(&mut self, about: &About<'_>) {
-        // The kind is the last word, after its group and version.
+        // The text is `group/version Kind`; only the kind is shown.
         let kind = about
             .kind
             .map(|kind| kind.rsplit(' ').next().unwrap_or(kind));
@@ -126,6 +129,7 @@ impl Line {
             gap = " ";
         }
         if !gap.is_empty() {
+            // Only after an object or a handler: the message of other lines follows the origin directly.
             self.text.push_str(": ");
         }
     }
@@ -155,6 +159,7 @@ impl Line {
         self.has_fields = true;
         self.paint(Paint::Dim, format_args!("{gap}{name}="));
         let _ = match value {
+            // Quoted, so that fields can be told apart.
             Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
                 write!(self.text, "{text:?}")
             }
@@ -181,7 +186,9 @@ impl Line {
     }
 }
 
-/// Text without control characters, which could forge lines or control the terminal.
+/// A text with its control characters escaped.
+///
+/// Unescaped, they could forge lines or control the terminal.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {

@@ -1,12 +1,12 @@
-//! The page of the console, and what it loads.
+//! The files of the console's page.
 //!
-//! Nothing in it is about the program it is served from, so it needs no authentication: it asks for a token when the API
-//! answers 401. Its addresses are relative, so that it also works behind a proxy that adds a prefix.
+//! They contain no data of the program, so they are served without authentication; the page asks for a token when the
+//! API responds with 401. Addresses are relative, so that the page works behind a proxy that adds a prefix.
 
 /// A file of the page.
 #[derive(Debug)]
 pub(crate) struct Asset {
-    /// The path that it is served at.
+    /// The path at which it is served.
     pub(crate) path: &'static str,
     /// The value of `Content-Type`.
     pub(crate) content_type: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Asset {
     pub(crate) body: &'static str,
 }
 
-/// The `Content-Security-Policy` of the page: its own files, and requests to where it came from.
+/// The `Content-Security-Policy` of the page: its own files, and requests to its origin.
 pub(crate) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -1,4 +1,4 @@
-//! Actions of users.
+//! Performs the actions of users.
 
 use std::time::Duration;
 
@@ -25,24 +25,28 @@ const LONGEST: usize = 16 * 1024;
 /// The time that a client has to send a body.
 const SLOWEST: Duration = Duration::from_secs(10);
 
-/// Does what a user asks for.
+/// Performs an action, if the user may act and the program allows actions.
 pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
     let (parts, body) = request.into_parts();
+    // On a loopback address no token is needed, so a page of another site could act through a user's browser.
     if !is_own_page(&parts.headers) {
         state.check(&parts)?;
         return Err(Refusal::forbidden(
-            "actions are refused to pages of other origins",
+            "pages of other origins may not perform actions",
         ));
     }
     let user = state.enter(&parts, Permission::Act).await?;
     if !state.actions {
-        let message = "actions are off: the program enables them by `Console::actions(true)`";
+        let message = "actions are disabled; `Console::actions(true)` enables them";
         return Err(Refusal::forbidden(message));
     }
     let action = read(&parts, body).await?;
+    // After the body was read: a client that sends slowly must not occupy a place.
     let _place = state.place()?;
     let done = apply(&state, &action);
+    // Whatever the result: the next overview must not be an older one.
     state.changed().await;
+    // Both ends are logged with the user: actions change a running program.
     let user = user.name();
     match done {
         Ok(message) => {
@@ -50,20 +54,21 @@ pub(super) async fn act(State(state): Shared, request: Request) -> Answered {
             json(&Done { message })
         }
         Err(refusal) => {
-            // Without what was asked for, which may be any text.
+            // Without the request, which may contain any text.
             tracing::info!(user, "an action by the console was refused");
             Err(refusal)
         }
     }
 }
 
+/// Reads the body of a request.
 async fn read(parts: &Parts, body: Body) -> Result<Action, Refusal> {
     let content_type = parts.headers.get(header::CONTENT_TYPE);
     let content_type = content_type
         .and_then(|it| it.to_str().ok())
         .unwrap_or_default();
     let media = content_type.split(';').next().unwrap_or_default().trim();
-    // A form of another site could not send this type without being asked for by a preflight.
+    // A page of another site can send this type only after a CORS preflight, which is not answered.
     if !media.eq_ignore_ascii_case("application/json") {
         return Err(Refusal::media_type());
     }
@@ -75,10 +80,11 @@ async fn read(parts: &Parts, body: Body) -> Result<Action, Refusal> {
     };
     serde_json::from_slice(&body).map_err(|error| {
         let error = without_values(&error.to_string());
-        Refusal::bad_request(format!("the body is no action: {}", shown(&error)))
+        Refusal::bad_request(format!("the body is not an action: {}", shown(&error)))
     })
 }
 
+/// Performs an action; returns what was done, as a sentence.
 fn apply(state: &ServerState, action: &Action) -> Result<String, Refusal> {
     match action {
         Action::Enqueue { kind, key, handler } => enqueue(state, kind, key, handler.as_deref()),
@@ -98,9 +104,10 @@ fn enqueue(
 ) -> Result<String, Refusal> {
     let controller = controller(state, kind)?;
     let key: ObjectKey = key.parse().map_err(|_| {
-        Refusal::bad_request("the key is NAMESPACE/NAME, or NAME for an object without a namespace")
+        Refusal::bad_request("the key must be NAMESPACE/NAME, or NAME for a cluster-scoped object")
     })?;
-    let mut request = Enqueue::now().because("asked for by the console");
+    // The text is one of the causes that the history of the key shows.
+    let mut request = Enqueue::now().because("requested in the console");
     if let Some(handler) = handler {
         request = request.to(handler);
     }
@@ -130,7 +137,7 @@ fn resume(state: &ServerState, kind: &KindRef, handler: &str) -> Result<String, 
         .map_err(|error| unknown(&error))?;
     let gvk = controller.gvk();
     if was_paused {
-        Ok(format!("{handler} of {gvk} is called again"))
+        Ok(format!("{handler} of {gvk} is resumed"))
     } else {
         Ok(format!("{handler} of {gvk} was not paused"))
     }
@@ -144,10 +151,10 @@ fn relist(state: &ServerState, kind: &KindRef) -> Result<String, Refusal> {
     let controller = controller(state, kind)?;
     let gvk = controller.gvk();
     if controller.relist() {
-        return Ok(format!("all objects of {gvk} are read again"));
+        return Ok(format!("all objects of {gvk} are listed again"));
     }
     Err(Refusal::conflict(format!(
-        "the cache of {gvk} does not run"
+        "the cache of {gvk} is not running"
     )))
 }
 
@@ -160,9 +167,10 @@ fn controller(state: &ServerState, kind: &KindRef) -> Result<SharedController<Me
 
 fn log_filter(state: &ServerState, filter: &str) -> Result<String, Refusal> {
     let Some(log_filter) = &state.log_filter else {
-        let message = "the program has no log filter that can be changed: give it one by `Console::log_filter`";
+        let message = "the program has no changeable log filter; `Console::log_filter` sets one";
         return Err(Refusal::conflict(message));
     };
+    // The new filter is not logged, since it may be any text.
     let set = log_filter.set_filter(filter);
     set.map_err(|error| Refusal::bad_request(format!("the filter is invalid: {}", shown(&error))))?;
     Ok(format!("the log filter is {}", log_filter.filter()))
@@ -180,7 +188,7 @@ fn reset_guard(_: &ServerState, number: usize) -> Result<String, Refusal> {
     Err(Refusal::not_found(format!("there is no guard {number}")))
 }
 
-/// Returns an action that was done as the log has it, without line breaks.
+/// Returns an action as text for the log, without line breaks.
 fn described(action: &Action) -> String {
     match action {
         Action::Enqueue { kind, key, .. } => {

@@ -1,4 +1,4 @@
-//! Answers as responses.
+//! Responses of the routes.
 
 use std::sync::Arc;
 
@@ -11,10 +11,13 @@ use serde::Serialize;
 use super::refusal::Refusal;
 use super::state::ServerState;
 
+/// The result of a route.
 pub(super) type Answered = Result<Response, Refusal>;
+
+/// The server's state, as a route gets it.
 pub(super) type Shared = State<Arc<ServerState>>;
 
-/// Returns a body with its type.
+/// Returns a response with a body of a content type.
 pub(super) fn typed(content_type: &'static str, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     let content_type = HeaderValue::from_static(content_type);
@@ -24,7 +27,7 @@ pub(super) fn typed(content_type: &'static str, body: impl Into<Body>) -> Respon
     response
 }
 
-/// Returns a value as JSON.
+/// Returns a response with a value as JSON.
 pub(super) fn json(value: &impl Serialize) -> Answered {
     let text = serde_json::to_string(value);
     let text = text.map_err(|_| Refusal::internal("the answer cannot be written as JSON"))?;

@@ -51,7 +51,7 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         Some("" | "true" | "1") => true,
         Some(_) => {
             return Err(Refusal::bad_request(
-                "the parameter watch takes true or false",
+                "the parameter watch must be true or false",
             ));
         }
     };
@@ -59,9 +59,10 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         let _place = state.place()?;
         return json(&state.overview(&user).await);
     }
+    // Streams have a limit of their own, so that they do not use up the places of requests.
     let place = state.stream()?;
     let mut response = typed("text/event-stream", events::body(state, user, place));
-    // Proxies that buffer responses would delay events.
+    // For proxies that buffer responses, such as nginx: events would be delayed.
     let no = HeaderValue::from_static("no");
     response.headers_mut().insert("x-accel-buffering", no);
     Ok(response)
@@ -84,11 +85,10 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
     let Path((kind, key)) = path.map_err(|error| bad_path(&error))?;
     let (member, gvk) = find(&state, &parts, &kind)?;
     let key = key_of(&key).ok_or_else(|| {
-        Refusal::bad_request(
-            "the key is NAMESPACE~NAME, or ~NAME for an object without a namespace",
-        )
+        Refusal::bad_request("the key must be NAMESPACE~NAME, or ~NAME for a cluster-scoped object")
     })?;
     let detail = view::key(&member, &gvk, &key).ok_or_else(|| Refusal::no_controller(&gvk))?;
+    // Any name is a valid key, so a key of which nothing is known is taken for a mistake.
     let is_known = detail.resource_version.is_some()
         || detail.queued.is_some()
         || detail.in_progress.is_some()
@@ -96,7 +96,8 @@ async fn key(State(state): Shared, path: Of<(String, String)>, request: Request)
     if is_known {
         return json(&detail);
     }
-    let message = format!("{gvk} {key} is not cached, not queued, and none of its runs is kept");
+    let message =
+        format!("{gvk} {key} is neither cached nor queued, and has no runs in the history");
     Err(Refusal::not_found(message))
 }
 
@@ -114,9 +115,10 @@ async fn health(State(state): Shared, request: Request) -> Answered {
     json(&state.checkup.health().await)
 }
 
+/// Returns the factory and the kind that a path is about.
 fn find(state: &ServerState, parts: &Parts, segment: &str) -> Result<(Member, Gvk), Refusal> {
     let gvk = kind_of(segment).ok_or_else(|| {
-        Refusal::bad_request("the kind is GROUP~VERSION~KIND, with core for the core group")
+        Refusal::bad_request("the kind must be GROUP~VERSION~KIND, with core for the core group")
     })?;
     let context = parameter(parts, "context");
     let member = state.member(context.as_deref(), &gvk)?;

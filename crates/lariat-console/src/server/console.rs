@@ -1,4 +1,4 @@
-//! The settings of a console.
+//! The builder of a console.
 
 use std::fmt;
 use std::net::TcpListener as StdListener;
@@ -18,11 +18,11 @@ use super::state::ServerState;
 use crate::access::Access;
 use crate::health::HealthCheck;
 
-/// Metrics, probes and a console, to be served on an address.
+/// Configures a server for metrics, probes and the console.
 ///
 /// ```no_run
-/// use lariat_console::{Console, Serve};
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::console::{Console, Serve};
+/// use lariat::SharedControllerFactory;
 ///
 /// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = SharedControllerFactory::builder(client).build();
@@ -33,12 +33,12 @@ use crate::health::HealthCheck;
 ///
 /// # Access
 ///
-/// On a loopback address everyone on the machine may look; requests whose `Host` is neither an IP address nor
-/// `localhost` are refused, so that pages of other sites cannot look from a browser. On any other address there are only
-/// probes, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
-/// [`open_to_everyone`](Self::open_to_everyone) says who may look. There is no TLS.
+/// On a loopback address, everyone on the machine may read. Requests whose `Host` is neither an IP address nor
+/// `localhost` are refused, so that pages of other sites cannot read through a browser. On any other address, only
+/// probes are served, unless [`token`](Self::token), [`token_reviews`](Self::token_reviews) or
+/// [`open_to_everyone`](Self::open_to_everyone) allows access. There is no TLS; use a proxy for it.
 ///
-/// [`serve`](super::Serve::serve) describes when the server begins and ends.
+/// [`serve`](super::Serve::serve) describes when the server starts and ends.
 #[derive(Clone)]
 #[must_use = "a console does nothing until it is served"]
 pub struct Console {
@@ -58,9 +58,19 @@ impl LogFilter for crate::logging::LogFilter {
 }
 
 impl Console {
-    /// Creates a console that is served on an address, such as `127.0.0.1:9090` or `[::]:9090`.
+    /// Creates a console for an address, such as `127.0.0.1:9090` or `[::]:9090`.
     ///
-    /// With port 0 the system chooses one: see [`ConsoleServer::address`].
+    /// With port 0, the system chooses a free port; [`ConsoleServer::address`] returns it.
+    ///
+    /// ```no_run
+    /// use lariat::console::{Console, Serve, ServeError};
+    /// use lariat::SharedControllerFactory;
+    ///
+    /// # fn example(factory: &SharedControllerFactory) -> Result<(), ServeError> {
+    /// let server = factory.serve(Console::on("127.0.0.1:0"))?;
+    /// println!("http://{}", server.address());
+    /// # Ok(()) }
+    /// ```
     pub fn on(address: impl Into<String>) -> Self {
         Self {
             address: address.into(),
@@ -68,13 +78,15 @@ impl Console {
         }
     }
 
-    /// Adds a factory or an operator under a context id, which metrics have as the label `ctx`.
+    /// Adds a factory or an operator under a context id.
     ///
-    /// For a program with several factories; one that is added under the id of another replaces it.
+    /// The id is the label `ctx` of its metrics.
+    ///
+    /// Use it in a program with several factories. A factory replaces one that was added under the same id.
     ///
     /// ```no_run
-    /// use lariat_console::{Console, ServeError};
-    /// use lariat_controller::SharedControllerFactory;
+    /// use lariat::console::{Console, ServeError};
+    /// use lariat::SharedControllerFactory;
     ///
     /// # fn example(local: &SharedControllerFactory, remote: &SharedControllerFactory) -> Result<(), ServeError> {
     /// Console::on("127.0.0.1:9090").with("local", local).with("remote", remote).start()?;
@@ -82,13 +94,13 @@ impl Console {
     /// ```
     pub fn with(mut self, context: &str, observed: &impl Observed) -> Self {
         let settings = &mut self.settings;
-        // A clone of the console has members of its own.
+        // The members are shared by reference; a clone of this console must not get the new one too.
         settings.members = settings.members.separate();
         observed.join(context, &settings.members, &mut settings.name);
         self
     }
 
-    /// Sets the name of the program (default: that of the first operator, or of the executable).
+    /// Sets the name of the program (default: that of the first operator or the executable).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
@@ -100,27 +112,48 @@ impl Console {
         self
     }
 
-    /// Lets in who sends this bearer token.
+    /// Allows access with a bearer token.
     ///
-    /// Tokens are compared in constant time. Since there is no TLS, whoever sees the traffic sees the token. An empty
-    /// token lets no one in.
+    /// The token is compared in constant time. There is no TLS, so anyone who can read the traffic can read the token.
+    /// With an empty token, every request is refused.
+    ///
+    /// ```no_run
+    /// use lariat::console::Console;
+    ///
+    /// # fn example() -> Result<(), std::io::Error> {
+    /// let token = std::fs::read_to_string("/var/run/secrets/console/token")?;
+    /// let console = Console::on("0.0.0.0:9090").token(token.trim());
+    /// # let _ = console;
+    /// # Ok(()) }
+    /// ```
     pub fn token(self, token: impl Into<String>) -> Self {
         self.access(Access::Token(token.into().into()))
     }
 
-    /// Lets in who has a token that the API server knows, and may do what is asked for.
+    /// Allows access to users of the cluster, as far as their RBAC rules allow it.
     ///
-    /// A `TokenReview` finds the user, and a `SubjectAccessReview` for `nonResourceURLs` says whether the user may
-    /// `get` `/metrics`, `get` `/console`, or `post` `/console/actions`. The program needs the verb `create` for
-    /// `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`. Answers are used for a
-    /// minute, refusals for ten seconds. While the API server cannot be asked, the answer is 503.
+    /// A `TokenReview` finds the user of a request's bearer token. A `SubjectAccessReview` for `nonResourceURLs`
+    /// decides whether the user may `get` `/metrics`, `get` `/console`, or `post` `/console/actions`. The program needs
+    /// the verb `create` for `tokenreviews.authentication.k8s.io` and `subjectaccessreviews.authorization.k8s.io`.
+    ///
+    /// Positive reviews are cached for a minute, negative ones for ten seconds. While the API server does not respond,
+    /// the status is 503.
+    ///
+    /// ```no_run
+    /// use lariat::console::{Console, TokenReviews};
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let console = Console::on("0.0.0.0:9090").token_reviews(TokenReviews::new(client));
+    /// # let _ = console;
+    /// # }
+    /// ```
     pub fn token_reviews(self, reviews: TokenReviews) -> Self {
         self.access(Access::reviews(reviews))
     }
 
-    /// Lets in everyone who can reach the address.
+    /// Allows access to everyone who can reach the address.
     ///
-    /// They see names of objects, changed fields and texts of errors of all controllers.
+    /// They can read names of objects, changed fields and error texts of all controllers.
     pub fn open_to_everyone(self) -> Self {
         self.access(Access::Everyone)
     }
@@ -130,37 +163,46 @@ impl Console {
         self
     }
 
-    /// Answers `/metrics` without authentication (default no).
+    /// Serves `/metrics` without authentication (default false).
     pub fn open_metrics(mut self, open: bool) -> Self {
         self.settings.open_metrics = open;
         self
     }
 
-    /// Allows actions: to enqueue keys, pause handlers, relist kinds, reset guards, change the log filter (default no).
+    /// Allows actions in the console (default false).
     ///
-    /// Each is logged with the name of the user. Requests of pages of other origins are refused.
+    /// A user can then enqueue keys, pause and resume handlers, relist kinds, reset guards, and change the log filter.
+    /// Each action is logged with the name of the user. Requests from pages of other origins are refused.
     pub fn actions(mut self, actions: bool) -> Self {
         self.settings.actions = actions;
         self
     }
 
-    /// Adds a check of the program's health.
+    /// Adds a health check of the program.
+    ///
+    /// ```
+    /// use lariat::console::{Console, HealthCheck};
+    ///
+    /// let disk = HealthCheck::new("disk", || std::fs::exists("/tmp").map(drop));
+    /// let console = Console::on("127.0.0.1:9090").check(disk);
+    /// # let _ = console;
+    /// ```
     pub fn check(mut self, check: HealthCheck) -> Self {
         self.settings.checks.push(check);
         self
     }
 
-    /// Sets how long a call of a handler may take before the program is not ready (default 10 minutes).
+    /// Sets how long a handler's call may take before readiness fails (default 10 min).
     ///
-    /// With zero every call in progress counts.
+    /// With zero, every running call fails it.
     pub fn stuck_after(mut self, limit: Duration) -> Self {
         self.settings.limits.stuck = limit;
         self
     }
 
-    /// Sets how long a cache may be without a watch before the program is not ready (default 1 minute).
+    /// Sets how long a cache may lack a watch before readiness fails (default 1 min).
     ///
-    /// Some seconds are usual when a watch is opened again; with zero each of these counts.
+    /// A few seconds are normal while a watch is reopened. With zero, these fail it too.
     pub fn unwatched_after(mut self, limit: Duration) -> Self {
         self.settings.limits.unwatched = limit;
         self
@@ -171,8 +213,8 @@ impl Console {
     /// The function is called once, when the server starts.
     ///
     /// ```
-    /// use lariat_console::Console;
-    /// use lariat_controller::metrics::prometheus_client::metrics::counter::Counter;
+    /// use lariat::console::Console;
+    /// use lariat::controller::metrics::prometheus_client::metrics::counter::Counter;
     ///
     /// let orders = Counter::<u64>::default();
     /// let registered = orders.clone();
@@ -186,27 +228,39 @@ impl Console {
         self
     }
 
-    /// Sets how many bytes of changed objects each factory remembers (default 4 MiB; zero remembers none).
+    /// Sets how many bytes of changed objects each factory keeps (default 4 MiB).
     ///
-    /// Of a change that is remembered, the page of a key shows which fields differ. Their values are not shown. When more
-    /// than that changes within ten seconds, a part of the changes is remembered.
+    /// For a change that is kept, the page of a key shows which fields differ, without their values. If more than this
+    /// changes within ten seconds, only a part of the changes is kept. With zero, none is kept.
     pub fn remember_changes(mut self, bytes: usize) -> Self {
         self.settings.changes = bytes;
         self
     }
 
-    /// Shows the filter of the program's log, and lets an action change it.
+    /// Shows the program's log filter, and lets an action change it.
+    ///
+    /// ```no_run
+    /// use lariat::console::{Console, LogFilter};
+    ///
+    /// # fn example(filter: impl LogFilter + 'static) {
+    /// let console = Console::on("127.0.0.1:9090").actions(true).log_filter(filter);
+    /// # let _ = console;
+    /// # }
+    /// ```
     pub fn log_filter(mut self, filter: impl LogFilter + 'static) -> Self {
         self.settings.log_filter = Some(Arc::new(filter));
         self
     }
 
-    /// Listens on the address and serves, as [`Serve::serve`](super::Serve::serve) does, for the factories that were added by
-    /// [`with`](Self::with).
+    /// Listens on the address, and serves the factories that were added by [`with`].
+    ///
+    /// The server ends with its last factory, as that of [`Serve::serve`](super::Serve::serve).
+    ///
+    /// [`with`]: Self::with
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on, or there is no tokio runtime.
+    /// It is not possible to listen on the address, or there is no tokio runtime.
     pub fn start(self) -> Result<ConsoleServer, ServeError> {
         let runtime = Handle::try_current().map_err(|_| ServeError::NoRuntime)?;
         let _entered = runtime.enter();
@@ -219,16 +273,18 @@ impl Console {
             source,
         })?;
         let is_loopback = address.ip().is_loopback();
+        // A frequent mistake in containers, where the address has to be reachable from outside.
         if !is_loopback && matches!(self.settings.access, Access::OnThisMachine) {
             tracing::warn!(
                 %address,
-                "the console answers probes only: say who may use it by token, token_reviews or open_to_everyone"
+                "console serves probes only; allow access with token, token_reviews or open_to_everyone"
             );
         }
         let state = Arc::new(ServerState::new(self.settings, is_loopback));
         Ok(ConsoleServer::spawn(listener, address, state))
     }
 
+    /// Listens on the address. Blocking, so that an error is returned at once and not from a task.
     fn listen(&self) -> std::io::Result<TcpListener> {
         let listener = StdListener::bind(&self.address)?;
         listener.set_nonblocking(true)?;

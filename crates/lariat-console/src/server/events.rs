@@ -16,10 +16,12 @@ use super::state::ServerState;
 
 /// How often an overview is sent.
 const PERIOD: Duration = Duration::from_secs(1);
-/// After how long a stream ends whose user may have lost the permission meanwhile.
+/// The maximum duration of a stream whose user is reviewed.
+///
+/// The client connects again, and its permission is checked again.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A stream of overviews. It makes progress only while its client reads.
+/// A stream of overviews. It makes progress only while its client reads, so a slow client is sent fewer overviews.
 struct Events {
     state: Arc<ServerState>,
     user: User,
@@ -28,15 +30,17 @@ struct Events {
     _place: OwnedSemaphorePermit,
 }
 
-/// Returns the body that sends an overview each second, until the server stops.
+/// Returns a body that sends an overview each second, until the server stops.
 pub(super) fn body(state: Arc<ServerState>, user: User, place: OwnedSemaphorePermit) -> Body {
     let mut ticks = time::interval(PERIOD);
+    // A client that reads slowly must not get a burst of overviews.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let is_reviewed = state.access.is_reviewed();
     let events = Events {
         state,
         user,
         ticks,
+        // The other ways of access cannot be revoked while the program runs.
         end: is_reviewed.then(|| Box::pin(time::sleep(LONGEST))),
         _place: place,
     };
@@ -48,6 +52,7 @@ pub(super) fn body(state: Arc<ServerState>, user: User, place: OwnedSemaphorePer
 }
 
 impl Events {
+    /// Returns the next event; none at the end of the stream.
     async fn next(&mut self) -> Option<Bytes> {
         let ended = async {
             match &mut self.end {
@@ -62,7 +67,7 @@ impl Events {
             _ = self.ticks.tick() => {}
         }
         let overview = self.state.overview(&self.user).await;
-        // JSON without line breaks.
+        // An event ends with a line break, so the JSON must have none.
         let json = serde_json::to_string(&overview).ok()?;
         Some(format!("event: overview\ndata: {json}\n\n").into())
     }

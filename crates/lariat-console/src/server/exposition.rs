@@ -1,4 +1,4 @@
-//! Metrics as text: OpenMetrics, or the older format of Prometheus.
+//! Writes metrics as text, in OpenMetrics or the older format of Prometheus.
 
 use std::fmt;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Chooses the format that a request accepts; the older one unless the newer one is named.
+    /// Chooses the format by the `Accept` header; OpenMetrics only if it is named.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let values = headers.get_all(header::ACCEPT).iter();
         let values = values.filter_map(|value| value.to_str().ok());
@@ -29,6 +29,7 @@ impl Format {
                 "text/plain" | "text/*" | "*/*" => Self::Text,
                 _ => continue,
             };
+            // Prometheus lists all formats that it can read, with the preferred one at the highest quality.
             let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok());
             let quality = quality.unwrap_or(1.0);
             if quality > best.0 {
@@ -58,13 +59,14 @@ impl Format {
 
 /// Converts OpenMetrics to the older format.
 ///
-/// There a family has the name of its series, with `_total` and `_info`; units and the end are not written.
+/// In the older format, the name of a family is that of its series, with `_total` or `_info`, and there are neither
+/// units nor an end marker.
 fn older(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut help = None;
     for line in text.lines() {
         if let Some(rest) = line.strip_prefix("# HELP ") {
-            // Written with the type, which says how the family is named.
+            // Written together with the type, which decides on the suffix of the name.
             help = rest.split_once(' ');
         } else if let Some(rest) = line.strip_prefix("# TYPE ") {
             let (name, of) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -72,6 +74,7 @@ fn older(text: &str) -> String {
                 "counter" => ("_total", of),
                 "info" => ("_info", "gauge"),
                 "stateset" => ("", "gauge"),
+                // Types that the older format does not have.
                 "unknown" | "gaugehistogram" => ("", "untyped"),
                 _ => ("", of),
             };
@@ -80,7 +83,7 @@ fn older(text: &str) -> String {
             }
             let _ = writeln!(out, "# TYPE {name}{suffix} {of}");
         } else if !line.starts_with('#') {
-            // What follows is an exemplar.
+            // The text after ` # ` is an exemplar, unless it is in the value of a label.
             let series = line.split(" # ").next().unwrap_or(line);
             out.push_str(if line.contains('"') { line } else { series });
             out.push('\n');

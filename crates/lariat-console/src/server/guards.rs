@@ -18,7 +18,9 @@ impl GuardMetrics {
         Self(members.clone())
     }
 
-    /// Returns the state by operator and reconciler. A guard that several reconcilers share has a state for each.
+    /// Returns the states by operator and reconciler.
+    ///
+    /// A guard that several reconcilers share has a state for each.
     fn states(&self) -> BTreeMap<(String, String), GuardState> {
         let mut states = BTreeMap::new();
         for operator in self.0.operators() {
@@ -26,7 +28,7 @@ impl GuardMetrics {
                 for reconciler in reconcilers {
                     let name = (operator.name().to_owned(), reconciler);
                     let state = guard.state();
-                    // Of two with the same name, one that has tripped is reported: two series would be invalid.
+                    // Two series with the same labels would be invalid. A guard that has tripped takes precedence.
                     if state.is_tripped() || !states.contains_key(&name) {
                         states.insert(name, state);
                     }
@@ -40,6 +42,7 @@ impl GuardMetrics {
 impl Collector for GuardMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let states = self.states();
+        // A program without guards has no such families.
         if states.is_empty() {
             return Ok(());
         }

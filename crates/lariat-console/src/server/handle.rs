@@ -1,4 +1,4 @@
-//! A server that runs.
+//! The handle of a running server.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,9 +14,22 @@ use super::routes;
 use super::state::ServerState;
 use crate::samples::PERIOD;
 
-/// A console that is being served.
+/// A running server of a console.
 ///
-/// Dropping the handle does not end the server, which ends with its factories; see [`Serve::serve`](super::Serve::serve).
+/// Dropping the handle does not end the server. It ends with its factories, see [`Serve::serve`](super::Serve::serve),
+/// or with [`shutdown`](Self::shutdown).
+///
+/// ```no_run
+/// use lariat::console::{Console, Serve};
+/// use lariat::SharedControllerFactory;
+///
+/// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let server = factory.serve(Console::on("127.0.0.1:0"))?;
+/// println!("http://{}", server.address());
+/// factory.run(5, lariat::termination()).await?;
+/// server.ended().await;
+/// # Ok(()) }
+/// ```
 pub struct ConsoleServer {
     address: SocketAddr,
     state: Arc<ServerState>,
@@ -37,6 +50,7 @@ impl ConsoleServer {
         let (members, end) = (state.members.clone(), stop.clone());
         tasks.spawn(async move {
             let serving = lariat_http::serve("the console", listener, router, end.clone());
+            // The server ends when all factories have stopped, or when `shutdown` cancels the same token.
             let ended = async {
                 end.run_until_cancelled(members.ended()).await;
                 end.cancel();
@@ -46,6 +60,7 @@ impl ConsoleServer {
         let sampled = Arc::clone(&state);
         tasks.spawn(stop.clone().run_until_cancelled_owned(async move {
             let mut ticks = time::interval(PERIOD);
+            // After a pause of the process there is nothing to make up for.
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
@@ -53,7 +68,7 @@ impl ConsoleServer {
             }
         }));
         tasks.close();
-        tracing::info!(%address, "the console is served");
+        tracing::info!(%address, "console is listening");
         Self {
             address,
             state,
@@ -62,27 +77,29 @@ impl ConsoleServer {
         }
     }
 
-    /// Returns the address that is listened on, with the port that the system chose.
+    /// Returns the address that the server listens on, with its actual port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Adds a factory or an operator under a context id; see [`Console::with`](super::Console::with).
+    /// Adds a factory or an operator under a context id.
     ///
-    /// If the server has ended with its other factories, nothing happens.
+    /// See [`Console::with`](super::Console::with). If the server has ended with its other factories, this does
+    /// nothing.
     pub fn add(&self, context: &str, observed: &impl Observed) {
         observed.join(context, &self.state.members, &mut None);
         self.state.remember_changes();
     }
 
-    /// Ends the server: streams end, requests have ten seconds, and all connections are closed.
+    /// Ends the server, and waits until it has ended.
     ///
-    /// Further calls wait for the same end.
+    /// Streams end immediately, running requests within ten seconds; then all connections are closed. Further calls
+    /// wait for the same end.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends only the wait.
+    /// The server begins to end with the first poll. Dropping the future ends only the wait.
     pub async fn shutdown(&self) {
         self.stop.cancel();
         self.ended().await;
@@ -92,7 +109,7 @@ impl ConsoleServer {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future changes nothing.
     pub async fn ended(&self) {
         self.tasks.wait().await;
     }

@@ -1,4 +1,4 @@
-//! What a console can be about.
+//! The types that a console can observe.
 
 use lariat_controller::SharedControllerFactory;
 #[cfg(feature = "operator")]
@@ -6,14 +6,18 @@ use lariat_operator::Operator;
 
 use crate::members::Members;
 
-/// What a console can be about: a factory, and with the feature `operator` an operator.
+/// A type that a console can observe.
+///
+/// It is implemented by `SharedControllerFactory`, and with the feature `operator` by `Operator`. The trait is sealed.
 pub trait Observed: sealed::Join {}
 
 pub(crate) mod sealed {
     use super::Members;
 
     pub trait Join {
-        /// Adds the factory under a context id; an operator names the program if that has no name yet.
+        /// Adds the factory under a context id.
+        ///
+        /// An operator sets the name of the program, unless it is set.
         #[allow(private_interfaces, reason = "the trait is sealed by it")]
         fn join(&self, context: &str, members: &Members, name: &mut Option<String>);
     }

@@ -1,4 +1,4 @@
-//! Refusals, as `Status` objects like those of the API server.
+//! Refusals of requests, as `Status` objects like those of the API server.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use crate::access::Denied;
 /// The number of seconds after which a client may try again.
 const RETRY_AFTER: u32 = 1;
 
-/// Why a request is refused.
+/// A refusal of a request.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: StatusCode,
@@ -51,7 +51,7 @@ impl Refusal {
     }
 
     pub(super) fn method(allow: &'static str) -> Self {
-        let message = format!("the route takes {allow}");
+        let message = format!("the route accepts {allow} only");
         Self {
             allow: Some(allow),
             ..Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
@@ -65,7 +65,7 @@ impl Refusal {
     }
 
     pub(super) fn media_type() -> Self {
-        let message = "the body has to be JSON: send it as application/json";
+        let message = "the body must be JSON, sent as application/json";
         let reason = "UnsupportedMediaType";
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason, message)
     }
@@ -82,7 +82,7 @@ impl Refusal {
 
     pub(super) fn host() -> Self {
         Self::forbidden(
-            "the Host header is neither an IP address nor localhost: a page of another site may be asking",
+            "the Host header is neither an IP address nor localhost: the request may come from another site",
         )
     }
 
@@ -101,8 +101,8 @@ impl From<Denied> for Refusal {
     fn from(denied: Denied) -> Self {
         match denied {
             Denied::Closed => Self::forbidden(
-                "the program has not said who may use its console: it needs `token`, `token_reviews` or \
-                 `open_to_everyone`, or a loopback address",
+                "the program allows no access to its console on this address; it has to set `token`, \
+                `token_reviews` or `open_to_everyone`, or listen on a loopback address",
             ),
             Denied::Unauthenticated(why) => {
                 Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", why)
@@ -110,7 +110,7 @@ impl From<Denied> for Refusal {
             Denied::Forbidden { user, permission } => {
                 let (verb, path) = permission.rule();
                 let message = format!(
-                    "user {user:?} may not {verb} {path}, which a role allows by nonResourceURLs"
+                    "user {user:?} may not {verb} {path}; a role with nonResourceURLs can allow it"
                 );
                 Self::forbidden(message)
             }
@@ -137,6 +137,7 @@ impl IntoResponse for Refusal {
             headers.insert(header::ALLOW, fixed(allow));
         }
         match self.code {
+            // Without `WWW-Authenticate`, 401 is not a valid response. Browsers show no dialog for `Bearer`.
             StatusCode::UNAUTHORIZED => {
                 headers.insert(header::WWW_AUTHENTICATE, fixed("Bearer"));
             }

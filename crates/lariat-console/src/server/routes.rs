@@ -1,4 +1,4 @@
-//! The routes: page, metrics, probes, and those of the API.
+//! The routes of the page, of metrics and of probes.
 
 use std::sync::Arc;
 
@@ -19,12 +19,13 @@ use crate::health::{Answer, Probe, answer, answer_one};
 use crate::page::{ASSETS, Asset, POLICY};
 
 const TEXT: &str = "text/plain; charset=utf-8";
-/// The policy of what is no page.
+/// The `Content-Security-Policy` of responses that are no page.
 const NO_PAGE: &str = "default-src 'none'; frame-ancestors 'none'";
 
 /// Returns the routes.
 pub(super) fn router(state: Arc<ServerState>) -> Router {
     let mut router = Router::new().route("/metrics", get(metrics));
+    // Each file has its own route, so there is no path that could leave a folder.
     for asset in ASSETS {
         let file = move |State(state): Shared, request: Request| file(state, asset, request);
         router = router.route(asset.path, get(file));
@@ -45,11 +46,12 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
         .merge(api_routes::router())
         .method_not_allowed_fallback(other_method)
         .fallback(not_found)
+        // Around all routes, so that no response is without the headers.
         .layer(map_response(secured))
         .with_state(state)
 }
 
-/// Adds headers for browsers to an answer.
+/// Adds security headers for browsers to a response.
 async fn secured(mut response: Response) -> Response {
     let headers = response.headers_mut();
     let fixed = HeaderValue::from_static;
@@ -66,11 +68,14 @@ async fn secured(mut response: Response) -> Response {
         headers.insert(name, fixed(value));
     }
     let policy = headers.entry(header::CONTENT_SECURITY_POLICY);
+    // The page has set its own policy; everything else loads nothing.
     policy.or_insert_with(|| fixed(NO_PAGE));
     response
 }
 
-/// Answers a file of the page, which has nothing of the program in it.
+/// Serves a file of the page.
+///
+/// It needs no authentication: the files contain no data of the program.
 async fn file(state: Arc<ServerState>, asset: &'static Asset, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.check(&parts)?;
@@ -96,6 +101,7 @@ async fn metrics(State(state): Shared, request: Request) -> Answered {
     Ok(typed(format.content_type(), text))
 }
 
+/// Serves a probe. A kubelet has no token, so there is no authentication.
 async fn checks(state: Arc<ServerState>, probe: Probe, request: Request) -> Response {
     let checks = state.checkup.checks().await;
     let parameters = request.uri().query().unwrap_or_default();
@@ -110,6 +116,7 @@ async fn check(state: Arc<ServerState>, probe: Probe, name: String) -> Response 
     }
 }
 
+/// Returns the response of a probe.
 fn probed(Answer { status, body }: Answer) -> Response {
     let mut response = typed(TEXT, body);
     *response.status_mut() = status;
@@ -130,6 +137,6 @@ async fn not_found(State(state): Shared, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     state.enter(&parts, Permission::Look).await?;
     Err(Refusal::not_found(
-        "there is no such route; /openapi.json lists those of the API",
+        "there is no such route; /openapi.json lists the routes of the API",
     ))
 }

@@ -1,21 +1,32 @@
-//! Serves what a factory or an operator does.
+//! Serves a console for a factory or an operator.
 
 use super::console::Console;
 use super::error::ServeError;
 use super::handle::ConsoleServer;
 use super::observed::Observed;
 
-/// Serves a console: implemented by `SharedControllerFactory`, and with the feature `operator` by `Operator`.
+/// Serves a console for a factory or an operator.
+///
+/// ```no_run
+/// use lariat::console::{Console, Serve};
+/// use lariat::SharedControllerFactory;
+///
+/// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// // Before the start, so that probes respond while caches sync.
+/// factory.serve(Console::on("127.0.0.1:9090"))?;
+/// factory.run(5, std::future::pending::<()>()).await?;
+/// # Ok(()) }
+/// ```
 pub trait Serve: Observed {
-    /// Listens on the console's address, and serves metrics, probes and the console of this factory.
+    /// Listens on the console's address, and serves the console of this factory.
     ///
-    /// Listening begins before this returns, so probes answer while caches sync. The server ends when the factory has
-    /// stopped, or when its last clone is dropped; it does not keep the factory alive, and goes on if the returned
-    /// handle is dropped. A factory that is started again has to be served again.
+    /// The server listens before this returns, so probes respond while caches sync. It ends when the factory has
+    /// stopped, or when the last clone of the factory is dropped. The server does not keep the factory alive, and
+    /// dropping the returned handle does not end it. A factory that is started again has to be served again.
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on, or there is no tokio runtime.
+    /// It is not possible to listen on the address, or there is no tokio runtime.
     fn serve(&self, console: Console) -> Result<ConsoleServer, ServeError>;
 }
 

@@ -25,11 +25,11 @@ use crate::samples::Samples;
 use crate::text;
 use crate::view;
 
-/// The maximum number of requests that are answered at a time.
+/// The maximum number of concurrent requests.
 const REQUESTS: usize = 16;
-/// The maximum number of streams.
+/// The maximum number of concurrent streams.
 const STREAMS: usize = 32;
-/// How long an overview is used again.
+/// How long an overview is reused.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The state that all requests share.
@@ -42,7 +42,7 @@ pub(super) struct ServerState {
     pub(super) open_metrics: bool,
     pub(super) actions: bool,
     pub(super) log_filter: Option<Arc<dyn LogFilter>>,
-    /// The last overview, without what users may do.
+    /// The last overview, without the permissions of a user.
     overviews: Recent<Arc<api::Overview>>,
     requests: Semaphore,
     streams: Arc<Semaphore>,
@@ -56,8 +56,10 @@ pub(super) struct ServerState {
 
 impl ServerState {
     pub(super) fn new(settings: Settings, is_loopback: bool) -> Self {
+        // A clone of the console may be served too, and `ConsoleServer::add` must not add to that server.
         let members = settings.members.separate();
         let mut registry = Registry::default();
+        // The collector is shared with the members, so that factories that are added later are scraped too.
         registry.register_collector(Box::new(members.collector().clone()));
         #[cfg(feature = "operator")]
         registry.register_collector(Box::new(GuardMetrics::new(&members)));
@@ -85,14 +87,14 @@ impl ServerState {
         }
     }
 
-    /// Lets factories remember changes that they have yet to remember.
+    /// Makes all factories keep changes. A factory that does so already is not affected.
     pub(super) fn remember_changes(&self) {
         for member in self.members.factories() {
             member.factory.caches().remember_changes(self.changes);
         }
     }
 
-    /// Checks a request, and returns its user, who has the permission.
+    /// Authorises a request; returns its user.
     pub(super) async fn enter(
         &self,
         parts: &Parts,
@@ -112,13 +114,15 @@ impl ServerState {
         if length > LONGEST_URL {
             return Err(Refusal::long_url(LONGEST_URL));
         }
+        // DNS rebinding: a page of another site can make its own name resolve to this machine. Its requests have that
+        // name as `Host`.
         if self.is_loopback && self.access.is_open() && !names_this_machine(&parts.headers) {
             return Err(Refusal::host());
         }
         Ok(())
     }
 
-    /// Returns what a user may do.
+    /// Returns the permissions of a user.
     pub(super) async fn allowed(&self, user: &User) -> api::Allowed {
         let actions = self.actions && self.access.allows(user, Permission::Act).await == Ok(true);
         api::Allowed {
@@ -127,12 +131,13 @@ impl ServerState {
         }
     }
 
-    /// Returns the overview, for a user.
+    /// Returns the overview for a user.
     pub(super) async fn overview(&self, user: &User) -> api::Overview {
         let allowed = self.allowed(user).await;
         let overview = self.overviews.get(self.make_overview()).await;
         api::Overview {
             allowed,
+            // The overview is shared by all users, except for their permissions.
             ..(*overview).clone()
         }
     }
@@ -159,7 +164,7 @@ impl ServerState {
         })
     }
 
-    /// Forgets the last overview, after something was changed.
+    /// Forgets the last overview, after an action.
     pub(super) async fn changed(&self) {
         self.overviews.forget().await;
     }
@@ -177,19 +182,22 @@ impl ServerState {
         }
     }
 
-    /// Takes a place among the requests that are answered.
+    /// Takes a place among the concurrent requests.
     pub(super) fn place(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+        // Refused rather than queued, so that a flood of requests does not pile up.
         let place = self.requests.try_acquire();
         place.map_err(|_| Refusal::busy("requests", REQUESTS))
     }
 
-    /// Takes a place among the streams.
+    /// Takes a place among the concurrent streams.
     pub(super) fn stream(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let place = Arc::clone(&self.streams).try_acquire_owned();
         place.map_err(|_| Refusal::busy("streams", STREAMS))
     }
 
-    /// Returns the factory of a context, or else the first that has a controller of a kind.
+    /// Returns the first factory that has a controller of the kind.
+    ///
+    /// With a context id, it is the factory of that id.
     pub(super) fn member(&self, context: Option<&str>, gvk: &Gvk) -> Result<Member, Refusal> {
         let mut factories = self.members.factories().into_iter();
         let found = factories.find(|member| {
@@ -200,6 +208,7 @@ impl ServerState {
     }
 }
 
+/// Returns the name of the executable; empty if it is not known.
 fn executable() -> String {
     let path = std::env::current_exe().ok();
     let name = path.as_deref().and_then(Path::file_stem);

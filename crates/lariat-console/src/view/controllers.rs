@@ -24,6 +24,7 @@ pub(crate) fn controllers(
             controllers.push(controller(&member, &status, samples));
         }
     }
+    // A stable order, so that rows of the page do not move.
     controllers.sort_by(|a, b| a.kind.cmp(&b.kind));
     (controllers, loops)
 }
@@ -51,6 +52,7 @@ pub(super) fn controller(
 }
 
 fn queue(stats: &QueueStats) -> api::Queue {
+    // The order is part of the API.
     let priorities = [Priority::High, Priority::Normal, Priority::Low];
     api::Queue {
         ready: stats.depth(),

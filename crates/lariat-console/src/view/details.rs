@@ -1,4 +1,4 @@
-//! A controller with its keys.
+//! A controller with its queued, failing and slow keys.
 
 use std::cmp::Reverse;
 
@@ -56,6 +56,8 @@ fn slowest(mut history: Vec<RunRecord>) -> Vec<api::Slow> {
     let slowest = history.iter().take(SLOWEST);
     slowest
         .map(|run| {
+            // The handlers of a run are called one after the other, so one of them usually accounts for most of its
+            // duration.
             let slow = run.calls.iter().max_by_key(|call: &&CallRecord| call.took);
             api::Slow {
                 key: run.key.to_string(),

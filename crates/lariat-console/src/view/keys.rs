@@ -1,4 +1,4 @@
-//! The history of a key: why it ran, and what its handlers did.
+//! The history of a key: causes and calls of its last runs.
 
 use std::collections::BTreeSet;
 
@@ -41,12 +41,13 @@ pub(crate) fn key(member: &Member, gvk: &Gvk, key: &ObjectKey) -> Option<api::Ke
         hot_loop: loops
             .find(|it| it.key == *key)
             .map(|it| hot_loop(&kind, it)),
+        // The history is oldest first, the page shows the newest first.
         runs: runs.iter().rev().map(|run| reader.run(run)).collect(),
         kind,
     })
 }
 
-/// Whose runs are read.
+/// Converts the runs of one key.
 struct Reader<'a> {
     member: &'a Member,
     /// The kinds with a controller.
@@ -81,9 +82,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the other object that a cause is about, or else the one during whose run it came up.
+    /// Returns the object that a cause links to, if it is another one.
     ///
-    /// Objects of kinds without a controller have no history to link to.
+    /// It is the related object, or else the object whose run wrote or enqueued. Objects of kinds without a controller
+    /// have no history to link to.
     fn link(&self, cause: &Cause) -> Option<Link> {
         let related = match cause {
             Cause::Related { of, .. } => Some(&of.object),
@@ -109,7 +111,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the paths of the fields that a change is about, if it is still remembered.
+    /// Returns the paths of the fields that differ in a change, if the change is kept.
     fn fields(&self, cause: &Cause, of: &Subject) -> Vec<String> {
         let (from, to) = match cause {
             Cause::Updated { from, to } => (from, to),
@@ -118,6 +120,7 @@ impl Reader<'_> {
                 to,
                 ..
             } => (from, to),
+            // The fields of the related object, whose change is the cause.
             Cause::Related { of, .. } => return self.fields(&of.cause, &of.object),
             _ => return Vec::new(),
         };
@@ -127,7 +130,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the run of a handler of this process behind a cause.
+/// Returns the run of this process that a cause comes from.
 fn causing_run(cause: &Cause) -> Option<&CausingRun> {
     match cause {
         Cause::Wrote { during, .. } => Some(during),
@@ -137,7 +140,7 @@ fn causing_run(cause: &Cause) -> Option<&CausingRun> {
     }
 }
 
-/// Returns the name of a cause, and the handler behind it.
+/// Returns the name of a cause, and the handler that it comes from.
 fn about(cause: &Cause) -> (&'static str, Option<&str>) {
     match cause {
         Cause::Added { .. } => ("added", None),

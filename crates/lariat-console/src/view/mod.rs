@@ -1,4 +1,7 @@
-//! What is seen of factories and operators, as the types of the API.
+//! Reads the state of factories and operators as the types of the JSON API.
+//!
+//! `controllers` has the controllers and caches of the overview, `details` one controller with its keys (`queued`),
+//! `keys` the history of one key, and `state` leases, shards, guards and plans.
 
 mod controllers;
 mod details;

@@ -1,4 +1,4 @@
-//! Keys in queues, and calls that run.
+//! Queued keys, and running calls.
 
 use lariat_controller::{InProgress, QueuedKey, QueuedLane};
 
@@ -13,7 +13,7 @@ pub(super) fn in_progress(call: &InProgress) -> api::InProgress {
 }
 
 pub(super) fn queued(queued: &QueuedKey) -> api::QueuedKey {
-    // What only waits for handlers is due, and in no queue.
+    // A key without a state is not in the queue, and waits for handlers outside it.
     let state = queued.state.map_or("waiting", |state| state.as_str());
     api::QueuedKey {
         key: queued.key.to_string(),

@@ -1,6 +1,6 @@
 //! Leases, shards, guards and plans.
 
-use lariat_controller::Standing;
+use lariat_lease::Standing;
 #[cfg(feature = "operator")]
 use lariat_operator::PlannedWrite;
 
@@ -13,10 +13,11 @@ use crate::text::shown;
 #[cfg(feature = "operator")]
 const WRITES: usize = 1_000;
 
-/// Returns the leases that the process takes part in.
+/// Returns the leases of the process's elections and rings.
 pub(crate) fn leases(members: &Members) -> Vec<api::Lease> {
     let mut leases = Vec::new();
     for member in members.factories() {
+        // The factory has neither an election nor a ring.
         let Some(leadership) = member.factory.leadership() else {
             continue;
         };
@@ -70,6 +71,7 @@ pub(crate) fn guards(members: &Members) -> Vec<api::Guard> {
                 tripped: state.is_tripped(),
                 reason: trip.map(|trip| shown(trip.reason())),
                 refused: trip.map_or(0, lariat_operator::Trip::refused),
+                // The position in the list of all guards identifies a guard, since its reconcilers may share one.
                 number: guards.len(),
             });
         }
@@ -82,19 +84,20 @@ pub(crate) fn guards(_: &Members) -> Vec<api::Guard> {
     Vec::new()
 }
 
-/// Resets a guard by its number; returns whose it is.
+/// Resets a guard by its number; returns the reconcilers that it guards.
 #[cfg(feature = "operator")]
 pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
     let guards = members.operators().into_iter().flat_map(|operator| {
         let guards = operator.guards().into_iter();
         guards.map(move |(guard, names)| (guard, names, operator.name().to_owned()))
     });
+    // The same order as in `guards`.
     let (guard, reconcilers, operator) = guards.into_iter().nth(number)?;
     guard.reset();
     Some(format!("{} in {operator}", reconcilers.join(", ")))
 }
 
-/// Returns what operators in plan mode would write.
+/// Returns the writes that operators in plan mode would send.
 #[cfg(feature = "operator")]
 pub(crate) fn plan(members: &Members) -> api::Plan {
     let mut plan = api::Plan::default();
@@ -102,6 +105,7 @@ pub(crate) fn plan(members: &Members) -> api::Plan {
         let Some(planned) = operator.planned() else {
             continue;
         };
+        // A plan is bounded itself, and so is the response. The total counts everything.
         let left_out = usize::try_from(planned.left_out()).unwrap_or(usize::MAX);
         plan.total += planned.len().saturating_add(left_out);
         let room = WRITES - plan.writes.len();
@@ -120,7 +124,9 @@ pub(crate) fn plan(_: &Members) -> api::Plan {
     api::Plan::default()
 }
 
-/// Returns the number of writes that operators in plan mode would send; none without such an operator.
+/// Returns the number of writes that operators in plan mode would send.
+///
+/// None without such an operator.
 #[cfg(feature = "operator")]
 pub(crate) fn planned(members: &Members) -> Option<usize> {
     let counts = members
@@ -135,7 +141,7 @@ pub(crate) fn planned(_: &Members) -> Option<usize> {
     None
 }
 
-/// Returns a planned write as a sentence, with the paths of the fields and without their values.
+/// Returns a planned write as a sentence, with paths of fields but no values.
 #[cfg(feature = "operator")]
 fn text(write: &PlannedWrite) -> String {
     let (gvk, of) = write.reconciled();

@@ -1,4 +1,4 @@
-//! Who may use the console.
+//! Access to the console.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::bench::{Bench, until};
 use crate::client::Client;
 
 const OVERVIEW: &str = "/api/v1/overview";
-/// All routes that show something of the program.
+/// All routes with data of the program.
 const ROUTES: [&str; 6] = [
     OVERVIEW,
     "/api/v1/health",
@@ -82,7 +82,7 @@ async fn a_token_is_asked_for_wherever_something_is_shown() {
             nobody.token(wrong).get(route).await.refused(401);
         }
     }
-    // The page asks for the token; there is nothing of the program in it.
+    // The page asks for the token; it has no data of the program.
     assert_eq!(nobody.get("/").await.status, 200);
     assert_eq!(nobody.get("/readyz/ping").await.status, 200);
     // Spaces cannot be sent in a bearer token.
@@ -202,7 +202,7 @@ async fn without_the_api_server_users_are_unknown_and_known_ones_stay() {
     assert!(refused.contains("try again"), "{refused}");
     assert_eq!(answer.header("retry-after"), "1");
     assert!(!answer.text.contains("actor-token"));
-    // Answers are used for a minute.
+    // Positive reviews are cached for a minute.
     let overview: Overview = looker.get(OVERVIEW).await.good();
     assert!(!overview.allowed.actions);
     assert_eq!(bench.client.get("/livez").await.status, 200);

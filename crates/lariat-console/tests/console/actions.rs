@@ -29,7 +29,7 @@ fn enqueue(handler: Option<&str>) -> Action {
     }
 }
 
-/// A filter that takes what it is given, but `bad`.
+/// A filter that accepts every text but `bad`.
 #[derive(Clone, Default)]
 struct Filter(Arc<Mutex<String>>);
 
@@ -97,7 +97,7 @@ async fn pages_of_other_origins_cannot_act() {
         let refused = other.act(&enqueue(None)).await.refused(403);
         assert!(refused.contains("origin"), "{refused}");
     }
-    // What a form can send without a preflight is not taken.
+    // Types that a form can send without a preflight are refused.
     let body = serde_json::to_string(&enqueue(None)).unwrap();
     for content_type in ["text/plain", "application/x-www-form-urlencoded", ""] {
         let form = bench.client.with("content-type", content_type);
@@ -124,9 +124,17 @@ async fn a_body_that_is_no_action_is_refused() {
     let mut bad_key = serde_json::to_value(enqueue(None)).unwrap();
     bad_key["key"] = "a/b/c".into();
     for (body, code, message) in [
-        (json!({"action": "explode"}), 400, "the body is no action"),
-        (json!({"action": "enqueue"}), 400, "the body is no action"),
-        (json!([]), 400, "the body is no action"),
+        (
+            json!({"action": "explode"}),
+            400,
+            "the body is not an action",
+        ),
+        (
+            json!({"action": "enqueue"}),
+            400,
+            "the body is not an action",
+        ),
+        (json!([]), 400, "the body is not an action"),
         (pod, 404, "no controller of v1 Pod"),
         (bad_key, 400, "NAMESPACE/NAME"),
         (
@@ -150,7 +158,7 @@ async fn a_body_that_is_no_action_is_refused() {
     }
     let large = json!({"action": "log-filter", "filter": "a".repeat(20_000)});
     send(&large).await.refused(413);
-    // Values of what was sent are not repeated.
+    // The message does not repeat values of the request.
     let secret = json!({"action": "log-filter", "filter": {"hunter2": "hunter2"}});
     let answer = send(&secret).await;
     answer.refused(400);
@@ -222,7 +230,7 @@ async fn a_handler_is_paused_and_called_again() {
         handler: "log".to_owned(),
     };
     let done: Done = bench.client.act(&resume).await.good();
-    assert_eq!(done.message, "log of v1 ConfigMap is called again");
+    assert_eq!(done.message, "log of v1 ConfigMap is resumed");
     until(async || {
         let key: KeyDetail = bench
             .client
@@ -246,10 +254,10 @@ async fn a_kind_is_read_again() {
     bench.idle("log");
     let relist = Action::Relist { kind: maps() };
     let refused = bench.client.act(&relist).await.refused(409);
-    assert!(refused.contains("does not run"), "{refused}");
+    assert!(refused.contains("is not running"), "{refused}");
     bench.start().await;
     let done: Done = bench.client.act(&relist).await.good();
-    assert_eq!(done.message, "all objects of v1 ConfigMap are read again");
+    assert_eq!(done.message, "all objects of v1 ConfigMap are listed again");
     until(async || {
         let overview: Overview = bench.client.get("/api/v1/overview").await.good();
         (overview.caches[0].loads > 1).then_some(())

@@ -1,4 +1,4 @@
-//! A secret that is put wherever secrets come by, and must come out nowhere.
+//! A secret in all inputs of a program must be in none of its responses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::logs::Logs;
 
 const CANARY: &str = "canary-d3adb33f-0f-the-m1ne";
 
-/// Everything that answers, with `Secret` as the kind.
+/// All routes, with `Secret` as the kind.
 const ROUTES: [&str; 14] = [
     "/",
     "/assets/main.js",

@@ -21,7 +21,7 @@ pub(crate) struct Client {
     headers: Vec<(&'static str, String)>,
 }
 
-/// An answer that was read.
+/// A response that was read.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,

@@ -7,7 +7,8 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::api::{Check, Health, Overview};
 use lariat_console::{Console, HealthCheck, Serve};
-use lariat_controller::{Context, HandlerResult, Lease, Outcome, SharedControllerFactory};
+use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_lease::Lease;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -22,7 +23,7 @@ async fn check(bench: &Bench, name: &str) -> Check {
     found.expect("the check")
 }
 
-/// Waits until a probe answers so.
+/// Waits until a probe has a status.
 async fn answers(bench: &Bench, path: &str, status: u16) -> String {
     until(async || {
         let answer = bench.client.get(path).await;
@@ -177,7 +178,7 @@ async fn checks_of_the_program_are_among_the_others() {
     .await;
     assert_eq!(answers(&bench, "/livez", 200).await, "ok");
     let body = answers(&bench, "/readyz/hangs", 500).await;
-    assert_eq!(body, "hangs failed: no answer within 1ms\n");
+    assert_eq!(body, "hangs failed: timed out after 1ms\n");
     assert_eq!(bench.client.get("/livez/hangs").await.status, 404);
     is_broken.store(true, Ordering::Relaxed);
     let body = answers(&bench, "/livez", 500).await;

@@ -1,4 +1,4 @@
-//! When a server ends, and what it keeps alive.
+//! The end of a server, and that it keeps no factory alive.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A program that has every series, and what a scrape of it contains.
+//! A program that has every series, and a scrape of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,9 +9,8 @@ use kube::api::{Api, DeleteParams, PostParams};
 use lariat_cache::{Http2, from_config};
 use lariat_cluster::Cluster;
 use lariat_console::{Console, ConsoleServer};
-use lariat_controller::{
-    Context, HandlerOptions, HandlerResult, Lease, Outcome, Sharding, SharedControllerFactory,
-};
+use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_lease::{Lease, Sharding};
 use lariat_operator::{Budget, Guard, Operator, Reconcile};
 use serde_json::json;
 use tokio::time;

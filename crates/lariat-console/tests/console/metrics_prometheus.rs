@@ -1,4 +1,4 @@
-//! A Prometheus that scrapes a program; `scripts/prometheus.sh` gets it.
+//! A Prometheus that scrapes a program; `scripts/prometheus.sh` downloads it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

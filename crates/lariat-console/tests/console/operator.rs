@@ -88,7 +88,7 @@ async fn a_tripped_guard_is_named_and_reset() {
         reason.contains("is used up") && guard.refused > 0,
         "{guard:?}"
     );
-    // That is for people to look at, and no reason to take the program out of service.
+    // A tripped guard is a note for people, and does not fail readiness.
     let probe = reaper.client.get("/readyz?verbose").await;
     let expected = "[+]guards ok: the guard of maps in reaper has tripped\n";
     assert!(

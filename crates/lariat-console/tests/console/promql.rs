@@ -1,4 +1,4 @@
-//! What an expression of Prometheus uses: metrics, labels, and values of labels.
+//! Reads the metrics, labels and values of labels of a Prometheus expression.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const ADDED: [&str; 2] = ["job", "instance"];
 /// Labels whose values are all exported, whether or not they have occurred.
 const COMPLETE: [&str; 3] = ["result", "reason", "priority"];
 
-/// What an expression uses.
+/// The metrics and labels of an expression.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Uses {
     pub(crate) metrics: Vec<Metric>,
@@ -102,7 +102,7 @@ impl Uses {
         at
     }
 
-    /// Returns what the expression uses that a scrape does not have.
+    /// Returns metrics and labels of the expression that a scrape does not have.
     pub(crate) fn missing(&self, scrape: &Scrape) -> Vec<String> {
         let mut missing = Vec::new();
         for metric in &self.metrics {

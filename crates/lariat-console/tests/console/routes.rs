@@ -1,4 +1,4 @@
-//! What each route answers, and how.
+//! The responses of each route.
 
 use std::collections::BTreeSet;
 
@@ -201,7 +201,7 @@ async fn what_is_unknown_or_malformed_is_refused() {
         let refused = bench.client.get(path).await.refused(code);
         assert!(refused.contains(message), "{path}: {refused}");
     }
-    // What is asked for is not opened: a kind without a controller stays without.
+    // A request creates nothing: a kind without a controller stays without.
     assert_eq!(bench.factory.caches().status().len(), 1);
     let long = format!("/api/v1/overview?x={}", "a".repeat(16 * 1024));
     bench.client.get(&long).await.refused(414);

@@ -1,4 +1,4 @@
-//! What must not be logged: tokens and the data of Secrets.
+//! Tokens and the data of Secrets are never logged.
 
 use std::fs;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::support::Log;
 
-/// It is in the token of a kubeconfig, in the output of an exec plugin, and in Secrets.
+/// A secret in the token of a kubeconfig, in the output of an exec plugin, and in Secrets.
 const CANARY: &str = "canary-5f3c1d";
 
 /// The base64 form of [`CANARY`], as in the data of a Secret.

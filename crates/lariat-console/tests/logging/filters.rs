@@ -56,7 +56,7 @@ fn a_console_shows_and_changes_it() {
     assert_eq!(filter.filter(), "warn");
     let error = filter.set_filter("loud=loud").unwrap_err();
     assert!(
-        error.starts_with("`loud=loud` has the level `loud`"),
+        error.starts_with("`loud=loud` has the unknown level `loud`"),
         "{error}"
     );
     filter.set_filter("info").unwrap();

@@ -1,4 +1,4 @@
-//! The lines of single events.
+//! The format of lines.
 
 use lariat_console::logging::{Format, Logging};
 use lariat_core::{Gvk, ObjectKey};

@@ -1,4 +1,4 @@
-//! What a collector receives.
+//! The spans that a collector receives.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -72,7 +72,7 @@ impl Collector {
     }
 }
 
-/// What a collector received.
+/// The requests that a collector has received.
 #[derive(Default)]
 struct Exported {
     services: Vec<String>,

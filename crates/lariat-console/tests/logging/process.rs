@@ -11,10 +11,10 @@ use tokio::runtime;
 
 use crate::support::{Program, settle};
 
-/// Set in the process that is looked at from outside.
+/// Set in the child process whose output a test reads.
 const CHILD: &str = "LARIAT_TEST_LOGGING";
 
-/// Runs a test of this binary in a process of its own; returns what that writes to stderr.
+/// Runs a test of this binary in a child process; returns its stderr.
 fn run(test: &str, env: &[(&str, &str)]) -> String {
     let output = Command::new(std::env::current_exe().expect("this binary"))
         .args([test, "--exact", "--nocapture"])

@@ -1,4 +1,4 @@
-//! How much is logged.
+//! The number of log lines.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_console::logging::Logging;

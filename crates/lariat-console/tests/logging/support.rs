@@ -1,4 +1,4 @@
-//! A program on the embedded cluster, and what it logs.
+//! A program on the embedded cluster, and its log.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::time;
 use tracing::dispatcher::{self, DefaultGuard};
 
-/// What was written so far.
+/// The output so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written(Arc<Mutex<Vec<u8>>>);
 

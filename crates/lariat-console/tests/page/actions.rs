@@ -1,4 +1,4 @@
-//! Actions: who may do what, and what the page says of it.
+//! Actions: permissions, and the messages of the page.
 
 use lariat_console::LogFilter;
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use crate::chromium::Browser;
 use crate::look::{button, cell, go, shows, within};
 use crate::shop::{DEPLOYMENTS, Shop, WEB};
 
-/// A filter that takes nothing but `info`.
+/// A filter that accepts `info` only.
 struct Filter;
 
 impl LogFilter for Filter {
@@ -23,7 +23,7 @@ impl LogFilter for Filter {
     }
 }
 
-/// Sends an action from the page, as if it had a button for it; returns the code of the answer.
+/// Sends an action from the page, as if it had a button for it; returns the status code.
 async fn send(browser: &mut Browser, headers: &Json) -> Json {
     let kind = json!({"context": "", "group": "apps", "version": "v1", "kind": "Deployment"});
     let mut action = json!({"action": "enqueue", "key": "shop/web", "handler": null});
@@ -95,7 +95,7 @@ async fn a_token_is_asked_for_and_lets_only_this_tab_act() {
     browser
         .until(&within("#outcome", "shop/web is enqueued"))
         .await;
-    browser.until(&shows("asked for by the console")).await;
+    browser.until(&shows("requested in the console")).await;
     assert!(shop.asked() > asked);
     assert_eq!(browser.value("localStorage.length").await, 0);
 

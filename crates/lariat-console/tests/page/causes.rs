@@ -60,7 +60,7 @@ async fn the_history_of_a_key_explains_a_chain_of_three_causes() {
         }
     }
 
-    // A cause leads to the object that is behind it.
+    // A cause links to the object that it comes from.
     browser
         .click("document.querySelector('.timeline .causes a')")
         .await;

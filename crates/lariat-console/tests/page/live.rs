@@ -1,4 +1,4 @@
-//! What the page shows, and that it follows.
+//! The content of the page, and its updates.
 
 use lariat_console::{Console, Serve};
 use serde_json::{Value as Json, json};
@@ -7,7 +7,7 @@ use crate::chromium::Browser;
 use crate::look::{cell, counting, go, shows, within};
 use crate::shop::{DEPLOYMENTS, Shop, WEB};
 
-/// It would be markup in a page that is careless.
+/// An error text that a careless page would interpret as markup.
 const ERROR: &str = "the image <b>web</b> is not found";
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn updates_leave_focus_scroll_position_and_typed_text_alone() {
              document.getElementById('key').value = 'shop/w'; window.scrollTo(0, 150); window.seen = overviews",
         )
         .await;
-    // A row is put before the one that has the focus, and its texts change.
+    // A row is inserted before the one that has the focus, and its texts change.
     shop.create("shop").await;
     browser
         .until(&format!(

@@ -1,10 +1,10 @@
-//! What is looked for in the page, as expressions.
+//! JavaScript expressions that find elements and texts in the page.
 
 use serde_json::json;
 
 use crate::chromium::Browser;
 
-/// Counts the overviews that a page has got, and how many of them had a failing handler.
+/// Counts the overviews that a page has received, and those with a failing handler.
 const COUNTERS: &str = "
     window.overviews = 0; window.failing = 0;
     const parse = JSON.parse;

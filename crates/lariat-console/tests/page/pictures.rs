@@ -1,4 +1,4 @@
-//! The pictures of the documentation; `scripts/screenshots.sh` has them written.
+//! The screenshots of the documentation; `scripts/screenshots.sh` writes them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::shop::{NOT_FOUND, Shop, WEB};
 /// How long the program runs, in half seconds: as far as sparklines reach.
 const TICKS: u32 = 260;
 
-/// Does nothing unless `SCREENSHOTS` names a folder, for sparklines take two minutes.
+/// Does nothing unless `SCREENSHOTS` names a folder, because it takes two minutes.
 #[tokio::test]
 async fn the_pictures_of_the_documentation_are_written_on_request() {
     if std::env::var_os("SCREENSHOTS").is_none() {

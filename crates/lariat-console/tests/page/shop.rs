@@ -31,7 +31,7 @@ pub(crate) struct Shop {
     registry: Registry,
 }
 
-/// What the Deployments of the shop need.
+/// The state of the handler of Deployments.
 #[derive(Clone, Default)]
 struct Registry {
     error: Arc<Mutex<Option<&'static str>>>,
@@ -47,7 +47,7 @@ impl Shop {
         Self::slow(Duration::ZERO, settings).await
     }
 
-    /// A shop whose handlers take their time for the objects of other teams.
+    /// Starts a shop whose handlers are slow for the objects of other teams.
     pub(crate) async fn slow(pace: Duration, settings: impl FnOnce(Console) -> Console) -> Self {
         let cluster = Cluster::builder().start().await.expect("a cluster");
         let factory = SharedControllerFactory::builder(cluster.client()).build();
@@ -99,7 +99,7 @@ impl Shop {
         self.cluster.load(Load::pods(2000).config_maps(800)).await;
     }
 
-    /// Lets the Deployment `shop/web` fail from now on, or no longer.
+    /// Makes the handler fail for the Deployment `shop/web`, or not.
     pub(crate) fn fail(&self, error: Option<&'static str>) {
         *self.registry.error.lock() = error;
     }
@@ -192,7 +192,7 @@ async fn publish(cx: Context<ConfigMap>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Takes a while: up to twice the pace.
+/// Sleeps for a random time, up to twice the pace.
 async fn work(pace: Duration) -> HandlerResult {
     if !pace.is_zero() {
         time::sleep(pace.mul_f64(2.0 * fastrand::f64())).await;

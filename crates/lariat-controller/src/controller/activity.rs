@@ -11,11 +11,11 @@ use tokio::time::Instant;
 #[derive(Default)]
 pub(crate) struct Activity(Mutex<Vec<Arc<Mutex<Option<Doing>>>>>);
 
-/// A key that a worker is processing, or was processing when it was aborted.
+/// A key that a worker is processing, or was when it was aborted.
 #[derive(Debug, Clone)]
 pub(crate) struct Doing {
     pub(crate) key: ObjectKey,
-    /// The handler that is being called, or is called next.
+    /// The handler of the running call, or of the next one; none before the first.
     pub(crate) handler: Option<Arc<str>>,
     began: Instant,
 }
@@ -27,7 +27,9 @@ impl Doing {
     }
 }
 
-/// The entry of one worker. Dropping it removes the entry, unless the worker was aborted.
+/// The entry of one worker.
+///
+/// Dropping it removes the entry, unless the worker was aborted while it processed a key.
 pub(super) struct WorkerActivity<'a> {
     activity: &'a Activity,
     doing: Arc<Mutex<Option<Doing>>>,
@@ -38,8 +40,8 @@ impl Activity {
     pub(super) fn add_worker(&self) -> WorkerActivity<'_> {
         let doing = Arc::default();
         let mut activity = self.0.lock();
-        // An aborted worker leaves its entry behind for the error of the stop. If the future of that stop was dropped,
-        // nothing reads the entry, so it is removed here.
+        // An aborted worker leaves its entry behind, to be named in the error of the stop. If the future of that stop
+        // was dropped, nothing has read the entry; it is removed here. A count of one means that its worker has ended.
         activity.retain(|worker| Arc::strong_count(worker) > 1);
         activity.push(Arc::clone(&doing));
         drop(activity);
@@ -91,7 +93,7 @@ impl WorkerActivity<'_> {
         }
     }
 
-    /// Records that the worker is done with the key.
+    /// Records that the worker has finished the key.
     pub(super) fn end(&self) {
         *self.doing.lock() = None;
     }

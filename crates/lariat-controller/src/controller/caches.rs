@@ -1,4 +1,4 @@
-//! The caches a controller waits for: its own kind's, those of related kinds, and object content.
+//! The caches that a controller waits for: of its own kind, of related kinds, and of object content.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,24 @@ use crate::lane::{Lane, Lanes};
 use crate::payload::Queue;
 use crate::sentinel::Watchman;
 
-/// How long calls wait while the watch is upgraded from metadata to content. Afterwards objects are fetched one by one.
+/// How long calls wait while the watch is upgraded from metadata to content.
+///
+/// Afterwards objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How often a related kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long a handler waits for a related kind that is not served. Afterwards the kind counts as one without objects.
-/// An API server that has just started does not serve its custom resources for a while.
+/// How long a handler waits for a related kind that is not served.
+///
+/// An API server that has just started does not serve its custom resources for a while. Afterwards the kind counts as
+/// one without objects.
 const MISSING_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a handler waits before a warning is logged.
 const LONG: Duration = Duration::from_secs(30);
 
-/// The caches of a controller, and the release of keys that wait for them.
+/// The caches of a controller, and the keys that wait for them.
 pub(crate) struct Caches {
     /// The cache of the kind.
     informer: Informer,
@@ -70,22 +74,25 @@ impl Caches {
             watchman: Arc::clone(&self.watchman),
         });
         let mut related = self.related.lock();
-        // Joining subscribes to a cache and calls the user's map, so it runs without the lock. Another task may have
-        // joined the same relation in between; then ours is dropped.
+        // Joining subscribes to a cache and calls the user's map, so the lock is not held meanwhile. Another task may
+        // have joined the same relation in between; then this one is dropped.
         if related.iter().any(is_it) {
             drop(related);
             return drop(joined);
         }
         related.push(joined);
         drop(related);
+        // The supervisor selects over the related caches, and has to include the new one.
         self.lanes.notify();
     }
 
+    /// Ends all relations.
     pub(crate) fn unrelate_all(&self) {
         let related = std::mem::take(&mut *self.related.lock());
         drop(related);
     }
 
+    /// Ends a relation, if it is joined.
     pub(crate) fn unrelate(&self, number: u64) {
         let mut related = self.related.lock();
         let ended: Vec<Joined> = related
@@ -124,14 +131,14 @@ impl Caches {
 
     /// Enqueues the owners that wait until the scope of the kind is known.
     ///
-    /// Call it once the cache of the kind is synced: the scope is known by then.
+    /// Call it once the cache of the kind is synced: discovery has returned the scope by then.
     pub(crate) fn place_owners(&self) {
         self.related.lock().iter().for_each(Joined::place_owners);
     }
 
-    /// Publishes related objects again that were published without their content.
+    /// Replays related objects that were published without their content.
     ///
-    /// Resolves once the content of one such kind is cached. It never resolves if no relation waits for content.
+    /// It resolves once the content of one such kind is cached, and never if no relation waits for content.
     pub(crate) async fn read_unread(&self) {
         let unread: Vec<(u64, Informer)> = self
             .related
@@ -144,7 +151,7 @@ impl Caches {
             return std::future::pending().await;
         }
         for (number, informer) in unread {
-            // The kind is not served; check again later.
+            // `false` means that the kind is not served. It may be later.
             if !informer.synced().await {
                 time::sleep(MISSING_PERIOD).await;
                 continue;
@@ -157,7 +164,7 @@ impl Caches {
         }
     }
 
-    /// Returns the relations that call a handler and whose caches are not synced.
+    /// Returns the relations that call a handler and whose caches are not synced yet.
     pub(crate) fn unfilled(&self, handler: &str) -> Vec<u64> {
         let related = self.related.lock();
         let concerning: Vec<(u64, Informer)> = related
@@ -184,7 +191,7 @@ impl Caches {
         since.get_or_insert_with(Instant::now).elapsed() < UPGRADE_PATIENCE
     }
 
-    /// Waits until the caches of a waiting handler are synced, and queues its keys.
+    /// Waits until the caches of some handler are synced, and queues its keys.
     ///
     /// It never resolves if no handler waits.
     pub(crate) async fn release_held(&self) {
@@ -194,7 +201,8 @@ impl Caches {
         if released.is_empty() {
             return std::future::pending().await;
         }
-        // The first one suffices: the supervisor calls this again for the others.
+        // One is enough: the supervisor calls this method again for the others. Dropping their futures loses nothing,
+        // because the keys are kept in `Hold`.
         drop(select_all(released).await);
     }
 
@@ -217,7 +225,7 @@ impl Caches {
 
     /// Waits until the related caches of a handler are synced.
     ///
-    /// Logs a warning after a while.
+    /// A warning is logged after 30 seconds.
     async fn related_filled(&self, lane: &Arc<Lane>) {
         while let Some(closed) = lane.hold().closed() {
             let passed = closed.since.elapsed();
@@ -230,12 +238,12 @@ impl Caches {
             let Some(informer) = related.into_iter().find(is_awaited) else {
                 return;
             };
-            if passed >= LONG && !closed.is_said {
-                lane.hold().said();
+            if passed >= LONG && !closed.is_warned {
+                lane.hold().set_warned();
                 let error = informer.status().last_error;
                 self.warn_of_wait(lane, informer.gvk(), error.as_deref());
             }
-            // The timeout is for a relation that is removed meanwhile, and for a kind that turns out not to be served.
+            // The timeout covers a relation that is removed meanwhile, and a kind that turns out not to be served.
             tokio::select! {
                 true = informer.synced() => {}
                 () = time::sleep(MISSING_PERIOD) => {}
@@ -249,7 +257,7 @@ impl Caches {
             handler = %lane.name(),
             %related,
             error,
-            "a handler waits for the cache of a related kind"
+            "handler waits for the cache of a related kind"
         );
     }
 
@@ -262,7 +270,7 @@ impl Caches {
         wanted.map(|joined| joined.informer().clone()).collect()
     }
 
-    /// Waits until the watch is upgraded to content, or the timeout has passed.
+    /// Waits until the watch is upgraded to content, or the upgrade has taken too long.
     async fn content_settled(&self) {
         let Some(since) = *self.content_awaited.lock() else {
             return;
@@ -272,7 +280,7 @@ impl Caches {
         }
     }
 
-    /// Returns how many relations are joined, how many owners wait, and their bound.
+    /// Returns the numbers of joined relations and waiting owners, with a bound.
     pub(super) fn remembered(&self) -> (usize, (usize, usize)) {
         let related = self.related.lock();
         let aside = related

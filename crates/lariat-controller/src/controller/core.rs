@@ -29,16 +29,18 @@ use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 use crate::status::{ControllerStatus, HandlerStatus};
 
-/// A controller that is in use: it has a cache, a queue and lanes.
+/// A controller in use: its cache, its queue, its lanes, and its records.
+///
+/// It is created without being started: keys that are enqueued before the start wait in the queue.
 pub(crate) struct ControllerCore {
-    /// The informer as an optional use, for which starts do not wait; see `required`.
+    /// The informer, as a use for which starts do not wait; see `required`.
     informer: Informer,
-    /// A required use, which makes starts wait for the kind. Present while a handler requires the kind, and until the
+    /// The informer again, as a use for which starts wait. Present while some handler requires the kind, and until the
     /// first handler is registered.
     required: Mutex<Option<Informer>>,
-    /// The tasks of this controller. A successor of the same kind waits for them.
+    /// The tasks of this controller. The next controller of the kind waits for them before it dequeues a key.
     tasks: TaskTracker,
-    /// The tasks of the predecessor, until they have ended.
+    /// The tasks of the previous controller of the kind, until they have ended.
     predecessor: Mutex<Option<TaskTracker>>,
     clients: SharedClientFactory,
     /// The number of the factory's next run.
@@ -55,9 +57,9 @@ pub(crate) struct ControllerCore {
     caches: Caches,
     /// The number of workers; zero while the controller does not run.
     working: AtomicUsize,
-    /// Cancelled once the controller has no handlers any more.
+    /// Cancelled when the last handler is deregistered.
     ended: CancellationToken,
-    /// The subscription that feeds the queue, for the life of the controller.
+    /// The subscription that feeds the queue. Dropping it ends the feed.
     _feed: Subscription,
 }
 
@@ -83,6 +85,8 @@ impl ControllerCore {
             Arc::clone(&lanes),
             Arc::clone(&watchman),
         );
+        // Last, since from here on changes are added to the queue. The feed holds parts of the controller and not the
+        // controller itself: the controller owns the subscription, and that would be a cycle.
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),
@@ -171,10 +175,11 @@ impl ControllerCore {
         Ok(())
     }
 
-    /// Enqueues a key for the given lanes, otherwise according to a request.
+    /// Enqueues a key for the given lanes, and otherwise according to a request.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let caller = current::caller();
         let payload = Payload::from(self.cause(request, caller.as_ref()));
+        // `kept`: an earlier run does not replace the delayed one, as with client-go's `AddAfter`.
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
@@ -187,7 +192,7 @@ impl ControllerCore {
         }
     }
 
-    /// Enqueues the key of every object in this process's shard; returns their number.
+    /// Enqueues the key of every object of this process; returns their number.
     pub(crate) fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
         let lanes = self.lanes_of(request, None)?;
         let cause = self.cause(request, current::caller().as_ref());
@@ -202,6 +207,7 @@ impl ControllerCore {
         let own = snapshot.iter().filter(self.own_keys.filter());
         let adds = own.inspect(|_| count += 1).map(add);
         if request.rate_limited {
+            // One by one, because the limiter is asked for each key.
             adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add))
         } else {
             self.add_in_pieces(adds)
@@ -209,11 +215,12 @@ impl ControllerCore {
         Ok(count)
     }
 
-    /// Returns the cause of a run that a request leads to.
+    /// Returns a request as the cause of a run.
     ///
-    /// `caller` is the call of a handler in which the request was made, if any.
+    /// `caller` is the handler's call in which the request was made, if any.
     fn cause(&self, request: &Enqueue, caller: Option<&Caller>) -> Cause {
-        // A delayed request is a schedule rather than a reaction, so it does not extend the chain.
+        // A handler that enqueues a key with a delay polls; it does not react to its own run. Without this exception
+        // every periodic handler would count as a hot loop.
         let leads_on = |caller: &Caller| {
             if request.after.is_zero() {
                 caller.leads_to()
@@ -230,7 +237,7 @@ impl ControllerCore {
         }
     }
 
-    /// Adds keys in chunks, so that others can take the queue's lock in between.
+    /// Adds keys in chunks, so that workers can take the queue's lock in between.
     pub(super) fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
         let mut adds = adds.peekable();
         while adds.peek().is_some() {
@@ -253,21 +260,21 @@ impl ControllerCore {
         })
     }
 
-    /// Enqueues every object for a new handler, and for no other.
+    /// Enqueues every object for a new handler, and for no other handler.
     pub(crate) fn replay_for(&self, lane: &Lane) {
         self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
         };
-        // While the cache is not synced there is nothing to replay, for every object will be published to all lanes.
-        // Afterwards a worker may already have dequeued a key for the earlier lanes, so all keys are enqueued for this
-        // one.
+        // While the cache syncs, the initial list reaches this lane like all others. Once it is synced, a worker may
+        // have dequeued a key before the lane was in the list, so every object is enqueued for this lane. The lane was
+        // added first: a change in between enqueues a key twice, which merges.
         self.replay(lane, &cause, true);
     }
 
     /// Enqueues every object for one handler.
     ///
-    /// With `as_new` objects are left out whose creation the handler's predicate would refuse.
+    /// With `as_new`, objects that the handler's predicate rejects as additions are left out.
     pub(crate) fn replay(&self, lane: &Lane, cause: &Cause, as_new: bool) {
         let priority = lane.priority(Priority::Low);
         let snapshot = self.informer.store().snapshot();
@@ -275,7 +282,7 @@ impl ControllerCore {
             .iter()
             .filter(self.own_keys.filter())
             .filter(|object| {
-                // As the initial list would have been filtered.
+                // The initial list would have been filtered in the same way.
                 !as_new || lane.wants(&Feed::initial(object))
             });
         let add = |object: &Arc<CachedObject>| {
@@ -285,12 +292,13 @@ impl ControllerCore {
         self.add_in_pieces(objects.map(add));
     }
 
-    /// Updates whether starts wait for the kind, from the present handlers.
+    /// Makes starts wait for the kind if one of its handlers requires that.
     pub(crate) fn update_use(&self) {
         let lanes = self.lanes.list();
         let is_required = lanes.is_empty() || lanes.iter().any(|lane| !lane.is_optional());
         let informer = is_required.then(|| self.informer.required());
         let before = std::mem::replace(&mut *self.required.lock(), informer);
+        // Dropped after unlocking, since it may end the use of the cache.
         drop(before);
         self.failures.forget_gone(&lanes);
     }
@@ -317,17 +325,18 @@ impl ControllerCore {
     /// Stops the workers; the returned tracker waits for them.
     pub(crate) fn end(&self) -> TaskTracker {
         self.ended.cancel();
+        // A tracker that is not closed never resolves, even without tasks.
         self.tasks.close();
         self.tasks.clone()
     }
 
-    /// Releases the slot that is reserved for a key at a handler's limit, if any.
+    /// Releases the place that a handler's limit reserves for a key, if any.
     pub(super) fn pass(&self, lane: &Lane, key: &ObjectKey) {
         let waiting = lane.limit().and_then(|limit| limit.pass(key));
         self.queue_waiting(lane, waiting);
     }
 
-    /// Queues a key that has reached the head of a handler's line.
+    /// Queues a key that is next in a handler's line.
     pub(super) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
         if let Some(waiting) = waiting {
             let (key, add) = waiting.into_add(lane.id());
@@ -343,12 +352,12 @@ impl ControllerCore {
         let (kind, handler, keys) = (self.gvk(), lane.name(), waiting.len());
         tracing::info!(%kind, %handler, keys, "handler is resumed");
         self.add_in_pieces(waiting.into_iter().map(|each| each.into_add(lane.id())));
-        // The supervisor does not wait for the caches of a paused handler.
+        // The supervisor has not waited for the handler's caches during the pause; it has to begin now.
         self.lanes.notify();
         true
     }
 
-    /// Queues all keys that wait at a handler's limit, so that a drain processes them.
+    /// Queues the keys that wait at the limits of handlers, for a drain.
     pub(crate) fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
             for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
@@ -380,15 +389,15 @@ impl ControllerCore {
         &self.own_keys
     }
 
-    /// Returns the leadership the kind depends on; none if every replica handles it.
+    /// Returns the leadership that the kind needs, if it needs one.
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         self.options.leadership.as_ref()
     }
 
     /// Returns whether this process may call a handler now.
     ///
-    /// A process that was suspended past the renew deadline may not. This check finds that before the task that renews
-    /// the lease does.
+    /// A process that was suspended and resumes after its renew deadline may not: another process may lead by then. The
+    /// task that renews the lease may notice the deadline later than a worker continues, so every call is checked.
     pub(super) fn may_call(&self) -> bool {
         self.leadership().is_none_or(Leadership::leads)
     }
@@ -399,7 +408,7 @@ impl ControllerCore {
         own.or(started_with).or(default).unwrap_or(DEFAULT_WORKERS)
     }
 
-    /// Records the number of workers; zero when they have ended.
+    /// Records the number of running workers; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
         self.working.store(workers, Ordering::Relaxed);
         if let Some(flight) = &self.flight {
@@ -421,6 +430,7 @@ impl ControllerCore {
         status
     }
 
+    /// Returns the state and the counters of the controller.
     pub(crate) fn status(&self) -> ControllerStatus {
         let (handlers, gone) = self.lanes.status();
         let handlers = handlers.into_iter();
@@ -435,9 +445,9 @@ impl ControllerCore {
         }
     }
 
-    /// Appends the sizes of what the controller remembers.
+    /// Appends the sizes of the controller's structures.
     ///
-    /// `relations` is the number of relations of the kind, the bound of those joined.
+    /// `relations` is the number of relations of the kind: the bound of joined ones.
     pub(crate) fn remembered(&self, relations: usize, all: &mut Vec<Remembered>) {
         let kind = self.gvk();
         let queue = self
@@ -479,7 +489,7 @@ impl CallKind for ControllerCore {
     }
 }
 
-/// The default number of workers, as in lasso.
+/// The default number of workers; lasso's.
 const DEFAULT_WORKERS: usize = 5;
 
 /// How many keys are added under one lock when all objects are enqueued.
@@ -493,7 +503,7 @@ impl fmt::Debug for ControllerCore {
     }
 }
 
-/// Adds entries and bounds up.
+/// Sums up entries and bounds.
 fn sum(sizes: impl Iterator<Item = (usize, usize)>) -> (usize, usize) {
     sizes.fold((0, 0), |(entries, bound), (more, most)| {
         (entries + more, bound + most)

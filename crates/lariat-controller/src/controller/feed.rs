@@ -1,4 +1,4 @@
-//! Feeds changes of the cache into the work queue.
+//! Feeds the changes of a cache into the work queue.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
 use crate::sentinel::Watchman;
 
-/// Enqueues the keys of changed objects; the controller's cache subscriber.
+/// The subscriber of the controller's own cache: enqueues the keys of changed objects.
 pub(super) struct Feed {
     pub(super) gvk: Gvk,
     pub(super) queue: Queue,
@@ -21,7 +21,7 @@ pub(super) struct Feed {
     pub(super) watchman: Arc<Watchman>,
     /// The ring that divides the keys. Keys of other members are not queued.
     pub(super) shards: Option<Shards>,
-    /// The number of deletions so far; it numbers the next one.
+    /// The number of the next deletion.
     pub(super) deletions: AtomicU64,
 }
 
@@ -32,10 +32,12 @@ impl Subscriber for Feed {
         let caller = current::caller();
         let ring = self.shards.as_ref();
         let own = ring.map(|shards| (shards, shards.share_of(&self.gvk)));
+        // The closure below runs under the queue's lock, so debounced adds are collected and added afterwards.
         let mut later = Vec::new();
-        // The whole batch is added under one lock of the queue.
+        // One lock for the whole batch: an initial list has thousands of changes.
         self.queue.add_all(changes.iter().filter_map(|change| {
             if let Some((shards, share)) = &own {
+                // A key of another member is not even queued. If it moves here later, `shards::Follower` enqueues it.
                 let key = shards.key_of(&self.gvk, change.object())?;
                 if !share.holds(key) {
                     return None;
@@ -46,6 +48,7 @@ impl Subscriber for Feed {
                 return None;
             }
             let cause = cause(change, caller.as_ref(), &self.gvk, &self.gvk);
+            // Before debounced lanes are taken out of `due`: a deletion is recorded for all lanes that must handle it.
             let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
             for (wait, lane) in lanes.take_debounced(&mut due, change) {
                 let add = Add::after(wait).lanes(lane).priority(priority);
@@ -67,14 +70,16 @@ impl Subscriber for Feed {
     }
 }
 
-/// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
-/// what the handler wrote: reflectors have tasks of their own.
+/// Returns a change of one kind as the cause of a run of another.
+///
+/// A change that is published on a handler's own task is a write of that handler, because reflectors publish on tasks
+/// of their own.
 pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: &Gvk) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
     let (old, new) = match change {
-        // A handler that subscribes gets the initial objects on its own task; it did not write them.
+        // A handler that subscribes to a cache gets the initial objects on its own task, but did not write them.
         Change::Added {
             object,
             initial: false,
@@ -82,6 +87,7 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
         Change::Updated { old, new } => (Some(old), new),
         _ => return change.cause(),
     };
+    // Recorded for the sentinel, which compares the writes of a chain of runs.
     caller.wrote(of, old, new);
     Cause::Wrote {
         by: caller.name(reader),
@@ -93,7 +99,7 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
 }
 
 impl Feed {
-    /// Returns the change by which the initial list publishes an object.
+    /// Returns an object as the initial list publishes it.
     pub(super) fn initial(object: &Arc<CachedObject>) -> Change {
         Change::Added {
             object: Arc::clone(object),

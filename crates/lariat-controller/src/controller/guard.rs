@@ -1,4 +1,4 @@
-//! Isolates workers from what handlers do.
+//! Isolates a worker from the handler that it calls: panics, errors and tracing.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through}
 use crate::panics::{self, Panicked};
 use crate::totals::Ended;
 
-/// The result of a call.
+/// How a call ended, with the user's types converted.
 pub(super) struct Answer {
     pub(super) ended: Ended,
     pub(super) result: Result<Again, Failure>,
@@ -31,23 +31,23 @@ pub(super) struct Answer {
 pub(super) struct Again {
     pub(super) after: Option<Duration>,
     pub(super) priority: Option<Priority>,
-    /// What the handler notes in the history.
+    /// The handler's note for the history.
     pub(super) note: Option<Arc<str>>,
 }
 
-/// What is kept of a handler's error.
+/// The parts of a handler's error that the controller needs.
 ///
-/// The error itself does not leave the call: it is the user's type, and even dropping or formatting it may panic.
+/// The error itself does not leave the guarded call: it is the user's type, and dropping or formatting it may panic.
 pub(super) struct Failure {
     pub(super) text: Arc<str>,
     pub(super) class: Class,
     pub(super) is_conflict: bool,
-    /// The failure is not counted among the failures in a row.
+    /// Whether the failure is left out of the failures in a row.
     pub(super) is_held: bool,
     pub(super) priority: Option<Priority>,
     /// The delay before the next attempt, if the error sets one.
     pub(super) after: Option<Duration>,
-    /// The least delay before the next attempt, set by the API server.
+    /// The least delay before the next attempt, from the API server.
     pub(super) not_before: Option<Duration>,
     /// Where the handler panicked, if it did.
     pub(super) panicked: Option<Panicked>,
@@ -78,9 +78,10 @@ impl Answer {
     }
 }
 
-/// Calls a handler through its middleware in a span, and catches panics.
+/// Calls a handler through its middleware, in a span, and catches panics.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let span = span_of(&call);
+    // The clock is read only if somebody records the span.
     let began = (!span.is_disabled()).then(Instant::now);
     let answer = called(call, caller).instrument(span.clone()).await;
     if let Some(began) = began {
@@ -91,7 +92,7 @@ pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
 
 /// Returns the span of a call.
 ///
-/// Causes are texts of some length, so they are in it only if anything logs at the debug level.
+/// Formatting the causes costs time and memory, so they are included only if something logs at debug level.
 fn span_of(call: &Call) -> Span {
     let is_verbose = tracing::level_enabled!(Level::DEBUG);
     tracing::info_span!(
@@ -108,7 +109,7 @@ fn span_of(call: &Call) -> Span {
     )
 }
 
-/// Notes in its span how a call ended. The span of a cancelled call has no outcome.
+/// Records in the span how the call ended. The span of a dropped call has no outcome.
 fn note(span: &Span, answer: &Answer, took: Duration) {
     let outcome = answer.ended.as_str();
     span.record("outcome", outcome);
@@ -122,8 +123,10 @@ fn note(span: &Span, answer: &Answer, took: Duration) {
 
 /// Calls a handler through its middleware, and catches panics.
 async fn called(call: Call, caller: Caller) -> Answer {
+    // Copied, since the handler consumes the call.
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
-    // Encoding the returned object runs the user's code too, so it is inside the guard.
+    // Encoding the returned object runs the user's `Serialize`, and formatting an error its `Display`. So both are
+    // inside the guard.
     let answering = async { answer(&gvk, &key, through(call).await) };
     let noted = panics::noting(answering, Panicked::log_caught);
     let caught = AssertUnwindSafe(noted).catch_unwind();
@@ -132,6 +135,7 @@ async fn called(call: Call, caller: Caller) -> Answer {
         Err(panic) => {
             let text = panics::message(&*panic);
             let failure = Failure {
+                // The panic hook has stored it on this thread, in the poll that panicked.
                 panicked: panics::take(),
                 ..Failure::of(&format!("panicked: {text}").into())
             };
@@ -144,9 +148,9 @@ async fn called(call: Call, caller: Caller) -> Answer {
     }
 }
 
-/// Converts what a handler returned.
+/// Converts the result of a handler.
 ///
-/// A returned object that cannot be encoded turns a success into a failure.
+/// A success whose updated object cannot be encoded becomes a failure.
 fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     let make_out = |updated: Option<Updated>| match updated {
         Some(updated) => updated.encode(gvk, key),
@@ -156,6 +160,7 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
         Ok(outcome) => outcome,
         Err(error) => {
             let mut error = error.of_call(gvk, key);
+            // The error matters more than an object that cannot be encoded, which is dropped.
             let updated = make_out(error.take_updated());
             return Answer {
                 updated: updated.unwrap_or_default(),

@@ -9,10 +9,13 @@ use crate::payload::Queue;
 use crate::sentinel::Watchman;
 
 /// A relation, with its view type erased.
+///
+/// It belongs to a slot. Whenever the slot has a controller in use, the relation is joined.
 pub(crate) trait AnyRelation: Send + Sync {
+    /// Returns a number that identifies the relation in the process.
     fn number(&self) -> u64;
 
-    /// Returns whether the relation calls the handler of this name.
+    /// Returns whether the relation enqueues keys for the handler of this name.
     fn concerns(&self, handler: &str) -> bool;
 
     /// Subscribes to the related kind and starts to enqueue keys.
@@ -27,7 +30,9 @@ pub(crate) struct Joined {
     pub(crate) _subscription: Subscription,
 }
 
-/// What a relation needs to enqueue keys.
+/// The parts of a controller that a relation needs to enqueue keys.
+///
+/// It holds no informer of the controller's kind: that would keep the kind's cache in use.
 pub(crate) struct Enqueuer {
     pub(crate) client: Arc<KindClient>,
     pub(crate) queue: Queue,
@@ -35,20 +40,26 @@ pub(crate) struct Enqueuer {
     pub(crate) watchman: Arc<Watchman>,
 }
 
-/// A relation's subscriber, and what it could not enqueue yet.
+/// A relation's subscriber, with what it could not enqueue yet.
 ///
-/// Either only the metadata of a related object was cached, or it was not known whether the owners have a namespace.
+/// An object cannot be mapped while only its metadata is cached and the map reads content. An owner cannot be enqueued
+/// until the scope of its kind is known.
 pub(crate) trait Unread: Subscriber {
+    /// Returns whether an object could not be mapped because its content is not cached.
     fn has_unread(&self) -> bool;
 
+    /// Forgets that objects could not be mapped, before they are published again.
     fn forget_unread(&self);
 
-    /// From now on maps related objects by their metadata if they have no content.
+    /// Ignores objects without content from now on.
     fn give_up(&self);
 
-    /// Enqueues the owners that wait for the scope of their kind, and keeps none waiting from now on.
+    /// Enqueues the owners that wait for the scope of their kind.
+    ///
+    /// From now on the scope is taken as known, and no owner waits.
     fn place_owners(&self);
-    /// Returns how many owners are set aside, and how many at most.
+
+    /// Returns the number of waiting owners, and its bound.
     fn aside(&self) -> (usize, usize);
 }
 
@@ -63,7 +74,7 @@ impl Joined {
         self.feed.place_owners();
     }
 
-    /// Returns how many owners wait, and their bound.
+    /// Returns the number of waiting owners, and its bound.
     pub(crate) fn aside(&self) -> (usize, usize) {
         self.feed.aside()
     }
@@ -83,7 +94,8 @@ impl Joined {
         let changes: Vec<Change> = snapshot.iter().map(initial).collect();
         self.feed.forget_unread();
         self.feed.changed(&changes);
-        // A kind that is stored on demand never caches content, so waiting for it would not end.
+        // Content is still missing although the cache is synced, so the kind is stored on demand. Waiting would never
+        // end.
         if self.feed.has_unread() {
             self.feed.give_up();
             self.feed.forget_unread();

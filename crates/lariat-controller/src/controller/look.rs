@@ -1,4 +1,4 @@
-//! Looks at a controller: its calls, its queued keys, and those it fails for.
+//! Snapshots of a controller for people: running calls, queued keys, failing keys.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -26,12 +26,13 @@ impl ControllerCore {
         calls
     }
 
-    /// Returns the first keys of the queue, then those that wait outside it.
+    /// Returns the first keys of the queue, then keys that wait outside it.
     pub(crate) fn queued(&self, limit: usize) -> QueuedKeys {
         let lanes = self.lanes().list();
         let snapshot = self.queue().snapshot(limit);
         let in_queue = snapshot.keys.into_iter();
         let mut keys: Vec<QueuedKey> = in_queue.map(|seen| named(seen, &lanes)).collect();
+        // A key may be in the queue for some handlers and wait outside it for others. Such a key is one entry.
         let places = keys.iter().enumerate();
         let mut places: HashMap<ObjectKey, usize> =
             places.map(|(at, each)| (each.key.clone(), at)).collect();
@@ -52,7 +53,7 @@ impl ControllerCore {
         QueuedKeys { keys, total }
     }
 
-    /// Returns the state of a key; none if nothing of it is queued or waits.
+    /// Returns the state of a key; none if it is not queued and does not wait.
     pub(crate) fn queued_key(&self, key: &ObjectKey) -> Option<QueuedKey> {
         let lanes = self.lanes().list();
         let mut found = self.queue().queued(key).map(|seen| named(seen, &lanes));
@@ -68,12 +69,13 @@ impl ControllerCore {
         found
     }
 
-    /// Returns the keys that handlers fail for, most failures first.
+    /// Returns the keys that handlers fail for, most failures in a row first.
     pub(crate) fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
         let lanes = self.lanes().list();
         let mut failing = Vec::new();
         for (at, lane) in lanes.iter().enumerate() {
             for key in self.failures().failing(lane.name()) {
+                // While a key waits outside the queue, the queue may not have its count.
                 let waiting = lane.waits(&key).map_or(0, |waiting| waiting.failures);
                 let failures = self.queue().failures(&key, lane.id()).max(waiting);
                 failing.push((Reverse(failures), at, key));
@@ -118,7 +120,7 @@ impl QueuedKey {
     /// Adds a handler that the key waits for.
     fn add(&mut self, lane: &Lane, waiting: &WaitingKey) {
         self.priority = self.priority.max(waiting.priority);
-        // What waits is due.
+        // A waiting key is due, so it goes behind the due lanes and before the delayed ones.
         let due = self.lanes.iter().filter(|each| each.due_in.is_zero());
         let at = due.count();
         let queued = QueuedLane {
@@ -131,7 +133,9 @@ impl QueuedKey {
     }
 }
 
-/// Returns a key of the queue with the names of its handlers; those that are gone are left out.
+/// Returns a queued key with the names of its handlers.
+///
+/// Handlers that were deregistered are left out.
 fn named(seen: queue::QueuedKey<ObjectKey>, lanes: &LaneList) -> QueuedKey {
     let most = seen.failures.iter().map(|(_, count)| *count).max();
     let named = seen.lanes.iter().filter_map(|queued| {

@@ -15,13 +15,13 @@ use crate::sentinel::Sentinel;
 
 /// Options of the controller of a kind, or defaults for all kinds of a factory.
 ///
-/// An option that is not set for a kind is taken from the factory's defaults. [`cache`](Self::cache) is taken as a
-/// whole, not option by option.
+/// An option that is not set for a kind is taken from the factory's
+/// [defaults](crate::FactoryBuilder::default_options). [`cache`](Self::cache) is taken as a whole, not option by
+/// option.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_cache::{KindOptions, Storage};
-/// use lariat_controller::{ControllerOptions, HandlerOptions};
+/// use lariat::{ControllerOptions, HandlerOptions, KindOptions, Storage};
 ///
 /// let secrets = ControllerOptions::default()
 ///     .workers(2)
@@ -33,7 +33,7 @@ use crate::sentinel::Sentinel;
 #[must_use = "options do nothing until a factory has them"]
 pub struct ControllerOptions {
     pub(crate) workers: Option<usize>,
-    /// Creates the rate limiter of one controller; without it lasso's curve applies.
+    /// Sets the rate limiter of a queue; without it lasso's backoff applies.
     limiter: Option<Arc<SetLimiter>>,
     fair_namespaces: Option<bool>,
     ageing: Option<Ageing>,
@@ -43,9 +43,9 @@ pub struct ControllerOptions {
     history: Option<usize>,
     sentinel: Option<Sentinel>,
     needs_leader: Option<bool>,
-    /// The election whose leader alone runs workers of the kind; set by the factory.
+    /// The election: only its leader runs workers of the kind. Set by the factory.
     pub(crate) leadership: Option<Leadership>,
-    /// The ring whose members share the keys of the kind; set by the factory.
+    /// The ring: its members share the keys of the kind. Set by the factory.
     pub(crate) shards: Option<Shards>,
 }
 
@@ -57,11 +57,11 @@ const HISTORY: usize = 256;
 impl ControllerOptions {
     /// Sets how many workers the kind has (default 5).
     ///
-    /// That is the number of keys processed at a time, controller-runtime's `MaxConcurrentReconciles`. The default is
-    /// lasso's. Zero makes a start fail.
+    /// It is the number of keys processed at the same time: controller-runtime's `MaxConcurrentReconciles`. The default
+    /// is lasso's. Zero makes a start fail.
     ///
-    /// Set for a kind, it overrides what [`start`](crate::SharedControllerFactory::start) is given; set in the
-    /// factory's defaults, `start` overrides it.
+    /// Set for a kind, it overrides the argument of [`start`](crate::SharedControllerFactory::start). Set in the
+    /// factory's defaults, the argument of `start` overrides it.
     pub fn workers(self, workers: usize) -> Self {
         let workers = Some(workers);
         Self { workers, ..self }
@@ -72,12 +72,12 @@ impl ControllerOptions {
     /// The default is [`lasso_default`](lariat_queue::lasso_default): 5 ms, doubled by each further failure up to 30 s,
     /// and 2 minutes from the 31st failure on.
     ///
-    /// `limiter` is called once per kind, so kinds do not share a limiter by accident.
+    /// `limiter` is called once for each kind, so that kinds do not share the state of a limiter.
     ///
     /// ```
-    /// use lariat_controller::ControllerOptions;
+    /// use lariat::ControllerOptions;
     ///
-    /// let options = ControllerOptions::default().rate_limiter(lariat_queue::controller_runtime_default);
+    /// let options = ControllerOptions::default().rate_limiter(lariat::queue::controller_runtime_default);
     /// # let _ = options;
     /// ```
     pub fn rate_limiter<L: RateLimiter>(
@@ -91,13 +91,13 @@ impl ControllerOptions {
 
     /// Sets how long low priorities wait behind fresh changes.
     ///
-    /// Initial lists and resyncs have low priority. The default is one second, then every fourth dequeue; see
-    /// [`Ageing`].
+    /// Initial lists and resyncs have low priority. By default, once such a key has waited for a second, every fourth
+    /// dequeue takes the oldest key; see [`Ageing`].
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::ControllerOptions;
-    /// use lariat_queue::Ageing;
+    /// use lariat::queue::Ageing;
+    /// use lariat::ControllerOptions;
     ///
     /// let ageing = Ageing::new(Duration::from_secs(5), 4);
     /// let options = ControllerOptions::default().ageing(ageing);
@@ -110,11 +110,11 @@ impl ControllerOptions {
 
     /// Sets fair queuing between namespaces (default false).
     ///
-    /// With `true` namespaces are dequeued in turn, so that a busy one does not hold back the others. By default keys
-    /// are dequeued first come, first served.
+    /// With `true`, the queue takes keys of the namespaces in turn, so that a busy namespace does not delay the others.
+    /// With `false`, keys of a priority are dequeued in the order in which they were added.
     ///
     /// ```
-    /// use lariat_controller::ControllerOptions;
+    /// use lariat::ControllerOptions;
     ///
     /// let options = ControllerOptions::default().workers(10).fair_namespaces(true);
     /// # let _ = options;
@@ -127,14 +127,15 @@ impl ControllerOptions {
         }
     }
 
-    /// Sets the default options of handlers, and middleware around all of them.
+    /// Sets the default options of handlers, and the middleware around all of them.
     pub fn handlers(self, handlers: HandlerOptions) -> Self {
         Self { handlers, ..self }
     }
 
     /// Calls handlers for changes only, not for resyncs.
     ///
-    /// A handler with a resync period of its own still gets its resyncs. This is lasso's `SyncOnlyChangedObjects`.
+    /// A handler with a [resync period](crate::HandlerOptions::resync) of its own still gets its resyncs. This is
+    /// lasso's `SyncOnlyChangedObjects`.
     pub fn only_changed(self) -> Self {
         let only_changed = Some(true);
         Self {
@@ -145,8 +146,8 @@ impl ControllerOptions {
 
     /// Sets how the kind is cached (default: see [`KindOptions`]).
     ///
-    /// That is: namespaces and selectors, what is stored of objects, the resync period, the sync timeout, and what
-    /// happens if the kind is not served.
+    /// The cache's options are its namespaces and selectors, how objects are stored, the resync period, the sync
+    /// timeout, and what happens if the kind is not served.
     pub fn cache(self, cache: KindOptions) -> Self {
         let cache = Some(cache);
         Self { cache, ..self }
@@ -156,8 +157,8 @@ impl ControllerOptions {
     ///
     /// A run takes about 200 bytes, plus 100 for each handler that was called.
     ///
-    /// Unless it is zero, up to four earlier runs of each recent key are kept in addition, at most 4096 runs and one
-    /// MiB per kind. The oldest are evicted first.
+    /// Unless it is zero, up to four earlier runs of each recent key are kept as well: at most 4,096 runs and 1 MiB per
+    /// kind. The oldest are evicted first.
     pub fn history(self, runs: usize) -> Self {
         let history = Some(runs);
         Self { history, ..self }
@@ -176,10 +177,11 @@ impl ControllerOptions {
     /// It takes effect with [`leader_election`](crate::FactoryBuilder::leader_election) or
     /// [`sharding`](crate::FactoryBuilder::sharding). controller-runtime calls it `NeedLeaderElection`.
     ///
-    /// With `false` every replica handles all objects of the kind. Use it for controllers that only read or serve.
+    /// With `false`, every replica handles all objects of the kind. Use it for controllers that only read, such as one
+    /// that serves HTTP requests from the cache.
     ///
     /// ```
-    /// use lariat_controller::ControllerOptions;
+    /// use lariat::ControllerOptions;
     ///
     /// let read_only = ControllerOptions::default().needs_leader(false);
     /// # let _ = read_only;
@@ -210,7 +212,7 @@ impl ControllerOptions {
         self.needs_leader.unwrap_or(default)
     }
 
-    /// Returns these options, completed from `others`.
+    /// Returns these options; those that are not set are taken from `others`.
     pub(crate) fn or(self, others: &Self) -> Self {
         Self {
             workers: self.workers.or(others.workers),
@@ -228,10 +230,11 @@ impl ControllerOptions {
         }
     }
 
-    /// Returns the options of a handler, completed from the kind's defaults.
+    /// Returns the options of a handler, with the kind's defaults.
     pub(super) fn complete(&self, options: HandlerOptions) -> HandlerOptions {
         let mut options = options.or(&self.handlers);
         if self.only_changed == Some(true) {
+            // A period that the handler sets itself takes precedence.
             options.resync.get_or_insert(Resync::Never);
         }
         options
@@ -245,7 +248,7 @@ impl ControllerOptions {
         self.sentinel.clone().unwrap_or_default()
     }
 
-    /// Returns the ageing of low priorities, and whether namespaces are dequeued fairly.
+    /// Returns the ageing of low priorities, and whether namespaces take turns.
     pub(super) fn turns(&self) -> (Ageing, bool) {
         let ageing = self.ageing.unwrap_or_default();
         (ageing, self.fair_namespaces == Some(true))
@@ -262,6 +265,7 @@ impl ControllerOptions {
             builder = builder.fair_by(|key: &ObjectKey| group(&key.namespace()));
         }
         let Some(flight) = flight else {
+            // Without a recorder the queue calls no tap at all.
             return builder.build();
         };
         flight.opened();

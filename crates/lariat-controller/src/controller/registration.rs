@@ -12,11 +12,14 @@ use crate::enqueue::Enqueue;
 use crate::lane::Lane;
 use crate::status::HandlerStatus;
 
-/// A registered handler. Dropping this handle leaves the handler registered.
+/// A registered handler.
+///
+/// Dropping this handle leaves the handler registered; [`deregister`](Self::deregister) ends it.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::{Context, Outcome, RegisterError, SharedController};
+/// use lariat::controller::RegisterError;
+/// use lariat::{Context, Outcome, SharedController};
 ///
 /// # async fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
 /// let log = |cx: Context<Pod>| async move {
@@ -30,7 +33,7 @@ use crate::status::HandlerStatus;
 /// ```
 pub struct Registration {
     slot: Arc<Slot>,
-    /// Weak, so that a registration does not keep a controller without handlers in use.
+    /// Weak, so that a registration does not keep a controller alive that has ended.
     core: Weak<ControllerCore>,
     lane: Arc<Lane>,
 }
@@ -67,17 +70,17 @@ impl Registration {
         }
     }
 
-    /// Returns the identity the handler writes with.
+    /// Returns the identity that the handler writes with.
     ///
-    /// `None` means that of the factory's client.
+    /// `None` means the identity of the factory's client.
     #[must_use]
     pub fn identity(&self) -> Option<&ClientIdentity> {
         self.lane.identity()
     }
 
-    /// Enqueues a key for this handler alone, immediately.
+    /// Enqueues a key for this handler only, immediately.
     ///
-    /// It does nothing once the handler is deregistered.
+    /// The object need not exist. Once the handler is deregistered, this does nothing.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         let lane = self.lane.id().into();
@@ -88,17 +91,17 @@ impl Registration {
 
     /// Deregisters the handler, and waits for its running calls.
     ///
-    /// Once this returns the handler is not running and is never called again.
+    /// Once this returns, the handler is not running and is never called again.
     ///
-    /// Its name can be reused immediately. With the last handler of a kind its controller ends and its queued keys are
-    /// dropped. If nothing else uses the kind's cache, the watch ends after a while and its memory is freed.
+    /// Its name can be reused immediately. With the last handler of a kind, the controller ends and its queued keys are
+    /// dropped. If nothing else uses the kind's cache, the watch ends after a while and the memory is freed.
     ///
-    /// Called from the handler itself it would wait for itself, forever: spawn it instead.
+    /// A handler that awaits its own deregistration waits forever. Spawn the call on another task instead.
     ///
     /// # Cancel safety
     ///
-    /// From the first poll on no further call begins. Dropping the future only gives up waiting for calls that are
-    /// running.
+    /// The handler is deregistered by the first poll. Dropping the future afterwards only ends the wait for running
+    /// calls.
     pub async fn deregister(self) {
         self.remove();
         self.lane.ended().await;

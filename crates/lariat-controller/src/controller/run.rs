@@ -1,4 +1,9 @@
 //! One run of a key: calls the handlers that are due, one after the other.
+//!
+//! [`run`] judges the key by the sentinel, and asks for each due lane, in the order of registration: is it paused or
+//! waiting for caches, does its limit admit the call, does this process still lead, is it deregistered? Then
+//! [`Runner::call`] reads the newest state, calls the handler and returns a verdict for the queue. A lane without a
+//! verdict either keeps the key itself, outside the queue, or no longer wants it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,7 +32,7 @@ pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
 
 /// Calls the handlers that are due for a key.
 ///
-/// Returns none if the key was not processed; it is back in the queue then.
+/// Returns none if the key was not processed. Dropping `work` has put it back into the queue then, with all its lanes.
 pub(super) async fn run(
     core: &Arc<ControllerCore>,
     work: Taken,
@@ -36,18 +41,20 @@ pub(super) async fn run(
 ) -> Option<Done> {
     let lanes = core.lanes().list();
     if lanes.is_over() {
-        // The last handler was deregistered just now. The key stays queued for the next one.
+        // The last handler was deregistered after the key was dequeued. The key stays queued for a handler that may be
+        // registered next.
         return None;
     }
-    // Judged before any call, so that a key in a hot loop waits without calling a handler.
+    // Judged before any call: a key in a hot loop waits as a whole, without calling a handler.
     let judgement = core.watchman().judge(work.key(), &work.payload().ask());
     if let Some(pause) = judgement.wait {
         postpone(core, &lanes, &work, pause);
-        // Without verdicts the lanes' failure counts stay as they are.
+        // The delayed add above has taken the lanes and the payload along. Finished without verdicts, the lanes keep
+        // their failure counts.
         return Some((work, Vec::new()));
     }
     warn_of_lost_deletions(core, &work);
-    // The expected number of calls: a change is usually for all lanes, a retry for one.
+    // Only a capacity: a change is usually due for all lanes, a retry for one.
     let due = if work.lanes().is_all() {
         lanes.len()
     } else {
@@ -69,6 +76,8 @@ pub(super) async fn run(
     };
     let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
+        // `lanes` is a snapshot. A lane that was added after it is not called: its registration enqueues the key for it
+        // again. A lane that was removed is refused by `enter` below.
         if !runner.work.lanes().contains(lane.id()) || runner.is_held(lane) {
             continue;
         }
@@ -76,34 +85,38 @@ pub(super) async fn run(
         if !runner.admits(lane).await {
             continue;
         }
+        // From here on the call holds a place at the limit; every way out of this iteration must release it.
         let _admitted = Admitted { lane, core };
         if !core.may_call() {
-            // This process may not lead any more: give the whole key back to the queue.
+            // The lease was lost while an earlier handler of this run was called, or the process was suspended. Giving
+            // back the whole key drops the verdicts of the handlers before: they are called again by the next leader's
+            // process, or by this one if a late renewal succeeds. That is allowed, since delivery is at least once.
             return None;
         }
         // `enter` refuses a handler that is being deregistered.
         if let Some(_inside) = lane.enter()
             && let Some(verdict) = runner.call(lane).await
         {
-            // A lane without a verdict keeps its key: the key is kept in `Hold` for it.
+            // A lane without a verdict waits for content; the key is kept in `Hold` for it.
             verdicts.push((lane.id(), verdict));
         }
     }
     Some((runner.end(), verdicts))
 }
 
+/// Warns if deletions were dropped before some handler had handled them.
 fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
     let lost = work.payload().lost_deletions();
     if lost > 0 {
         let (kind, key) = (core.gvk(), work.key());
-        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers: the oldest are dropped");
+        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers, dropped the oldest");
     }
 }
 
 /// Delays a key that is in a hot loop.
 fn postpone(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
-        // A slot reserved for this key would stay unused during the delay.
+        // A place that a limit reserves for this key would stay unused during the delay.
         core.pass(lane, work.key());
     }
     let add = Add::after(pause)
@@ -113,14 +126,17 @@ fn postpone(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: D
     core.queue().add(work.key().clone(), add);
 }
 
-/// The newest known state of an object.
+/// The newest state of an object, as far as a handler can be called with it now.
 enum Newest {
+    /// The state; none if the object does not exist.
     Known(Option<Arc<CachedObject>>),
     /// Only the metadata is cached, and the watch is being upgraded to content.
     Awaited,
 }
 
-/// A call that the handler's concurrency limit admitted. Dropping it admits the next key.
+/// A call that the handler's concurrency limit admitted.
+///
+/// Dropping it admits the next key: at the end of the call, and also when the call is aborted or revoked.
 struct Admitted<'a> {
     lane: &'a Lane,
     core: &'a ControllerCore,
@@ -134,13 +150,15 @@ impl Drop for Admitted<'_> {
     }
 }
 
+/// The state of a run.
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
-    /// The length of the chain of runs that led to this one, each caused by a write of the run before. Counted from the
-    /// last run that made progress.
+    /// The length of the chain of runs that led to this one, since its last progress.
+    ///
+    /// In a chain, each run is caused by a write of the run before.
     chain: u32,
     /// This run as a step of that chain, if it is part of one.
     step: Option<Arc<ChainRun>>,
@@ -149,17 +167,13 @@ struct Runner<'a> {
     decoded: Decoded,
     /// The newest state that a handler of this run returned.
     returned: Option<Arc<CachedObject>>,
-    /// The object as fetched for a handler of this run that needs content.
-    ///
-    /// None if the cache has the content, or no handler needed it yet.
+    /// The fetched object, if a handler needed content that is not cached.
     fetched: Option<Arc<CachedObject>>,
     calls: Vec<CallRecord>,
 }
 
 impl Runner<'_> {
-    /// Returns whether a handler's limit admits the call.
-    ///
-    /// Otherwise the key waits in line.
+    /// Returns whether a handler's limit admits the call. If not, the key is in line.
     async fn admits(&self, lane: &Lane) -> bool {
         let Some(limit) = lane.limit() else {
             return true;
@@ -169,15 +183,14 @@ impl Runner<'_> {
             Admission::Entered => true,
             Admission::InLine => false,
             Admission::Wait => {
+                // A drain. Put back into the queue, the key would wait until the next start.
                 limit.enter(key).await;
                 true
             }
         }
     }
 
-    /// Returns whether a handler is paused, or waits for related caches.
-    ///
-    /// If so, the key is kept for it.
+    /// Returns whether a handler is paused or waits for related caches. If so, the key is kept for it.
     fn is_held(&self, lane: &Lane) -> bool {
         let Some(is_first) = lane.hold().keep_if_closed(|| self.waiting(lane)) else {
             return false;
@@ -185,12 +198,12 @@ impl Runner<'_> {
         if is_first {
             self.core.lanes().notify();
         }
-        // A slot that was reserved for this key before a pause would stay unused until its end.
+        // A place that a limit reserved for this key before the pause would stay unused during the pause.
         self.core.pass(lane, self.work.key());
         true
     }
 
-    /// Returns the key with what a later call of the handler needs.
+    /// Returns the key as it waits for a handler outside the queue.
     fn waiting(&self, lane: &Lane) -> Waiting {
         Waiting {
             key: self.work.key().clone(),
@@ -202,16 +215,17 @@ impl Runner<'_> {
 
     /// Calls one handler.
     ///
-    /// Returns none if the content it needs is being loaded; the key is kept for it then.
+    /// Returns none if the handler needs content that is being loaded; the key is kept for it then.
     async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
         let failures = self.work.failures(lane.id());
         let began = Instant::now();
-        // Retries and requests do not react to a change, so they have no lag.
+        // The lag is the time from a change to the call. A retry and a requested call do not react to a change. The
+        // time that earlier handlers of this run took counts.
         if failures == 0 && self.causes.iter().any(is_change) {
             lane.count_lag(self.work.waited() + (began - self.began));
         }
         let answer = match self.object_for(lane).await {
-            // The handler was deregistered while the object was fetched.
+            // The handler's token was cancelled while the object was fetched.
             _ if lane.is_over() => return Some(Verdict::Done),
             Ok(Newest::Awaited) => {
                 if lane.hold().keep(self.waiting(lane)) {
@@ -219,8 +233,8 @@ impl Runner<'_> {
                 }
                 return None;
             }
-            // The fetched object may have another controlling owner than the cached one. Then it belongs to another
-            // member of the ring, which handles it.
+            // A fetched object may be newer than the cached one and have another controlling owner. Then it belongs to
+            // another member of the ring, which handles it.
             Ok(Newest::Known(Some(object))) if !self.core.own_keys().hold(&object) => {
                 return Some(Verdict::Done);
             }
@@ -229,6 +243,7 @@ impl Runner<'_> {
                 if let Some(flight) = self.core.flight() {
                     flight.call_began(self.call_of(lane), failures.saturating_add(1));
                 }
+                // For the handler's gates, which judge writes by the object the handler is called for.
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = lane.gated(&call.key, object);
                 let (gvk, key) = (self.core.gvk().clone(), call.key.clone());
@@ -238,8 +253,10 @@ impl Runner<'_> {
                     .led_by(self.core.leadership().cloned());
                 guarded(call, caller).await
             }
+            // The handler is not called. The failed fetch counts as its failure, so it is retried with its backoff.
             Err(error) => Answer::failed(&error.into()),
         };
+        // Handlers after this one see what it returned, also if it failed after a write.
         self.returned = answer.updated.or(self.returned.take());
         let report = Report {
             ended: answer.ended,
@@ -295,10 +312,11 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the newest known state, with its content if it was fetched.
+    /// Returns the newest known state, with content if it was fetched.
     fn newest(&self) -> Option<Arc<CachedObject>> {
         let known = self.known()?;
-        // A fetched object only replaces a known state: it must not bring back one that a handler of this run deleted.
+        // A fetched object replaces a known state only. Without this, an object that a handler of this run has deleted
+        // would exist again for the handlers after it.
         let fetched = self
             .fetched
             .as_ref()
@@ -306,9 +324,7 @@ impl Runner<'_> {
         Some(fetched.cloned().unwrap_or(known))
     }
 
-    /// Returns the newest known state.
-    ///
-    /// That is the cache's, or the one that a handler of this run returned.
+    /// Returns the newest known state: the cache's, or the one that a handler of this run returned.
     fn known(&self) -> Option<Arc<CachedObject>> {
         let cached = self.core.informer().store().get(self.work.key());
         let Some(returned) = &self.returned else {
@@ -316,19 +332,17 @@ impl Runner<'_> {
         };
         match cached {
             Some(cached) if is_better(&cached, returned) => Some(cached),
-            // This is the response to a write that removed the last finalizer, so the object is deleted.
+            // The response to the write that removed the last finalizer: the API server has deleted the object.
             None if returned.is_deleting() && returned.finalizers().next().is_none() => None,
-            // Also if the cache does not contain the object yet: the watch may be behind the response.
+            // Also if the cache lacks the object: the watch may lag behind the response to its creation.
             _ => Some(Arc::clone(returned)),
         }
     }
 
-    /// Returns the newest state as the handler needs it.
-    ///
-    /// It has content if the handler reads content.
+    /// Returns the newest state, with content if the handler reads content.
     async fn object_for(&mut self, lane: &Lane) -> Result<Newest, LoadError> {
-        // Such a handler never sees a fetched object, for that may be newer than the cache. In its next run nothing may
-        // be fetched, and it would then see an older state than before.
+        // A handler of metadata never sees a fetched object, since that may be newer than the cache. If nothing is
+        // fetched in its next run, it would see an older state than before.
         if !lane.handler().needs_content() {
             return Ok(Newest::Known(self.known()));
         }
@@ -342,6 +356,7 @@ impl Runner<'_> {
         }
         let informer = self.core.informer();
         let loaded = informer
+            // Zero: whether to wait for the upgrade of the watch was decided above.
             .load_within(self.work.key(), Duration::ZERO)
             .await?;
         // Kept for the handlers after this one.
@@ -349,7 +364,7 @@ impl Runner<'_> {
         Ok(Newest::Known(loaded))
     }
 
-    /// Adds the run to the history, and returns the key.
+    /// Records the run in the history, and returns the key.
     fn end(self) -> Taken {
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
@@ -366,7 +381,7 @@ impl Runner<'_> {
     }
 }
 
-/// Returns whether a cause is a change of an object, rather than a request.
+/// Returns whether a cause is a change, rather than a request or a retry.
 fn is_change(cause: &Cause) -> bool {
     matches!(
         cause,
@@ -378,10 +393,11 @@ fn is_change(cause: &Cause) -> bool {
     )
 }
 
-/// Returns whether the cached state is newer than one returned by a handler or fetched.
+/// Returns whether the cached state is preferred to a returned or fetched one.
 ///
-/// If versions cannot be compared, the returned state wins: it is the response to a write of this run. Of two states
-/// with the same version the returned one wins too, unless only the cached one has content.
+/// It is if it is newer, or of another object of the same name. If versions cannot be compared, the returned state is
+/// preferred, since it is the response to a write of this run. Of two states with the same version the returned one is
+/// preferred too, unless only the cached one has content.
 fn is_better(cached: &CachedObject, returned: &CachedObject) -> bool {
     match cached.version().compare(returned.version()) {
         _ if cached.uid() != returned.uid() => true,

@@ -1,4 +1,8 @@
 //! A running controller, from start to stop.
+//!
+//! [`RunningController::run`] is one task. It waits until the caches are synced and this process leads, spawns the
+//! workers, and then supervises them along with everything else that happens periodically or on a signal. A stop ends
+//! the supervision, and waits for the workers, which drain the queue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +25,12 @@ use crate::lane::{Lane, LaneList, Limit};
 /// How often a kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
-/// How long a controller without handlers keeps running. A key was enqueued, and a handler may be registered for it.
+/// How long a controller without handlers keeps running.
+///
+/// It was created by an enqueued key, for which a handler may still be registered.
 const UNUSED: Duration = Duration::from_secs(60);
 
-/// How long to wait before a worker that died is replaced.
+/// The delay before a worker that panicked is replaced.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
 /// A controller between start and stop.
@@ -35,19 +41,21 @@ pub(crate) struct RunningController {
     pub(crate) stopping: Stopping,
     /// Cancelled when a stop begins, if the caches are synced by then.
     ///
-    /// Due keys are drained then, even if no worker has started yet.
+    /// Keys that are due are drained in this case, even if no worker has started yet.
     pub(crate) filled: CancellationToken,
 }
 
 impl RunningController {
-    /// Runs the workers once the caches are synced, until a stop or the last handler's end.
+    /// Runs the controller until a stop, or until its last handler ends.
     pub(crate) async fn run(self) {
         for lane in self.core.lanes().list().iter() {
+            // The previous stop has left the limits draining.
             lane.limit().into_iter().for_each(Limit::open);
         }
         let mut workers = JoinSet::new();
         let ending = self.stopping.drain.child_token();
-        // Until the drain has ended: without it a share that a label divides is empty.
+        // Lives until the drain has ended: when it is dropped, a share that is divided by a label becomes empty, and
+        // the workers would drop the keys that they are to drain.
         let mut follower = None;
         tokio::select! {
             biased;
@@ -55,27 +63,30 @@ impl RunningController {
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
         }
-        // A worker that dies during a drain is replaced too, so that the drain goes on.
+        // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
         while let Some(ended) = workers.join_next().await {
             self.replace_dead(&ended, &mut workers);
         }
         self.core.set_working(0);
         self.core.failures().flush();
-        // A successor waits for this task only, so this task must outlast the predecessor's tasks.
+        // The next controller of the kind waits for this task only, so this task must outlast those of the previous
+        // controller. It may have been stopped before it came to wait for them.
         self.core.wait_for_predecessor().await;
     }
 
-    /// Supervises the workers and all periodic work of the controller.
+    /// Starts the workers, and supervises them and all periodic work.
     ///
-    /// That is: replacing workers that died, resyncs, streams of keys, keys that the shard gains, related content, keys
-    /// that wait for caches, handlers whose token is cancelled, and failure summaries.
+    /// It replaces workers that panicked, enqueues resyncs, keys of streams and keys that the share gains, replays
+    /// related content, releases keys that wait for caches, removes handlers whose token is cancelled, and logs failure
+    /// summaries. It never returns; the caller drops it.
     async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
         tokio::select! {
             biased;
             () = self.filled() => {}
             () = self.sweep_meanwhile() => {}
         }
-        // Before this process joins a ring, so that kinds wait for each other's caches.
+        // Before this process joins a ring. With a label, a member takes over a value only once all followers have
+        // cached its objects, so every kind must follow before the first key moves.
         *follower = self.core.own_keys().follow();
         tokio::select! {
             biased;
@@ -84,12 +95,14 @@ impl RunningController {
         }
         self.core.wait_for_predecessor().await;
         if self.filled.is_cancelled() {
-            // The caches were synced when the stop began, so due keys are drained, those that wait for caches included.
+            // A stop has begun, and the caches were synced by then. Keys that wait for caches are due, so they are
+            // drained too.
             let lanes = self.core.lanes().list();
             lanes.iter().for_each(|lane| self.core.caches().open(lane));
         }
         self.core.caches().place_owners();
         self.core.set_working(self.workers);
+        // The entries of workers that an earlier stop aborted. Its error has named them.
         self.core.activity().clear();
         for _ in 0..self.workers {
             self.spawn(workers);
@@ -99,7 +112,7 @@ impl RunningController {
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = self.core.lanes().changed();
-            // Again, for relations that were added in the meantime.
+            // Again in each turn, for relations that were added in the meantime.
             self.core.caches().place_owners();
             let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
             let lanes = self.core.lanes().list();
@@ -107,6 +120,7 @@ impl RunningController {
             let next = resyncs.follow(&lanes);
             let timer: OptionFuture<_> = next.map(time::sleep_until).into();
             tokio::select! {
+                // Every branch can be dropped and created again without losing anything.
                 Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
                 () = sources.enqueue_next(&self.core) => {}
@@ -121,7 +135,7 @@ impl RunningController {
         }
     }
 
-    /// Waits until the caches are synced, also of kinds that are not served yet.
+    /// Waits until the caches are synced, also those of kinds that are not served yet.
     async fn filled(&self) {
         let synced = async {
             while !self.core.caches().synced().await {
@@ -141,14 +155,14 @@ impl RunningController {
         if let Some(leadership) = self.core.leadership()
             && !leadership.acquired().await
         {
-            // The election has ended, so the factory is about to stop.
+            // The election has ended, so this run is about to be stopped.
             std::future::pending().await
         }
     }
 
     /// Removes handlers whose token is cancelled before the workers start.
     ///
-    /// Workers start when the caches are synced and this process leads, which may take long.
+    /// The caches may take long to sync, and a standby replica may wait for hours. The future never resolves.
     async fn sweep_meanwhile(&self) {
         loop {
             self.slot.sweep(&self.core);
@@ -177,13 +191,13 @@ impl RunningController {
 
     /// Replaces a worker that panicked.
     ///
-    /// Panics of handlers are caught where they are called. So this is a defect of ours, or a panic in the drop of a
-    /// handler's future. It must not leave the kind without workers.
+    /// Panics of handlers are caught by the guard of a call. What gets here is a bug in this crate, or a panic while a
+    /// handler's future is dropped. Neither may leave the kind without workers.
     fn replace_dead(&self, ended: &Result<(), JoinError>, workers: &mut JoinSet<()>) {
         if let Err(error) = ended
             && error.is_panic()
         {
-            tracing::error!(kind = %self.core.gvk(), %error, "a worker died and is replaced");
+            tracing::error!(kind = %self.core.gvk(), %error, "worker panicked, starting another");
             let (core, stopping) = (Arc::clone(&self.core), self.stopping.clone());
             workers.spawn(async {
                 time::sleep(RESPAWN_PAUSE).await;
@@ -198,14 +212,14 @@ impl RunningController {
 struct Resyncs(Vec<(LaneId, Instant)>);
 
 impl Resyncs {
-    /// Updates the handlers; returns when the next resync is due.
+    /// Takes over the present handlers; returns when the next resync is due.
     fn follow(&mut self, lanes: &LaneList) -> Option<Instant> {
         self.0
             .retain(|(id, _)| lanes.iter().any(|lane| lane.id() == *id));
         for lane in lanes.iter() {
             if let Some(period) = lane.resync_period()
                 && !self.0.iter().any(|(id, _)| *id == lane.id())
-                // An instant that overflows the clock means never.
+                // A period that overflows the clock means never.
                 && let Some(first) = Instant::now().checked_add(period)
             {
                 self.0.push((lane.id(), first));
@@ -228,7 +242,9 @@ impl Resyncs {
     }
 }
 
-/// Waits for a change of the share, and enqueues what it gains; never without a ring.
+/// Waits until the share gains keys, and enqueues them.
+///
+/// Without a ring it never resolves.
 async fn enqueue_gains(core: &ControllerCore, follower: &mut Option<Follower>) {
     match follower {
         Some(follower) => enqueue_gained(core, &follower.gained(core.informer()).await),
@@ -236,7 +252,7 @@ async fn enqueue_gains(core: &ControllerCore, follower: &mut Option<Follower>) {
     }
 }
 
-/// Enqueues the objects that a share has gained, as an initial list.
+/// Enqueues the objects that the share has gained, like those of an initial list.
 fn enqueue_gained(core: &ControllerCore, gain: &Gain) {
     let lanes = core.lanes().list();
     let snapshot = core.informer().store().snapshot();

@@ -1,4 +1,4 @@
-//! The keys of a kind that belong to this process, if a ring divides them.
+//! The share of a kind's keys that belongs to this process, if a ring divides them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) struct OwnKeys {
 }
 
 impl OwnKeys {
-    /// Divides the keys of an informer's kind, and with a label what it watches.
+    /// Declares the kind as divided, and narrows its watch if a label divides it.
     pub(super) fn new(informer: &Informer, shards: Option<Shards>) -> Self {
         let gvk = informer.gvk().clone();
         if let Some(shards) = &shards {
@@ -30,6 +30,7 @@ impl OwnKeys {
     /// Returns a predicate for the objects that belong to this process.
     pub(super) fn filter(&self) -> impl Fn(&&Arc<CachedObject>) -> bool + use<> {
         let (gvk, shards) = (self.gvk.clone(), self.shards.clone());
+        // Read once, so that all objects of a replay are judged by the same share.
         let share = shards.as_ref().map(|shards| shards.share_of(&gvk));
         move |object| match (&shards, &share) {
             (Some(shards), Some(share)) => {
@@ -53,8 +54,8 @@ impl OwnKeys {
     ///
     /// The inner option is none if the key belongs to another member.
     ///
-    /// A key belongs to the member of its object, or of its last deleted state. Without either, only the name decides;
-    /// if a label divides the objects, such a key belongs to no member.
+    /// A key belongs to the member that its object belongs to, in its present or last deleted state. If neither is
+    /// known, the name alone decides; if a label divides the objects, such a key belongs to no member.
     pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<Option<Permit>> {
         let shards = self.shards.as_ref()?;
         let (gvk, key) = (&self.gvk, taken.key());
@@ -66,10 +67,11 @@ impl OwnKeys {
             None => Some(ShardKey::of_key(gvk, key)),
         };
         let own = key.filter(|key| shards.share_of(gvk).holds(*key));
+        // `enter` asks again, under the gate's lock: the share may have become smaller since it was read.
         Some(own.and_then(|key| shards.enter(key)))
     }
 
-    /// Follows the share; none without a ring.
+    /// Returns a follower of the share; none without a ring.
     pub(super) fn follow(&self) -> Option<Follower> {
         self.shards
             .as_ref()
@@ -77,14 +79,18 @@ impl OwnKeys {
     }
 }
 
-/// Limits what an informer watches to the values of a label that this process should cache; none without a label.
+/// Narrows a watch to the values of the label that this process should cache.
+///
+/// Returns these values; none without a label.
 fn narrow(informer: &Informer, shards: &Shards) -> Option<WantedValues> {
     let values = shards.wanted()?;
     informer.narrow(values.selector().clone());
     Some(values)
 }
 
-/// Follows the share of a kind and, if a label divides it, has the cache filled with what it gains.
+/// Follows the share of a kind, and reports what it gains.
+///
+/// If a label divides the kind, it also widens the watch, and tells the ring which values are cached.
 pub(super) struct Follower {
     gvk: Gvk,
     shards: Shards,
@@ -97,11 +103,11 @@ pub(super) struct Follower {
     known: Share,
 }
 
-/// What a share has gained: objects that are in the new share, and were not in both old ones.
+/// The keys that a share has gained: those in the new share that were not in both old ones.
 pub(super) struct Gain {
     gvk: Gvk,
     shards: Shards,
-    /// The share before, as it was last followed and as it was until a fill.
+    /// The share when it was last followed, and the share just before a fill was noted.
     before: (Share, Share),
     now: Share,
 }
@@ -109,7 +115,8 @@ pub(super) struct Gain {
 impl Follower {
     fn new(gvk: Gvk, shards: Shards) -> Self {
         let (mut share, mut content) = (shards.follow(), shards.content_changes());
-        // The current share counts as gained: changes before this process had a share were not queued.
+        // The current share counts as gained. `Feed` has queued nothing of it: it drops keys outside the share, and the
+        // share was empty before this process joined.
         share.mark_changed();
         content.mark_changed();
         let fills = shards.fills();
@@ -129,7 +136,7 @@ impl Follower {
 
     /// Waits for a change of the share; returns what it has gained.
     ///
-    /// Dropping the future loses nothing.
+    /// It is cancel safe: the state changes only in the poll that returns.
     pub(super) async fn gained(&mut self, informer: &Informer) -> Gain {
         let mut until = None;
         loop {
@@ -137,9 +144,10 @@ impl Follower {
                 biased;
                 // Without a label there is nothing to fill.
                 Ok(()) = self.content.changed() => self.unread = narrow(informer, &self.shards),
-                // A kind that is not served has no objects.
+                // Also if the kind is not served: then it has no objects, and all of them are cached.
                 _ = informer.synced(), if self.unread.is_some() => {
-                    // A value that was lost and gained since was not followed meanwhile: it is not in this share.
+                    // A value may have been lost and gained again while the cache was filled. Changes in between were
+                    // not queued. `known` still has the value, this share does not.
                     until = Some(self.shards.share_of(&self.gvk));
                     if let Some(values) = self.unread.take() {
                         self.shards.note_filled(&self.gvk, &values);
@@ -172,6 +180,7 @@ impl Drop for Follower {
 }
 
 impl Gain {
+    /// Returns whether the share has gained an object.
     pub(super) fn holds(&self, object: &CachedObject) -> bool {
         let Some(key) = self.shards.key_of(&self.gvk, object) else {
             return false;

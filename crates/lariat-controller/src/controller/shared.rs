@@ -1,4 +1,7 @@
 //! The public handle of a controller.
+//!
+//! Every method goes through the slot. Methods that enqueue or register create the controller if it is not in use;
+//! methods that only read do not.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,7 +16,7 @@ use super::history::RunRecord;
 use super::registration::Registration;
 use super::slot::{NewHandler, Slot};
 use crate::enqueue::{Enqueue, EnqueueError};
-use crate::error::{RegisterError, UnknownHandler};
+use crate::error::{NO_HANDLERS, RegisterError, UnknownHandler};
 use crate::handler::Handler;
 use crate::lane::Lane;
 use crate::snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys};
@@ -23,14 +26,15 @@ use crate::status::ControllerStatus;
 ///
 /// All handles of a kind are the same controller: one watch, one cache, one work queue, any number of handlers.
 ///
-/// Getting a handle opens nothing. The first handler or the first enqueued key creates the cache and the queue; reading
-/// the cache creates the cache alone. The controller ends with its last handler, and the next handler creates it again.
+/// A handle alone costs nothing. The first handler or the first enqueued key creates the cache and the queue;
+/// [`cache`](Self::cache) creates the cache only. The controller ends with its last handler, and the next handler
+/// creates it again.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::SharedControllerFactory;
 ///
-/// # fn example(factory: &SharedControllerFactory) -> Result<(), lariat_controller::EnqueueError> {
+/// # fn example(factory: &SharedControllerFactory) -> Result<(), lariat::controller::EnqueueError> {
 /// let pods = factory.for_object::<Pod>();
 /// pods.enqueue_key("default/web-0")?;
 /// for run in pods.history() {
@@ -63,7 +67,7 @@ impl<K: View> SharedController<K> {
         self.slot.gvk()
     }
 
-    /// Returns the same controller with objects read as another type.
+    /// Returns a handle of the same controller that reads objects as another type.
     #[must_use]
     pub fn view<V: View>(&self) -> SharedController<V> {
         SharedController {
@@ -73,10 +77,10 @@ impl<K: View> SharedController<K> {
         }
     }
 
-    /// Returns the same controller with an identity for writes.
+    /// Returns a handle of the same controller with an identity for writes.
     ///
-    /// The handle's [`client`](Self::client), and the clients of handlers registered through it, act under this
-    /// identity. There is still only one watch.
+    /// The handle's [`client`](Self::client), and the clients of handlers that are registered through it, act under
+    /// this identity. The watch is still shared.
     ///
     /// # Errors
     ///
@@ -92,26 +96,26 @@ impl<K: View> SharedController<K> {
 
     /// Registers a handler.
     ///
-    /// The name must be unique among the handlers of the kind.
+    /// The name must be unique among the handlers of the kind. The handler reads objects as the `K` of this handle; for
+    /// another type, register it on [`view`](Self::view).
     ///
-    /// For one key, handlers are called one after the other in the order of registration. A slow handler delays those
-    /// after it for this key, until its [timeout](crate::HandlerOptions::timeout). Each handler is retried separately: after 5
-    /// ms, doubled by each further failure up to 30 s, and after 2 minutes from the 31st failure on.
-    /// Its [own options](crate::HandlerOptions::handler), those [of the kind](crate::ControllerOptions::handlers), and those of
-    /// the factory change this.
-    ///
-    /// Failures are logged through `tracing`. The first is logged immediately, as a warning, or as an error if it is
-    /// not retried. Further failures with the same error, of whatever key, are summarised after 1, 10 and 60 seconds,
-    /// then every ten minutes. The recovery is logged too. At debug level every failure is logged.
-    ///
-    /// A handler reads objects as the `K` of this handle; for another type, register it on [`view`](Self::view).
+    /// For one key, handlers are called one after the other, in the order of registration. A slow handler delays the
+    /// handlers after it for this key, until its [timeout](crate::HandlerOptions::timeout). Each handler is retried
+    /// separately: after 5 ms, doubled by each further failure up to 30 s, and after 2 minutes from the 31st failure
+    /// on. The [handler's own options](crate::HandlerOptions::handler), those [of the
+    /// kind](crate::ControllerOptions::handlers), and those of the factory change this, in this order of precedence.
     ///
     /// A handler that is registered while the controller runs is called for every existing object, without the other
     /// handlers, and for every change from then on.
     ///
+    /// Failures are logged through `tracing`. The first is logged immediately, as a warning, or as an error if it is
+    /// not retried. Further failures with the same error, whatever the key, are summarised after 1, 10 and 60 seconds,
+    /// then every ten minutes. The recovery is logged too. At debug level every failure is logged.
+    ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{Context, HandlerResult, Outcome, RegisterError, SharedController};
+    /// use lariat::controller::RegisterError;
+    /// use lariat::{Context, HandlerResult, Outcome, SharedController};
     ///
     /// async fn log(cx: Context<Pod>) -> HandlerResult {
     ///     println!("{} because {}", cx.key(), cx.causes());
@@ -125,7 +129,7 @@ impl<K: View> SharedController<K> {
     ///
     /// # Errors
     ///
-    /// The name is empty or taken, or an option is invalid. Nothing is registered then.
+    /// The name is empty or taken, or an option is invalid. Nothing is registered.
     ///
     /// # Panics
     ///
@@ -136,7 +140,7 @@ impl<K: View> SharedController<K> {
         handler: impl Handler<K>,
     ) -> Result<Registration, RegisterError> {
         let new = self.new_handler(name, handler);
-        // If the factory was dropped, the controller never runs, so nothing else registers at the same time.
+        // A dropped factory has no lock to take. Its controllers never run again, so the check below is good enough.
         let factory = self.slot.factory().upgrade();
         let _alone = factory.as_ref().map(|factory| factory.registering());
         self.slot.check(&new)?;
@@ -151,9 +155,9 @@ impl<K: View> SharedController<K> {
         new
     }
 
-    /// Deregisters the handlers whose [token](crate::HandlerOptions::until) is cancelled.
+    /// Deregisters handlers whose [token](crate::HandlerOptions::until) is cancelled.
     ///
-    /// A running factory does so by itself shortly after the cancellation.
+    /// A running factory does this by itself, shortly after the cancellation. Call it if the factory does not run.
     pub fn sweep(&self) {
         if let Some(core) = self.slot.in_use() {
             self.slot.sweep(&core);
@@ -162,13 +166,13 @@ impl<K: View> SharedController<K> {
 
     /// Enqueues a key for all handlers, immediately.
     ///
-    /// The object need not exist.
+    /// The object need not exist. Keys that are enqueued before the start are kept. A key that is added several times
+    /// before a worker gets it is processed once.
     ///
-    /// Keys that are enqueued before the start are kept. A key is queued at most once, however often it is added. This
-    /// is lasso's `EnqueueKey`; its `Enqueue` is [`enqueue_rate_limited`](Self::enqueue_rate_limited).
+    /// If the kind has no handler, a running factory keeps the kind's watch and queue for a minute, for a handler that
+    /// is registered in that time.
     ///
-    /// If the kind has no handler, it is watched and its keys are kept for one minute, for a handler that is registered
-    /// in that time.
+    /// This is lasso's `EnqueueKey`; its `Enqueue` is [`enqueue_rate_limited`](Self::enqueue_rate_limited).
     ///
     /// # Panics
     ///
@@ -181,15 +185,14 @@ impl<K: View> SharedController<K> {
 
     /// Enqueues a key for all handlers after a delay; zero means immediately.
     ///
-    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
-    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     ///
     /// ```no_run
     /// use std::time::Duration;
     ///
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::SharedController;
-    /// use lariat_core::ObjectKey;
+    /// use lariat::{ObjectKey, SharedController};
     ///
     /// # fn example(pods: &SharedController<Pod>) {
     /// let key = ObjectKey::namespaced("default", "web-0");
@@ -210,9 +213,9 @@ impl<K: View> SharedController<K> {
         let _ = self.slot.core().enqueue(key, &Enqueue::rate_limited());
     }
 
-    /// Enqueues a key, written as `namespace/name` or `name`, immediately.
+    /// Enqueues a key in text form, for all handlers, immediately.
     ///
-    /// All handlers are called.
+    /// The text is `namespace/name`, or `name` for a cluster-scoped object.
     ///
     /// # Errors
     ///
@@ -227,10 +230,10 @@ impl<K: View> SharedController<K> {
     ///
     /// # Errors
     ///
-    /// The request names a handler the kind does not have.
+    /// [`UnknownHandler`](EnqueueError::UnknownHandler): the request names a handler that the kind does not have.
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         match (&request.to, self.slot.in_use()) {
-            // A kind that is not in use has no handlers.
+            // A kind that is not in use has no handlers. The request must not create its controller in vain.
             (Some(name), None) => Err(self.no_handler(name, Some(key))),
             _ => self.slot.core().enqueue(key, request),
         }
@@ -238,27 +241,29 @@ impl<K: View> SharedController<K> {
 
     /// Enqueues every key in the cache according to a request; returns their number.
     ///
-    /// The default priority is low. Use it for inputs that all objects depend on and no watch covers, such as a
-    /// configuration file.
+    /// Use it when an input changes on which all objects depend and which no watch covers, such as a configuration
+    /// file.
     ///
-    /// All keys are due immediately, or after the request's delay. Fresh changes overtake them, as they overtake a
-    /// resync. Handlers are called regardless of their predicates, as with [`enqueue_with`](Self::enqueue_with), and
-    /// the place in the code is among the causes. Objects that are added later call the handlers anyway. In a sharded
-    /// factory only this process's keys are enqueued. In kube-rs this is `Controller::reconcile_all_on`.
+    /// All keys are due immediately, or after the request's delay. The default priority is low, so fresh changes
+    /// overtake them, as they overtake a resync. Handlers are called regardless of their predicates, and the line of
+    /// code that created the request is among the causes. In a sharded factory, only the keys of this process are
+    /// enqueued. If the kind is not in use, there is nothing to enqueue. In kube-rs this is
+    /// `Controller::reconcile_all_on`.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{Enqueue, EnqueueError, SharedController};
+    /// use lariat::controller::EnqueueError;
+    /// use lariat::{Enqueue, SharedController};
     ///
     /// # fn example(pods: &SharedController<Pod>) -> Result<(), EnqueueError> {
     /// let count = pods.enqueue_all(&Enqueue::now().to("limits").because("new limits"))?;
-    /// println!("{count} pods are looked at again");
+    /// println!("{count} pods are enqueued");
     /// # Ok(()) }
     /// ```
     ///
     /// # Errors
     ///
-    /// The request names a handler the kind does not have.
+    /// [`UnknownHandler`](EnqueueError::UnknownHandler): the request names a handler that the kind does not have.
     pub fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
         match (&request.to, self.slot.in_use()) {
             (_, Some(core)) => core.enqueue_all(request),
@@ -272,20 +277,20 @@ impl<K: View> SharedController<K> {
             gvk: self.gvk().clone(),
             key: key.cloned(),
             name: Arc::clone(name),
-            handlers: "(it has none)".to_owned(),
+            handlers: NO_HANDLERS.to_owned(),
         }
     }
 
     /// Returns the cache of the kind; no handler is needed.
     ///
-    /// The cache is filled and kept up to date while the returned value or a clone of it exists.
+    /// While the factory runs, the cache is filled and kept up to date as long as the returned value or a clone of it
+    /// exists. It is empty until the first list has arrived.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::SharedController;
-    /// use lariat_core::ObjectKey;
+    /// use lariat::{ObjectKey, SharedController};
     ///
-    /// # fn example(pods: &SharedController<Pod>) -> Result<(), lariat_cache::DecodeError> {
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), lariat::cache::DecodeError> {
     /// let cache = pods.cache();
     /// let pod = cache.get(&ObjectKey::namespaced("default", "web-0"))?;
     /// println!("{} pods, web-0 is cached: {}", cache.len(), pod.is_some());
@@ -300,14 +305,14 @@ impl<K: View> SharedController<K> {
         self.slot.informer().cache()
     }
 
-    /// Reads all objects of the kind again; returns whether the kind has a running cache.
+    /// Lists all objects of the kind again, if the kind has a running cache.
     ///
-    /// See [`Informer::relist`](lariat_cache::Informer::relist): the cache keeps its objects, and handlers are called for
-    /// what differs.
+    /// Returns whether it has. The cache keeps its objects meanwhile, and handlers are called for the differences; see
+    /// [`Informer::relist`](lariat_cache::Informer::relist).
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::SharedController;
+    /// use lariat::SharedController;
     ///
     /// # fn example(pods: &SharedController<Pod>) {
     /// if !pods.relist() {
@@ -321,7 +326,7 @@ impl<K: View> SharedController<K> {
         informer.is_some_and(|informer| informer.relist())
     }
 
-    /// Returns the client of the kind; nothing is opened.
+    /// Returns the client of the kind, without creating its cache.
     #[must_use]
     pub fn client(&self) -> Arc<KindClient> {
         let clients = self.slot.caches().clients();
@@ -331,7 +336,7 @@ impl<K: View> SharedController<K> {
         own.unwrap_or_else(|| clients.for_kind(self.gvk()))
     }
 
-    /// Returns state and counters; `None` if the controller is not in use.
+    /// Returns the state and the counters; `None` if the controller is not in use.
     #[must_use]
     pub fn status(&self) -> Option<ControllerStatus> {
         self.slot.in_use().map(|core| core.status())
@@ -344,16 +349,16 @@ impl<K: View> SharedController<K> {
         core.map_or_else(Vec::new, |core| core.in_progress())
     }
 
-    /// Returns the queued keys: what is due for which handler, and when.
+    /// Returns the queued keys, with the handlers that are due and the delays.
     ///
-    /// Those in line come first, in the order of the next runs if nothing ages meanwhile; then those that are being
-    /// processed, those that wait for the end of a stop, and those that are delayed, by time; last those that wait for
-    /// handlers outside the queue. At most `limit` keys are copied. The cost does not grow with the number of queued
-    /// keys: see [`WorkQueue::snapshot`](lariat_queue::WorkQueue::snapshot).
+    /// The keys are in this order: ready keys as they would be dequeued next; keys that are being processed; keys that
+    /// wait for the end of a drain; delayed keys by time; keys that wait for handlers outside the queue. At most
+    /// `limit` keys are copied. The cost does not grow with the number of queued keys; see
+    /// [`WorkQueue::snapshot`](lariat_queue::WorkQueue::snapshot).
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::SharedController;
+    /// use lariat::SharedController;
     ///
     /// # fn example(pods: &SharedController<Pod>) {
     /// for queued in pods.queued(10).keys {
@@ -367,7 +372,7 @@ impl<K: View> SharedController<K> {
         core.map_or_else(QueuedKeys::default, |core| core.queued(limit))
     }
 
-    /// Returns what is queued for a key; `None` if nothing is.
+    /// Returns the state of a queued key; `None` if it is not queued.
     #[must_use]
     pub fn queued_key(&self, key: &ObjectKey) -> Option<QueuedKey> {
         self.slot.in_use()?.queued_key(key)
@@ -375,24 +380,26 @@ impl<K: View> SharedController<K> {
 
     /// Returns the keys that handlers fail for, most failures in a row first.
     ///
-    /// Of each handler at most 4,096 keys are known. Keys whose retries are exhausted, conflicts and errors that the
-    /// handler [ignores](crate::Ignore) do not count. The cost grows with the number of failing keys, and with `limit`
-    /// times the runs in the history.
+    /// At most `limit` keys are returned, and at most 4,096 keys of a handler are tracked. Keys whose retries are
+    /// exhausted, conflicts and [ignored](crate::Ignore) errors do not count. The cost grows with the number of failing
+    /// keys, and with `limit` times the runs in the history.
     #[must_use]
     pub fn failing_keys(&self, limit: usize) -> Vec<FailingKey> {
         let core = self.slot.in_use();
         core.map_or_else(Vec::new, |core| core.failing_keys(limit))
     }
 
-    /// Stops calling a handler until [`resume`](Self::resume); returns whether it was not paused before.
+    /// Pauses a handler until [`resume`](Self::resume).
     ///
-    /// Calls that have begun end as usual. Keys that become due for the handler wait without a worker: none is lost, and
-    /// a further change of a waiting key is merged. The other handlers of the kind are called as before. A pause
-    /// outlasts stop and start, and ends with the registration of the handler. A stop does not wait for its keys.
+    /// Returns whether it was not paused before. Running calls continue. Keys that become due for the handler wait
+    /// without occupying a worker: none is lost, and further changes of a waiting key merge. The other handlers of the
+    /// kind are called as before. A pause survives a stop and a start, and ends when the handler is deregistered. A
+    /// stop does not wait for the waiting keys.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{SharedController, UnknownHandler};
+    /// use lariat::controller::UnknownHandler;
+    /// use lariat::SharedController;
     ///
     /// # fn example(pods: &SharedController<Pod>) -> Result<(), UnknownHandler> {
     /// pods.pause("evict")?;
@@ -403,9 +410,10 @@ impl<K: View> SharedController<K> {
     ///
     /// # Errors
     ///
-    /// The kind has no handler of this name; the error names those it has.
+    /// The kind has no handler of this name; the error lists its handlers.
     pub fn pause(&self, handler: &str) -> Result<bool, UnknownHandler> {
         let (core, lane) = self.handler(handler)?;
+        // A call that has passed the check of the hold goes on, and ends as usual.
         let is_new = lane.hold().pause();
         if is_new {
             let kind = core.gvk();
@@ -414,9 +422,9 @@ impl<K: View> SharedController<K> {
         Ok(is_new)
     }
 
-    /// Calls a paused handler again; returns whether it was paused.
+    /// Ends the pause of a handler; returns whether it was paused.
     ///
-    /// Each key that waited is called once, with the newest state and all causes since the pause began.
+    /// The handler is called once for each waiting key, with the newest state and all causes since the pause began.
     ///
     /// # Errors
     ///
@@ -432,7 +440,7 @@ impl<K: View> SharedController<K> {
             name: name.to_owned(),
             handlers,
         };
-        let none = || unknown("(it has none)".to_owned());
+        let none = || unknown(NO_HANDLERS.to_owned());
         let core = self.slot.in_use().ok_or_else(none)?;
         let lanes = core.lanes().list();
         let lane = lanes.named(name).ok_or_else(|| unknown(lanes.names()))?;
@@ -441,7 +449,8 @@ impl<K: View> SharedController<K> {
 
     /// Returns the last runs of the kind, oldest first.
     ///
-    /// [`ControllerOptions::history`](crate::ControllerOptions::history) says how many are kept.
+    /// [`ControllerOptions::history`](crate::ControllerOptions::history) sets how many are kept (default 256). While
+    /// the controller is not in use, there are none.
     #[must_use]
     pub fn history(&self) -> Vec<RunRecord> {
         let core = self.slot.in_use();
@@ -450,15 +459,14 @@ impl<K: View> SharedController<K> {
 
     /// Returns the last runs of a key, oldest first.
     ///
-    /// Each says why it happened, which handlers were called, and with which result.
+    /// A record tells why the key was processed, which handlers were called, and with which result.
     ///
-    /// These are the key's runs among the last of the kind, plus up to four earlier ones, so that busy keys do not
-    /// evict the runs of quiet ones. See [`history`](crate::ControllerOptions::history) for the bounds.
+    /// The result has the key's runs among the last runs of the kind, plus up to four earlier ones, so that busy keys
+    /// do not evict the runs of quiet ones. See [`history`](crate::ControllerOptions::history) for the bounds.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::SharedController;
-    /// use lariat_core::ObjectKey;
+    /// use lariat::{ObjectKey, SharedController};
     ///
     /// # fn example(pods: &SharedController<Pod>) {
     /// for run in pods.history_of(&ObjectKey::namespaced("default", "web-0")) {
@@ -474,7 +482,7 @@ impl<K: View> SharedController<K> {
         core.map_or_else(Vec::new, |core| core.history().of(key))
     }
 
-    /// Returns whether two handles are the same controller.
+    /// Returns whether two handles refer to the same controller.
     #[must_use]
     pub fn is_same<V: View>(&self, other: &SharedController<V>) -> bool {
         Arc::ptr_eq(&self.slot, &other.slot)

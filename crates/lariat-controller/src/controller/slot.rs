@@ -1,4 +1,7 @@
-//! The place of a kind's controller, in use or not.
+//! The slot of a kind: creates its controller when it is first needed, and drops it with the last handler.
+//!
+//! All handles of a kind share one slot. The slot outlives controllers, so that a kind can be used, dropped and used
+//! again. A new controller waits for the tasks of the previous one: at no time do two workers process the same key.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
@@ -15,8 +18,9 @@ use crate::error::RegisterError;
 use crate::handler::{AnyHandler, Handler, HandlerOptions, Viewed};
 use crate::lane::Lane;
 
-/// What a slot needs from its factory.
+/// The factory, as a slot uses it.
 pub(crate) trait Kinds: Send + Sync {
+    /// Returns the factory of the caches.
     fn caches(&self) -> &SharedCacheFactory;
 
     /// Returns the slot of a kind, the same for all callers.
@@ -28,30 +32,31 @@ pub(crate) trait Kinds: Send + Sync {
     /// Starts a controller that is created while the factory runs.
     fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>);
 
-    /// Forgets a controller that has ended.
+    /// Removes a controller that has ended from the present run.
     fn forget(&self, core: &Arc<ControllerCore>);
 }
 
-/// The place of a kind's controller.
+/// The slot of a kind's controller.
 ///
 /// The controller is created when it is first needed, and ends with its last handler.
 pub(crate) struct Slot {
     gvk: Gvk,
     caches: SharedCacheFactory,
     options: ControllerOptions,
-    /// Held briefly: no user code is called and no other lock is taken under it.
+    /// Locked briefly. While it is locked, no user code is called, and no lock of a cache or of another slot is taken.
     state: Mutex<SlotState>,
     factory: Weak<dyn Kinds>,
     /// The number of the factory's next run.
     runs: Arc<AtomicU64>,
 }
 
+/// The part of a slot that changes together, under one lock.
 #[derive(Default)]
 struct SlotState {
     /// The resource of the kind, if it was set.
     resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,
-    /// The tasks of the predecessor, which may still be processing a key.
+    /// The tasks of the previous controller, which may still be processing a key.
     predecessor: Option<TaskTracker>,
     /// The relations of the kind; joined while the controller is in use.
     relations: Vec<Arc<dyn AnyRelation>>,
@@ -62,7 +67,7 @@ pub(crate) struct NewHandler {
     pub(crate) name: String,
     pub(crate) handler: Box<dyn AnyHandler>,
     pub(crate) options: HandlerOptions,
-    /// Starts do not wait for the kind because of this handler.
+    /// Whether starts do without the kind's cache, as far as this handler is concerned.
     pub(crate) is_optional: bool,
 }
 
@@ -119,7 +124,7 @@ impl Slot {
         &self.factory
     }
 
-    /// Returns the informer of the kind.
+    /// Returns the informer of the kind; creates the cache if there is none.
     pub(crate) fn informer(&self) -> Informer {
         let resource = self.state.lock().resource.clone();
         match resource {
@@ -130,7 +135,7 @@ impl Slot {
 
     /// Returns whether the slot can be dropped without losing anything.
     ///
-    /// That is: no controller is in use, there are no relations, and the predecessor's tasks have ended.
+    /// It can if it has no controller and no relations, and the tasks of the previous controller have ended.
     pub(crate) fn is_unused(&self) -> bool {
         let state = self.state.lock();
         let is_idle = |tasks: &TaskTracker| tasks.is_empty();
@@ -139,7 +144,7 @@ impl Slot {
             && state.predecessor.as_ref().is_none_or(is_idle)
     }
 
-    /// Appends the sizes of what the controller remembers, if it is in use.
+    /// Appends the sizes of the controller's structures, if it is in use.
     pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
         let state = self.state.lock();
         let (core, relations) = (state.core.clone(), state.relations.len());
@@ -154,16 +159,16 @@ impl Slot {
         self.state.lock().core.clone()
     }
 
-    /// Returns the controller.
+    /// Returns the controller; creates it if it is not in use.
     ///
-    /// The first call creates it, and starts it if the factory runs.
+    /// A new controller is started if the factory runs. Otherwise the next start does.
     pub(crate) fn core(self: &Arc<Self>) -> Arc<ControllerCore> {
         if let Some(core) = self.in_use() {
             return core;
         }
-        // Created before the lock is taken. Subscribing waits for the task that is publishing a change, and that task
-        // may run a subscriber that enqueues a key here. If two tasks create a controller at the same time, one is
-        // dropped.
+        // Created without the lock, because of a deadlock: creating it subscribes to the cache, which waits for a task
+        // that is publishing a change. That task may be running a subscriber that enqueues a key of this kind, and so
+        // waits for this lock. If two tasks create a controller at the same time, one of the two is dropped.
         let clients = self.caches.clients().clone();
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
         let flight = self.caches.flight().cloned();
@@ -174,15 +179,19 @@ impl Slot {
         let (core, is_new) = {
             let mut state = self.state.lock();
             match &state.core {
-                // Another task was faster. Ours is dropped at the end, without the lock.
+                // Another task was faster. `made` is dropped at the end of this method, after unlocking: dropping it
+                // ends a subscription, which waits for publishers as well.
                 Some(core) => (Arc::clone(core), false),
                 None => {
+                    // In the critical section that publishes the controller: a task that starts it must find its
+                    // predecessor.
                     made.follow(state.predecessor.take());
                     state.core = Some(Arc::clone(&made));
                     (Arc::clone(&made), true)
                 }
             }
         };
+        // After unlocking: relations subscribe to other caches, and the factory takes a lock of its own.
         if is_new {
             self.join_relations(&core);
             if let Some(factory) = self.factory.upgrade() {
@@ -192,7 +201,7 @@ impl Slot {
         core
     }
 
-    /// Checks whether a handler can be registered; nothing is created.
+    /// Checks whether a handler can be registered. Nothing is created.
     pub(crate) fn check(&self, new: &NewHandler) -> Result<(), RegisterError> {
         let (gvk, name) = (&self.gvk, &new.name);
         let options = self.options.complete(new.options.clone());
@@ -213,7 +222,9 @@ impl Slot {
         let core = loop {
             let core = self.core();
             let swept = core.lanes().sweep();
-            // Closed before a worker can see the lane. Before the start all related caches are waited for anyway.
+            // The handler must not be called before the caches of its relations are synced. Its keys wait from the
+            // moment at which a worker can see the lane. (A start waits for all related caches anyway; this is for
+            // handlers that are registered while the controller runs.)
             lane.hold().close(core.caches().unfilled(&new.name));
             let state = self.state.lock();
             let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
@@ -223,12 +234,15 @@ impl Slot {
             }
             drop(state);
             drop(swept);
-            // The controller may have ended since it was looked up; then try again with its successor.
+            // Between `core()` and the lock the last handler may have been deregistered, which ended the controller.
+            // A lane that was added to it would never be called. Try again with the next controller.
             if added {
                 break core;
             }
         };
         core.informer().need::<V>();
+        // After the lane is in the list: a change before that is not published to it, but is in the store by now, so
+        // the replay covers it.
         core.replay_for(&lane);
         (core, lane)
     }
@@ -238,12 +252,13 @@ impl Slot {
         core.update_use();
         let mut state = self.state.lock();
         let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, core);
-        // Checked under the lock under which `register` adds a lane, so that no lane is added to an ended controller.
+        // Checked under the lock under which `register` adds a lane. So either the new lane is seen here, and the
+        // controller goes on, or `register` sees that the controller has ended.
         if !state.core.as_ref().is_some_and(is_current) || !core.lanes().list().is_empty() {
             return;
         }
         let ended = state.core.take();
-        // The next controller waits for these tasks, so that no key is processed by two workers.
+        // Workers may still be processing keys. The next controller waits for them.
         state.predecessor = Some(core.end());
         drop(state);
         if let Some(factory) = self.factory.upgrade() {
@@ -276,7 +291,7 @@ impl Slot {
         let relations = self.state.lock().relations.clone();
         for relation in relations {
             core.caches().relate(&relation);
-            // It may have been removed while it was being joined; then it is left again.
+            // `remove_relation` may have run while this one was being joined, and found nothing to end.
             let state = self.state.lock();
             let is_same = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
             let stays = state.relations.iter().any(is_same);
@@ -287,6 +302,7 @@ impl Slot {
         }
     }
 
+    /// Removes a relation, and ends it if it is joined.
     pub(crate) fn remove_relation(&self, number: u64) {
         let mut state = self.state.lock();
         let relations = &mut state.relations;
@@ -301,9 +317,9 @@ impl Slot {
         }
     }
 
-    /// Drops everything with the factory.
+    /// Drops handlers and relations when the factory is dropped.
     ///
-    /// Handlers and relations may hold handles of controllers.
+    /// They may hold handles of controllers, which would keep them alive in a cycle.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         let (core, relations) = (state.core.take(), std::mem::take(&mut state.relations));

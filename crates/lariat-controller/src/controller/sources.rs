@@ -1,4 +1,5 @@
-//! The streams of keys that enqueue for a handler.
+//! The streams whose keys are enqueued for a handler:
+//! [`HandlerOptions::enqueued_by`](crate::HandlerOptions::enqueued_by).
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,13 +15,13 @@ use crate::handler::KeySource;
 use crate::lane::{Lane, LaneList};
 use crate::panics;
 
-/// How many keys of a stream are enqueued before the others have their turn.
+/// How many keys of a stream are enqueued before it is another stream's turn.
 const CHUNK: usize = 64;
 
 /// The streams of the handlers of a kind, while it runs.
 pub(super) struct Sources {
     gvk: Gvk,
-    /// The handlers whose streams were begun. A stream that has ended is not begun again.
+    /// The handlers whose streams were created. A stream that has ended is not created again.
     begun: Vec<LaneId>,
     streams: Vec<Source>,
 }
@@ -41,7 +42,7 @@ impl Sources {
         }
     }
 
-    /// Begins the streams of new handlers, and drops those of handlers that were removed.
+    /// Creates the streams of new handlers, and drops those of removed ones.
     pub(super) fn follow(&mut self, lanes: &LaneList) {
         let is_there = |id: LaneId| lanes.iter().any(|lane| lane.id() == id);
         self.begun.retain(|id| is_there(*id));
@@ -57,13 +58,14 @@ impl Sources {
         }
     }
 
+    /// Creates a stream; none if the user's function panics.
     fn begin(&self, lane: &Lane, source: &KeySource) -> Option<Source> {
-        // The functions and streams are the user's; their panics must not end the supervisor.
+        // Functions and streams are the user's. Their panics must not end the supervisor, which polls them.
         let made = catch_unwind(AssertUnwindSafe(|| source.begin()));
         let (kind, handler) = (self.gvk.clone(), lane.name().clone());
         let failed = move |panic: &(dyn std::any::Any + Send)| {
             let text = panics::message(panic);
-            tracing::error!(%kind, %handler, "the stream of keys panicked and has ended: {text}");
+            tracing::error!(%kind, %handler, "stream of keys panicked and was dropped: {text}");
         };
         let stream = made.inspect_err(|panic| failed(&**panic)).ok()?;
         let caught = AssertUnwindSafe(stream).catch_unwind();
@@ -74,11 +76,12 @@ impl Sources {
         Some(Source {
             lane: lane.id(),
             request: source.request().clone(),
+            // All keys that are ready at a time, so that a busy stream does not cost a turn of the supervisor per key.
             keys: keys.ready_chunks(CHUNK).boxed(),
         })
     }
 
-    /// Enqueues the next keys; never resolves if no stream has any.
+    /// Enqueues the next keys of some stream; never resolves while no stream has any.
     pub(super) async fn enqueue_next(&mut self, core: &ControllerCore) {
         let (lane, request, keys) = poll_fn(|cx| self.poll_next(cx)).await;
         for key in &keys {
@@ -94,7 +97,7 @@ impl Sources {
                 Poll::Ready(None) => drop(self.streams.remove(at)),
                 Poll::Ready(Some(keys)) => {
                     let next = (source.lane, source.request.clone(), keys);
-                    // The others come first next time.
+                    // The other streams are polled first next time, so that a busy one does not starve them.
                     self.streams[at..].rotate_left(1);
                     return Poll::Ready(next);
                 }

@@ -1,4 +1,15 @@
 //! The verdict on a call: whether and when the handler is called again for the key.
+//!
+//! | result of the call | verdict |
+//! |---|---|
+//! | success, ignored error | done, or again if it asks for a requeue |
+//! | terminal error, retries exhausted | done, or again if [`requeue_final`] returns a delay |
+//! | other error, panic, timeout | failed: retried after the backoff, and the failures in a row grow |
+//! | the same, if the error is held | postponed: retried, and the failures in a row stay |
+//!
+//! If further deletions wait for the handler, "done" becomes "again".
+//!
+//! [`requeue_final`]: crate::HandlerOptions::requeue_final
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -28,11 +39,12 @@ pub(super) struct Report {
     pub(super) ended: Ended,
     pub(super) attempt: u32,
     pub(super) took: Duration,
-    /// A write was refused with 409 Conflict.
+    /// Whether a write was refused with 409 Conflict.
     pub(super) is_conflict: bool,
 }
 
 impl Report {
+    /// Returns the report as a record for the history.
     pub(super) fn record(
         self,
         lane: &Lane,
@@ -63,11 +75,9 @@ pub(super) struct EndedCall<'a> {
 }
 
 impl EndedCall<'_> {
-    /// Returns the verdict for the queue and the record for the history.
+    /// Returns the verdict for the queue, and the record for the history.
     ///
-    /// Logs a failure.
-    ///
-    /// `newest` returns the newest known state, for the function that decides after the last retry.
+    /// A failure is logged. `newest` returns the newest known state, for the functions of the handler's options.
     pub(super) fn judge(
         &self,
         result: Result<Again, Failure>,
@@ -89,12 +99,13 @@ impl EndedCall<'_> {
         (self.with_later_deletions(verdict), record)
     }
 
-    /// Requeues immediately for the next deletion, if the handler is done with one of several.
+    /// Requeues for the next deletion, if the handler has handled one of several.
     fn with_later_deletions(&self, verdict: Verdict<Payload>) -> Verdict<Payload> {
+        // A failed lane keeps all its deletions in the payload of the retry.
         let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
         let payload = self.work.payload();
         match payload.later_deletions(self.lane.id()).filter(|_| is_done) {
-            // That call satisfies a requeue the handler asked for, as any earlier call does.
+            // An earlier call replaces a requeue that the handler asked for, whatever the reason for that call.
             Some(payload) => Verdict::Again {
                 after: self.delay_of_deletion(payload.deletion_tries(self.lane.id())),
                 payload,
@@ -106,7 +117,8 @@ impl EndedCall<'_> {
 
     /// Returns the delay before a deletion is handled.
     ///
-    /// A deletion whose calls failed keeps its backoff, whatever other deletions are handled meanwhile.
+    /// The success of another deletion resets the lane's failures in the queue. So the backoff follows the number of
+    /// failed calls for this deletion.
     fn delay_of_deletion(&self, tries: u32) -> Duration {
         if tries == 0 {
             return Duration::ZERO;
@@ -114,6 +126,7 @@ impl EndedCall<'_> {
         self.backoff(tries)
     }
 
+    /// Judges a success.
     fn answered(&self, again: &Again) -> (Verdict<Payload>, CallRecord) {
         let failures = self.core.failures();
         failures.succeeded(self.lane.name(), self.work.key());
@@ -124,6 +137,7 @@ impl EndedCall<'_> {
         (requeued(self.lane, again.after, again.priority), record)
     }
 
+    /// Judges a failure.
     fn failed(
         &self,
         failure: Failure,
@@ -131,6 +145,7 @@ impl EndedCall<'_> {
     ) -> (Verdict<Payload>, CallRecord) {
         let (lane, report) = (self.lane, self.report);
         let (failures, is_held, priority) = (report.attempt, failure.is_held, failure.priority);
+        // Counts as a success everywhere: the failures in a row are reset, and a recovery is logged.
         if failure.class == Class::Ignored {
             self.log_ignored(&failure.text);
             self.core.failures().succeeded(lane.name(), self.work.key());
@@ -138,12 +153,13 @@ impl EndedCall<'_> {
             return (requeued(lane, failure.after, priority), record);
         }
         let is_terminal = failure.class == Class::Terminal;
-        // Held failures never use up the retries.
+        // A held failure does not count, so it never exhausts the retries.
         let exhausted = !is_terminal && !is_held && lane.is_exhausted(failures);
         if exhausted {
             lane.count_exhausted();
         }
         let next = if exhausted || is_terminal {
+            // For the queue, the lane is done: its failures in a row are reset.
             Next::Final(lane.after_final_failure(newest().as_ref()))
         } else {
             Next::Retry(self.retry_in(&failure, newest))
@@ -157,6 +173,7 @@ impl EndedCall<'_> {
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload();
+        // A retry continues the chain of its run. Otherwise a loop whose runs fail would never be detected.
         let (chain, step) = self.step.clone();
         let payload = payload.for_retry(lane.id(), cause, chain, step);
         // A held failure keeps the count of failures in a row; any other raises it.
@@ -178,8 +195,9 @@ impl EndedCall<'_> {
 
     /// Returns the delay before the retry.
     ///
-    /// It is the error's own delay, or else the backoff, but at least what the API server asked for. The handler's
-    /// options may shorten it down to that.
+    /// It is the delay that the error sets, or else the backoff, but at least the delay that the API server asks for.
+    /// The handler's [`retry_within`](crate::HandlerOptions::retry_within) may shorten it, but not below that least
+    /// delay.
     fn retry_in(
         &self,
         failure: &Failure,
@@ -218,7 +236,7 @@ impl EndedCall<'_> {
     fn log_failed(&self, next: Next, failure: Failure) -> Arc<str> {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), self.lane.name());
         let (error, attempt) = (failure.text, self.report.attempt);
-        // The retry sees the new state, so a conflict is expected and not worth a warning.
+        // Conflicts are normal with optimistic concurrency, and the retry sees the new state. No warning is due.
         if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
             let retry_in = tracing::field::debug(retry_in);
             tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "conflict, retrying");
@@ -236,12 +254,12 @@ impl EndedCall<'_> {
     }
 }
 
-/// Returns the verdict on a success: done, or again if the handler asked for it.
+/// Returns the verdict on a success: done, or again if a delay is given.
 fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
     let Some(after) = after else {
         return Verdict::Done;
     };
-    // A delay that overflows the clock means never, so it causes no run.
+    // A delay that overflows the clock means never, so it is no cause of a run.
     let payload = Instant::now().checked_add(after).map(|due| {
         Payload::from(Cause::Requeued {
             handler: Arc::clone(lane.name()),

@@ -1,4 +1,7 @@
-//! Workers: get a key, run its handlers, mark it done.
+//! Workers: get a key, run its handlers, finish it.
+//!
+//! A worker owns a key from `get` to `done`. If the worker drops the key instead, because it is aborted or may not
+//! process it, the key goes back into the queue with all its lanes, and nothing is lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +18,9 @@ use crate::payload::Taken;
 /// The two stages of a stop.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping {
-    /// Process what is due, then end.
+    /// Workers process the keys that are due, and then end.
     pub(crate) drain: CancellationToken,
-    /// End immediately; running calls are dropped.
+    /// Workers end immediately; running calls are dropped at their next await.
     pub(crate) abort: CancellationToken,
 }
 
@@ -30,9 +33,10 @@ impl Stopping {
     }
 }
 
-/// The pause of a worker that may not call handlers because the renew deadline has passed.
+/// The pause of a worker that may not call handlers after the renew deadline.
 const FENCED_PAUSE: Duration = Duration::from_millis(100);
 
+/// Runs a worker until a drain has ended, an abort, or the end of the controller.
 pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     let draining = Arc::new(stopping.drain.clone());
     let worker = core.activity().add_worker();
@@ -40,7 +44,7 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     loop {
         let work = match next.take() {
             Some(work) => {
-                // A worker that always finds a next key would never yield to other tasks.
+                // A worker that finds a next key after each run, with handlers that never wait, would never yield.
                 task::consume_budget().await;
                 work
             }
@@ -54,12 +58,14 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
                 },
             },
         };
+        // Also for a key that was got with the previous `done`, without the `select!` above. Dropping it gives it back.
         if stopping.abort.is_cancelled() || core.ended().is_cancelled() {
             return;
         }
         if !core.may_call() {
-            // The key keeps its place in the queue. Soon either the workers are aborted, or a renewal that is on its
-            // way succeeds.
+            // The renew deadline has passed, but the task that renews has not noticed or still awaits a response. Soon
+            // it either aborts the workers, or succeeds. Until then no handler is called; the key goes back into the
+            // queue.
             drop(work);
             tokio::select! {
                 biased;
@@ -77,22 +83,27 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         };
         worker.begin(work.key());
         let run = run(&core, work, &draining, &worker);
-        // The run is polled first: one that completes immediately registers no wakers, and `abort` is checked above.
-        // The other futures are polled only while a handler waits; all workers of all kinds share them.
+        // The run is polled first. One that completes immediately never polls the other futures, which are shared by
+        // all workers of all kinds, and whose wakers would contend for a lock. `abort` was checked above.
         let done = tokio::select! {
             biased;
             done = run => done,
-            // The activity entry stays and shows what was dropped.
+            // Drops the handler's call at its current await, and so the key, which goes back into the queue. The
+            // activity entry stays: the error of the stop names the handler.
             () = stopping.abort.cancelled() => return,
-            // The dropped key goes back into the queue, and is passed on when it is dequeued again.
+            // The key moves to another member that has waited long enough for this call. Dropped, the key goes back
+            // into the queue; when it is dequeued again, `pass_on` drops it for good.
             () = revoked(permit.as_ref()) => None,
         };
+        // `done_and_try_get` finishes this key and gets the next one under one lock of the queue.
         worker.end();
         next = done.and_then(|(work, verdicts)| work.done_and_try_get(verdicts));
     }
 }
 
-/// Drops a key that belongs to another member, which enqueues it when it gains it.
+/// Drops a key that belongs to another member.
+///
+/// Nothing is lost: a member enqueues all keys of its share when it gains them.
 fn pass_on(core: &ControllerCore, work: Taken) {
     for lane in core.lanes().list().iter() {
         core.pass(lane, work.key());
@@ -100,6 +111,7 @@ fn pass_on(core: &ControllerCore, work: Taken) {
     work.done_with([]);
 }
 
+/// Waits until the permit to process a key is revoked; never without a ring.
 async fn revoked(permit: Option<&Permit>) {
     match permit {
         Some(permit) => permit.revoked().await,
@@ -107,9 +119,9 @@ async fn revoked(permit: Option<&Permit>) {
     }
 }
 
-/// Waits for the next key.
+/// Waits for the next key; none when the queue has drained.
 ///
-/// While no handler is registered, keys stay in the queue for one that may come.
+/// While no handler is registered, keys stay in the queue, for a handler that may be registered.
 async fn get(core: &ControllerCore, stopping: &Stopping) -> Option<Taken> {
     tokio::select! {
         biased;

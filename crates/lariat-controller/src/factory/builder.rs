@@ -19,7 +19,7 @@ use crate::controller::ControllerOptions;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::SharedControllerFactory;
 ///
 /// # fn example(client: kube::Client) {
 /// let factory = SharedControllerFactory::builder(client)
@@ -55,8 +55,7 @@ impl FactoryBuilder {
     ///
     /// ```no_run
     /// use std::time::Duration;
-    /// use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
-    /// use lariat_core::Gvk;
+    /// use lariat::{ControllerOptions, Gvk, HandlerOptions, SharedControllerFactory};
     ///
     /// # fn example(client: kube::Client) {
     /// let handlers = HandlerOptions::default().timeout(Duration::from_secs(60));
@@ -86,7 +85,7 @@ impl FactoryBuilder {
 
     /// Sets how long a start waits until all caches are synced (default 2 minutes).
     ///
-    /// Zero makes the start fail unless they are synced already.
+    /// Zero makes the start fail unless they are synced already. A start that times out stops everything again.
     pub fn sync_timeout(mut self, timeout: Duration) -> Self {
         self.options.sync_timeout = timeout;
         self
@@ -109,8 +108,8 @@ impl FactoryBuilder {
     ///
     /// By default every replica runs workers.
     ///
-    /// [`start`](SharedControllerFactory::start) fills caches and queues, so a standby replica has everything at hand
-    /// when it takes over. Workers start once this process leads. [`needs_leader`](ControllerOptions::needs_leader)
+    /// [`start`](SharedControllerFactory::start) fills the caches and queues of a standby replica too, so that it can
+    /// take over without delay. Its workers start once it leads. [`needs_leader`](ControllerOptions::needs_leader)
     /// exempts kinds that every replica handles.
     ///
     /// A process that cannot renew its lease drops running calls at its renew deadline, before another can lead, and
@@ -120,7 +119,7 @@ impl FactoryBuilder {
     /// releases the lease, so another process takes over immediately.
     ///
     /// ```no_run
-    /// use lariat_controller::{Lease, SharedControllerFactory};
+    /// use lariat::{Lease, SharedControllerFactory};
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedControllerFactory::builder(client)
@@ -133,10 +132,11 @@ impl FactoryBuilder {
     ///
     /// Losing the lease does not exit the process. `run` returns the error, as controller-runtime's manager does. A
     /// program that passes it on exits, is restarted by Kubernetes, and stands by. A program can also run the factory
-    /// again, which stands by as well. What was left over or has changed is handled when it leads again:
+    /// again, which stands by as well. When it leads again, remaining keys and changed objects are processed:
     ///
     /// ```no_run
-    /// use lariat_controller::{RunError, SharedControllerFactory};
+    /// use lariat::controller::RunError;
+    /// use lariat::SharedControllerFactory;
     /// use tokio_util::sync::CancellationToken;
     ///
     /// # async fn example(factory: SharedControllerFactory, shutdown: CancellationToken)
@@ -150,10 +150,11 @@ impl FactoryBuilder {
     /// # }
     /// ```
     ///
-    /// For other reactions, [start](SharedControllerFactory::start) the factory and await
+    /// To react in another way, [start](SharedControllerFactory::start) the factory and await
     /// [`lease_lost`](SharedControllerFactory::lease_lost). Kinds that need no leader keep running until the factory is
     /// stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
+        // An error is kept until the start, which returns it, so that building a factory cannot fail.
         let elector = Elector::new(self.lease_client(), lease);
         self.options.election = Some(match elector {
             Ok(elector) => Election::Leader(Arc::new(elector)),
@@ -165,30 +166,33 @@ impl FactoryBuilder {
     /// Divides the keys among the replicas (default: every replica handles all keys).
     ///
     /// Each object belongs to one member of the ring. The member follows from a hash of the controlling owner's
-    /// identity or, without an owner, of the object's own ([`ShardKey`](lariat_lease::ShardKey)). So a reconciler and
-    /// the objects it controls are in one process. A member processes only the keys of its share. It caches the
-    /// metadata of all objects and the content of its share; other content is fetched on demand, see [`ContentFilter`](lariat_cache::ContentFilter).
-    /// Objects that no member handles, those without a controlling owner of kinds without handlers, are cached whole by
-    /// all members. Each member that joins or leaves costs one list of each kind.
+    /// identity or, without an owner, of the object's own ([`ShardKey`](lariat_lease::ShardKey)). So an object and the
+    /// objects that it controls are processed by the same member.
     ///
-    /// With [`Sharding::by_label`](lariat_lease::Sharding::by_label) the value of a label decides in place of the owner, and
-    /// a member watches only the objects that it handles.
+    /// A member processes only the keys of its share. It caches the metadata of all objects and the content of its
+    /// share; other content is fetched on demand, see [`ContentFilter`](lariat_cache::ContentFilter). Objects without a
+    /// controlling owner whose kind has no handlers belong to no member; all members cache them whole. Each member that
+    /// joins or leaves costs one list of each kind.
     ///
-    /// A process joins when its caches are synced. The others then stop dequeuing the keys that move, wait for running
-    /// calls, and pass the keys on. Only then does the new member process them, all of them, as after a start. A
-    /// [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move immediately;
-    /// those of a process that dies move one lease duration later. Losing the lease has the same effect as with
-    /// [`leader_election`](Self::leader_election). If both an election and a ring are configured, the last one set
-    /// applies.
+    /// With [`Sharding::by_label`](lariat_lease::Sharding::by_label), the value of a label decides in place of the
+    /// owner, and a member watches only the objects that it handles.
     ///
-    /// An object belongs to the owner it has in the state that a worker dequeues. If its controlling owner changes, two
-    /// members may process it at the same time, until both have seen the change and finished what they had begun.
+    /// A process joins when its caches are synced. The other members then stop dequeuing the keys that move, wait for
+    /// running calls, and hand the keys over. Only then does the new member process them, all of them, as after a
+    /// start. A [`stop`](SharedControllerFactory::stop) lets handlers finish and then leaves, and the keys move
+    /// immediately. The keys of a process that crashes move one lease duration later. Losing the lease has the same
+    /// effect as with [`leader_election`](Self::leader_election). If both an election and a ring are configured, the
+    /// last one set applies.
+    ///
+    /// The controlling owner counts that an object has when a worker dequeues its key. If the owner changes, two
+    /// members may process the object at the same time, until both have seen the change and their running calls have
+    /// ended.
     ///
     /// A key that is enqueued in a process it does not belong to is not processed there. A deletion is lost if its key
     /// moves before it is handled, or if it happens during the move: cleanup that must happen needs a finalizer.
     ///
     /// ```no_run
-    /// use lariat_controller::{Lease, Sharding, SharedControllerFactory};
+    /// use lariat::{Lease, Sharding, SharedControllerFactory};
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedControllerFactory::builder(client)
@@ -209,12 +213,13 @@ impl FactoryBuilder {
     ///
     /// By default nothing is recorded.
     ///
-    /// The file shows afterwards what the process saw and decided, even if it was killed; `lariat replay FILE` prints
-    /// it. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md` describes
-    /// the file and the cost of a record.
+    /// After a crash or a kill, the file shows the last changes, queue operations and calls; `lariat replay FILE`
+    /// prints them. It does not contain object contents, labels, annotations or error texts. `docs/flight-recorder.md`
+    /// describes the file and the cost of a record.
     ///
     /// ```no_run
-    /// use lariat_controller::{FlightRecorder, SharedControllerFactory};
+    /// use lariat::cache::FlightRecorder;
+    /// use lariat::SharedControllerFactory;
     ///
     /// # fn example(client: kube::Client) {
     /// let factory = SharedControllerFactory::builder(client)
@@ -226,10 +231,10 @@ impl FactoryBuilder {
         self.caches(|caches| caches.flight_recorder(recorder))
     }
 
-    /// Configures the caches.
+    /// Configures the caches as a whole.
     ///
-    /// That is the memory bound of all caches together, snapshots for the next start, and how long an unused kind is
-    /// kept. For the cache of one kind see [`ControllerOptions::cache`].
+    /// The options are the memory bound of all caches together, snapshots for the next start, and how long an unused
+    /// kind is kept. For the cache of one kind see [`ControllerOptions::cache`].
     pub fn caches(
         mut self,
         configure: impl FnOnce(CacheFactoryBuilder) -> CacheFactoryBuilder,
@@ -238,11 +243,11 @@ impl FactoryBuilder {
         self
     }
 
-    /// Builds the factory; nothing is sent.
+    /// Builds the factory. No request is sent before the start.
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
         let caches = match self.options.shards() {
-            // With a label only the own part is watched.
+            // With a label the watch itself is narrowed to this process's share, so there is nothing to filter.
             Some(shards) if !shards.has_label() => {
                 self.caches.content_filter(self.options.content_of(shards))
             }
@@ -253,7 +258,8 @@ impl FactoryBuilder {
 
     /// Returns the client for leases.
     ///
-    /// The factory's own clients ask gates before they write. A lease must be renewed without asking them.
+    /// The factory's other clients ask the gates of the running handler before they write. A lease must be renewed
+    /// whatever the gates decide.
     fn lease_client(&self) -> Client {
         self.caches.counting_client()
     }

@@ -20,23 +20,23 @@ use crate::many::{Follower, Follows};
 pub(crate) struct FactoryCore {
     pub(super) caches: SharedCacheFactory,
     pub(super) options: Options,
-    /// By kind. Slots are inserted and removed while `state` is locked, which is locked first.
+    /// The slots by kind. They are inserted and removed only while `state` is locked; `state` is locked first.
     slots: DashMap<Gvk, Arc<Slot>>,
     pub(super) state: Mutex<FactoryState>,
-    /// Held while a start sets up and while a stop drains, so that the two do not overlap.
+    /// Keeps starts and stops apart: held while a start sets up and while a stop drains.
     pub(super) lifecycle: tokio::sync::Mutex<()>,
-    /// Held while handlers are registered, so that a transaction registers all or none.
+    /// Locked by every registration, so that a transaction is atomic.
     pub(super) registering: Mutex<()>,
-    /// The number of the next run of any kind. Counted per factory, because a simulation has several factories in one
-    /// process and must repeat their numbers.
+    /// The number of the next run of a key, of any kind. It is counted per factory and not per process: a simulation
+    /// has several factories in one process, and each must number its runs the same way every time.
     pub(super) runs: Arc<AtomicU64>,
     pub(super) phase: watch::Sender<FactoryPhase>,
 }
 
-/// The number of slots from which unused ones are removed.
+/// The number of slots below which unused ones are kept.
 const SLOTS: usize = 64;
 
-/// The number of locks of the slots. Iterating over all slots takes each of them.
+/// The number of shards, and locks, of the slot map. Iterating over all slots takes each lock.
 const SHARDS: usize = 8;
 
 /// The part of a factory's state that changes together, under one lock.
@@ -71,15 +71,17 @@ impl FactoryCore {
         slots
     }
 
-    /// Removes unused slots, and returns them; the next request for such a kind creates another.
+    /// Removes unused slots, and returns them.
     ///
-    /// A program that asks for arbitrary kinds must not keep a slot of each.
+    /// The next request for such a kind creates another slot. Without the removal, a program that requests arbitrary
+    /// kinds, such as a proxy, would keep a slot for each of them.
     fn remove_unused_slots(&self, state: &mut FactoryState) -> Vec<Arc<Slot>> {
         // After each doubling, so that not every new kind iterates over all slots.
         if self.slots.len() < state.most_slots() {
             return Vec::new();
         }
-        // Slots are cloned only under the lock that this closure is called under.
+        // A slot is cloned out of the map only under its shard's lock, which `remove_if` holds here. So a count of one
+        // means that nobody holds the slot, and nobody can get it before it is removed.
         let is_unused =
             |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();
@@ -98,7 +100,7 @@ impl FactoryCore {
         !state.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
     }
 
-    /// Records that the factory starts or stops, if there is a recorder.
+    /// Records a start or a stop in the flight recorder, if there is one.
     pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
         if let Some(flight) = self.caches.flight() {
             let workers = workers.and_then(|workers| u32::try_from(workers).ok());
@@ -125,9 +127,10 @@ impl Kinds for FactoryCore {
             let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
             Arc::new(slot)
         };
-        // Another task may have been faster.
+        // Another task may have inserted the slot after the look-up above.
         let slot = Arc::clone(&*self.slots.entry(gvk.clone()).or_insert_with(make));
         drop(state);
+        // Dropped after unlocking: a slot holds options, whose closures are the user's.
         drop(unused);
         slot
     }
@@ -157,13 +160,14 @@ impl Follows for FactoryCore {
             .extract_if(.., |follower| follower.has_ended())
             .collect();
         drop(state);
-        // Dropped after unlocking, because dropping their handlers runs user code.
+        // Dropped after unlocking, because dropping a handler runs user code.
         drop(ended);
     }
 
     fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
         state.followers.push(Arc::clone(follower));
+        // Under the same lock: a start that comes later finds the follower in the list, one that came earlier is `run`.
         if let Some(run) = &state.run {
             run.follow(follower);
         }
@@ -181,12 +185,12 @@ impl Drop for FactoryCore {
     fn drop(&mut self) {
         if self.state.get_mut().run.is_some() && !std::thread::panicking() {
             tracing::warn!(
-                "the last clone of a running factory was dropped, so its handlers are not called any more; keep it, or stop it"
+                "the last handle of a running factory was dropped, which aborts its controllers; keep a handle, or stop it"
             );
         }
-        // Handles of controllers keep the caches alive, so these must be stopped.
+        // Handles of controllers keep the caches alive, so their watches would go on without this.
         self.caches.abort();
-        // Handlers may hold handles of controllers, which hold their handlers.
+        // Breaks reference cycles: a handler may capture the handle of a controller, which owns the handler.
         self.slots().iter().for_each(|slot| slot.close());
     }
 }

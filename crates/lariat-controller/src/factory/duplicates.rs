@@ -8,17 +8,18 @@ use parking_lot::Mutex;
 use super::FactoryCore;
 use crate::controller::ControllerCore;
 
-/// The factories that were started; some may be dropped already.
+/// The factories that were started in this process; some may have been dropped.
 static STARTED: Mutex<Vec<Weak<FactoryCore>>> = Mutex::new(Vec::new());
 
 /// Warns if another running factory watches a kind of the same cluster.
 ///
-/// Creating two factories instead of sharing one is a frequent mistake, and everything is then watched, cached and
+/// Creating two factories instead of sharing one is a frequent mistake: every object is then watched, cached and
 /// handled twice.
 ///
-/// Clients do not say which cluster they connect to, but objects do: no two clusters have objects with the same uid.
+/// A client does not reveal which cluster it connects to, but the objects do: no two clusters have an object with the
+/// same uid.
 pub(super) fn warn_of_any(factory: &Arc<FactoryCore>) {
-    // A simulation runs several replicas of a program in one process, and other simulations in other threads.
+    // A simulation runs several replicas of a program in one process, each with its own factory, on purpose.
     if clock::is_simulated() {
         return;
     }
@@ -60,7 +61,7 @@ fn in_use(factory: &FactoryCore) -> Vec<Arc<ControllerCore>> {
     slots.filter_map(|slot| slot.in_use()).collect()
 }
 
-/// Returns whether two controllers have an object in common.
+/// Returns whether two controllers cache the same object, judged by the first one.
 fn have_same(one: &ControllerCore, other: &ControllerCore) -> bool {
     if one.gvk() != other.gvk() {
         return false;

@@ -1,4 +1,4 @@
-//! The factory.
+//! The handle of a factory.
 
 use std::any::TypeId;
 use std::fmt;
@@ -19,17 +19,18 @@ use crate::current::ByHandler;
 use crate::many::{AllKinds, Follows};
 use crate::status::FactoryStatus;
 
-/// Creates one [`SharedController`] per kind, and runs them. Clones are the same factory.
+/// Creates one [`SharedController`] per kind, and runs them.
 ///
-/// A kind is identified by group, version and kind alone. A typed handle and a dynamic one of the same kind are the
-/// same controller, with one watch, one cache and one queue.
+/// Clones are handles of the same factory. A kind is identified by group, version and kind alone: a typed handle and a
+/// dynamic one of the same kind are the same controller, with one watch, one cache and one queue.
 ///
-/// Dropping the last clone aborts the controllers, even if handles of them are left. A handler that captures a clone of
-/// the factory keeps it alive forever. [`stop`](Self::stop) processes the keys that are due first.
+/// [`stop`](Self::stop) processes the keys that are due, and then ends. Dropping the last clone aborts the controllers
+/// instead, even if handles of them are left. A handler that captures a clone of the factory keeps it alive forever;
+/// capture a [`WeakControllerFactory`].
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
+/// use lariat::{Context, HandlerResult, Outcome, SharedControllerFactory};
 ///
 /// async fn log(cx: Context<Pod>) -> HandlerResult {
 ///     match cx.object()? {
@@ -51,10 +52,12 @@ pub struct SharedControllerFactory {
     pub(crate) core: Arc<FactoryCore>,
 }
 
-/// A handle of a factory that does not keep it alive, for those who only look at it.
+/// A handle of a factory that does not keep it alive.
+///
+/// Use it for code that only observes the factory, such as a status page, and in handlers.
 ///
 /// ```no_run
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::SharedControllerFactory;
 ///
 /// # fn example(factory: &SharedControllerFactory) {
 /// let weak = factory.downgrade();
@@ -96,7 +99,7 @@ impl SharedControllerFactory {
     pub(super) fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
         let caches = caches.build();
         let is_first = caches.clients().set_gate(Arc::new(ByHandler));
-        // If another gate had been set, no handler's gate would be asked.
+        // If another gate were set, the gates of handlers would never be asked.
         debug_assert!(is_first, "caches that were just built have no gate");
         Self {
             core: Arc::new(FactoryCore::new(caches, options)),
@@ -105,7 +108,7 @@ impl SharedControllerFactory {
 
     /// Returns the controller of a Rust type's kind.
     ///
-    /// The type says where the kind is served, so nothing is sent.
+    /// No request is sent: the type knows its group, version, plural and scope.
     #[must_use]
     pub fn for_object<K>(&self) -> SharedController<K>
     where
@@ -113,6 +116,7 @@ impl SharedControllerFactory {
         K::Scope: 'static,
     {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
+        // A scope of kube is a type without values, so the types are compared.
         let is_cluster = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
         let scope = if is_cluster {
             Scope::Cluster
@@ -125,11 +129,11 @@ impl SharedControllerFactory {
 
     /// Returns the controller of a kind, as dynamic objects.
     ///
-    /// Nothing is sent now. The REST mapping is looked up when the factory starts.
+    /// No request is sent now. Discovery finds the plural and the scope of the kind when the factory starts, or while
+    /// it runs, when the controller is first used.
     ///
     /// ```no_run
-    /// use lariat_controller::SharedControllerFactory;
-    /// use lariat_core::Gvk;
+    /// use lariat::{Gvk, SharedControllerFactory};
     ///
     /// # fn example(factory: &SharedControllerFactory) {
     /// let widgets = factory.for_kind(Gvk::new("example.com", "v1", "Widget"));
@@ -143,7 +147,7 @@ impl SharedControllerFactory {
 
     /// Returns the controller of a kind whose resource is known, as dynamic objects.
     ///
-    /// Nothing is sent.
+    /// No request is sent, and no discovery is needed.
     #[must_use]
     pub fn for_resource_kind(&self, resource: ResourceKind) -> SharedController<DynamicObject> {
         let slot = self.slot(resource.gvk().clone());
@@ -153,7 +157,7 @@ impl SharedControllerFactory {
 
     /// Returns the controller of a resource, as dynamic objects.
     ///
-    /// `group` is empty for the core group. The kind is looked up by discovery, now.
+    /// `group` is empty for the core group. Discovery is asked for the kind, before this returns.
     ///
     /// # Errors
     ///
@@ -181,8 +185,8 @@ impl SharedControllerFactory {
     /// Kinds that are served later are included. Objects are dynamic.
     ///
     /// ```no_run
-    /// use lariat_cache::Metadata;
-    /// use lariat_controller::{Context, Outcome, RegisterError, SharedControllerFactory};
+    /// use lariat::controller::RegisterError;
+    /// use lariat::{Context, Metadata, Outcome, SharedControllerFactory};
     ///
     /// # fn example(factory: &SharedControllerFactory) -> Result<(), RegisterError> {
     /// let custom = factory.for_all_kinds(|kind| kind.gvk().group().contains('.'));
@@ -193,8 +197,8 @@ impl SharedControllerFactory {
     /// # Ok(()) }
     /// ```
     ///
-    /// The predicate is called for each kind after every discovery; see [`AllKinds`]. Nothing is opened until a handler
-    /// is registered.
+    /// The predicate is called for each kind after every discovery; see [`AllKinds`]. Nothing is watched until a
+    /// handler is registered.
     #[must_use]
     pub fn for_all_kinds(
         &self,
@@ -206,7 +210,8 @@ impl SharedControllerFactory {
 
     /// Returns the controllers in use, sorted by kind, as views of metadata.
     ///
-    /// [`view`](SharedController::view) reads their objects as another type.
+    /// A controller is in use from its first handler or enqueued key on, until its last handler is deregistered.
+    /// [`view`](SharedController::view) reads its objects as another type.
     #[must_use]
     pub fn controllers(&self) -> Vec<SharedController<Metadata>> {
         let slots = self.core.slots().into_iter();
@@ -222,14 +227,14 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Starts a [`Transaction`], which registers several handlers or none.
+    /// Begins a [`Transaction`], which registers several handlers or none.
     pub fn transaction(&self) -> Transaction {
         Transaction::new(Arc::clone(&self.core))
     }
 
-    /// Returns the factory of caches, for caches without handlers.
+    /// Returns the factory of the caches, for caches without handlers.
     ///
-    /// It runs while this factory does. Dropping the last clone of this factory stops the caches too.
+    /// The caches start and stop with this factory. Dropping the last clone of this factory stops them too.
     #[must_use]
     pub fn caches(&self) -> &SharedCacheFactory {
         &self.core.caches
@@ -237,12 +242,12 @@ impl SharedControllerFactory {
 
     /// Returns the client to use for writes.
     ///
-    /// What is written through it is visible in the caches immediately, without waiting for the watch.
+    /// A write through it is visible in the caches when it returns, without waiting for the watch.
     ///
     /// ```no_run
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::api::{Api, PostParams};
-    /// use lariat_controller::SharedControllerFactory;
+    /// use lariat::SharedControllerFactory;
     ///
     /// # async fn example(factory: &SharedControllerFactory, config: ConfigMap) -> Result<(), kube::Error> {
     /// let api: Api<ConfigMap> = Api::namespaced(factory.client(), "default");
@@ -274,7 +279,7 @@ impl SharedControllerFactory {
         self.core.options.shards()
     }
 
-    /// Returns state and counters of every controller in use, sorted by kind.
+    /// Returns the state and the counters of every controller in use, sorted by kind.
     #[must_use]
     pub fn status(&self) -> FactoryStatus {
         let slots = self.core.slots();
@@ -286,11 +291,11 @@ impl SharedControllerFactory {
 impl SharedControllerFactory {
     /// Returns the size and bound of every internal structure, by kind.
     ///
-    /// Objects in the caches are not included. Use it for checks, and for gauges of long-running programs. Nothing
-    /// grows without bound.
+    /// Every structure has a bound, so a long-running program cannot grow without limit. Use the sizes for checks and
+    /// gauges. Objects in the caches are not included.
     ///
-    /// Locks are held briefly, and the cost does not grow with the number of objects or keys. To what [the
-    /// caches](SharedCacheFactory::remembered) report it adds:
+    /// Locks are held briefly, and the cost does not grow with the number of objects or keys. The sizes of [the
+    /// caches](SharedCacheFactory::remembered) come first, followed by:
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
@@ -299,16 +304,17 @@ impl SharedControllerFactory {
     /// | `older runs` | run, at most 4 of a key | 4,096 |
     /// | `failing keys` | handler and object key | 4,096 for each handler |
     /// | `suspects` | object key | 1,024; see [`Sentinel`](crate::Sentinel) |
-    /// | `keys in line` | handler and object key | keys that were enqueued while the handler was at its limit; zero while it is below |
+    /// | `keys in line` | handler and object key | keys that wait because their handler is at its limit; zero while it is below |
     /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |
     /// | `relations` | relation | relations that have not [ended](crate::Related::end) |
     /// | `owners set aside` | object key | for each relation 1,024, or twice the owners that objects name |
     /// | `controllers` | kind | 64, or twice the number of kinds with handlers, relations or handles |
     ///
-    /// All entries of a kind are dropped with its last handler, except those of its cache. Some structures are bounded
-    /// but not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the
-    /// causes of a run, the failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
-    /// Neither are the keys that wait for caches or for the end of a pause: one for each that became due since.
+    /// All entries of a kind are dropped with its last handler, except those of its cache. Some bounded structures are
+    /// not listed, because they travel with a key: deletions that a handler has not handled (32 per name), the causes
+    /// of a run, the failures of a key's lanes, and the writes of a chain of runs (4,096 objects and fields). Keys that
+    /// wait for caches or for the end of a pause are not listed either; each is kept once, however often it becomes
+    /// due.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let state = self.core.state.lock();

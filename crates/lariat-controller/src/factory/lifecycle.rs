@@ -23,17 +23,19 @@ impl SharedControllerFactory {
     /// itself. `start(None)` takes the number from the factory's default options, or else five.
     ///
     /// ```no_run
-    /// use lariat_controller::{SharedControllerFactory, StartError};
+    /// use lariat::controller::StartError;
+    /// use lariat::SharedControllerFactory;
     ///
     /// # async fn example(factory: &SharedControllerFactory) -> Result<(), StartError> {
     /// factory.start(5).await?;
     /// # Ok(()) }
     /// ```
     ///
-    /// A kind's handlers are called as soon as its own cache and those of its relations are synced, even if this method
-    /// still waits for others. Kinds and handlers that are added later start by themselves. A stopped factory can be
-    /// started again: keys that were left over, and objects that changed, are processed then. During a stop this waits
-    /// for its end.
+    /// A kind's handlers are called as soon as its own cache and those of its relations are synced, even while this
+    /// method still waits for other kinds. Kinds and handlers that are added later start by themselves.
+    ///
+    /// A stopped factory can be started again. Keys that were left in the queues, and objects that changed meanwhile,
+    /// are processed then. If a stop is in progress, this method waits for its end.
     ///
     /// The first start in a process installs a panic hook that records where a handler panicked, with a backtrace if
     /// `RUST_BACKTRACE` is set. If there was no custom hook before and errors are logged through `tracing`, a handler's
@@ -41,9 +43,12 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// The number of workers is zero, the factory runs already, a cache did not sync in time, or [`stop`](Self::stop)
-    /// was called before. If caches did not sync, everything is stopped again, and the error names the kinds and their
-    /// errors.
+    /// - [`NoWorkers`](StartError::NoWorkers): the number of workers is zero.
+    /// - [`AlreadyStarted`](StartError::AlreadyStarted): the factory runs already.
+    /// - [`NotSynced`](StartError::NotSynced): a cache did not sync in time. Everything is stopped again; the error
+    ///   names the kinds and their errors.
+    /// - [`Stopped`](StartError::Stopped): [`stop`](Self::stop) was called before the caches were synced.
+    /// - [`Lease`](StartError::Lease): the lease is misconfigured.
     ///
     /// # Panics
     ///
@@ -51,13 +56,14 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what has started keeps running.
+    /// If the future is dropped, the controllers that have started keep running; only the wait ends.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.core.options.check_workers(workers)?;
         if let Some(Election::Invalid(error)) = &self.core.options.election {
             return Err(error.clone().into());
         }
+        // Before any handler runs, so that its first panic is recorded with a location.
         panics::note();
         let (stopped, warm) = self.set_running(workers).await?;
         let caches = &self.core.caches;
@@ -70,8 +76,9 @@ impl SharedControllerFactory {
                 Ok(())
             }
             Some(Err(error)) => {
-                // The sync error is the cause of whatever this stop leaves unfinished, so it alone is returned. A stop
-                // by someone else has cancelled `stopped` already.
+                // Only the sync error is returned: it is the reason why this stop may leave keys unprocessed. If
+                // somebody else has stopped this run meanwhile, `stopped` is cancelled, and a later run must not be
+                // stopped.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
                 Err(error.into())
             }
@@ -80,7 +87,7 @@ impl SharedControllerFactory {
 
     /// Starts the controllers in use.
     ///
-    /// Returns the token that is cancelled when this run ends, and one to cancel when the caches are synced.
+    /// Returns the token that is cancelled when this run stops, and the one to cancel when the caches are synced.
     async fn set_running(
         &self,
         workers: Option<usize>,
@@ -96,6 +103,8 @@ impl SharedControllerFactory {
         let default = core.options.default_workers();
         core.record(FactoryStep::Started, workers.or(default));
         let warm = CancellationToken::new();
+        // Before any controller is spawned: a controller reads its abort token, which is the election's, when it is
+        // spawned.
         if let Some(election) = &core.options.election {
             run.take_part(election, warm.clone());
         }
@@ -108,9 +117,10 @@ impl SharedControllerFactory {
         for follower in &state.followers {
             run.follow(follower);
         }
+        // A factory may be started only for its caches, which needs no handler.
         if !core.has_handlers(&state) && core.caches.status().is_empty() {
             tracing::warn!(
-                "the factory is started without handlers and does nothing until one is registered"
+                "factory started without handlers; it does nothing until one is registered"
             );
         }
         state.run = Some(run);
@@ -118,21 +128,22 @@ impl SharedControllerFactory {
         Ok((stopped, warm))
     }
 
-    /// Starts, runs until `shutdown` resolves, and stops.
+    /// Starts the factory, runs it until `shutdown` resolves, and stops it.
     ///
-    /// A `shutdown` that resolves while the start waits for caches ends the start as well.
+    /// `shutdown` is any future; its output is ignored. If it resolves while the start waits for caches, the factory is
+    /// stopped as well. If the lease is lost, this method does not wait for `shutdown`.
     ///
     /// ```no_run
-    /// # async fn example(factory: lariat_controller::SharedControllerFactory)
-    /// # -> Result<(), lariat_controller::RunError> {
+    /// # async fn example(factory: lariat::SharedControllerFactory)
+    /// # -> Result<(), lariat::controller::RunError> {
     /// factory.run(5, async { tokio::signal::ctrl_c().await.ok() }).await
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease was lost. If `shutdown` resolves before the
-    /// start has failed, the start's error is not returned.
+    /// As for [`start`](Self::start) and [`stop`](Self::stop), or [`Lost`](RunError::Lost) if the lease was lost. If
+    /// `shutdown` resolves while the start still waits, the start's error is not returned.
     ///
     /// # Panics
     ///
@@ -140,8 +151,8 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, what has started keeps running; if `shutdown` had resolved, it stops without grace
-    /// period.
+    /// If the future is dropped, the controllers that have started keep running. If `shutdown` had resolved, the stop
+    /// continues without grace period: running calls are dropped.
     pub async fn run<T>(
         &self,
         workers: impl Into<Option<usize>>,
@@ -151,7 +162,7 @@ impl SharedControllerFactory {
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             biased;
-            // Polled first, so that a signal handler is installed before any handler is called.
+            // Polled first, so that a signal handler is installed by the first poll, before any handler is called.
             _ = &mut shutdown => return Ok(self.stop().await?),
             started = self.start(workers) => started?,
         }
@@ -164,7 +175,8 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// As for [`stop`](Self::stop), or the lease of the [leader election](crate::FactoryBuilder::leader_election) is lost.
+    /// As for [`stop`](Self::stop), or [`Lost`](RunError::Lost) if the lease of the [leader
+    /// election](crate::FactoryBuilder::leader_election) or of the ring was lost.
     ///
     /// # Cancel safety
     ///
@@ -177,13 +189,13 @@ impl SharedControllerFactory {
         };
         let stopped = self.stop().await;
         match lost {
-            // Losing the lease implies dropped work, so that error is not returned.
+            // A lost lease always leaves dropped calls behind, so the stop's own error adds nothing.
             Some(reason) => Err(RunError::Lost(reason)),
             None => Ok(stopped?),
         }
     }
 
-    /// Waits until the lease of this run is lost; returns the reason.
+    /// Waits until the lease of this run is lost, and returns the reason.
     ///
     /// Without an election, or if the factory does not run, it never resolves.
     ///
@@ -206,15 +218,17 @@ impl SharedControllerFactory {
 
     /// Stops the factory: ends the watches, drains the queues, joins all tasks.
     ///
-    /// Keys that are due when the stop begins are processed. Retries, delayed keys, and keys that are enqueued from
-    /// then on are kept for the next start. A second stop in the meantime waits for the first. Stopping a factory that
-    /// does not run does nothing.
+    /// Keys that are due when the stop begins are processed within the [grace
+    /// period](crate::FactoryBuilder::grace_period). Retries, delayed keys, and keys that are enqueued during the stop
+    /// are kept for the next start. A second stop waits for the first. Stopping a factory that does not run does
+    /// nothing.
     ///
-    /// The number of remaining keys is logged when the stop begins, and the calls it waits for every few seconds.
+    /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
     ///
     /// # Errors
     ///
-    /// Keys that were due were not processed within the grace period. They are kept for the next start too.
+    /// Some keys that were due were not processed within the grace period. The factory has stopped nevertheless; the
+    /// keys are kept for the next start.
     ///
     /// # Cancel safety
     ///
@@ -223,7 +237,9 @@ impl SharedControllerFactory {
         self.stop_if(|| true).await
     }
 
-    /// Stops the run, if `wanted` still returns true once no other start or stop is in progress.
+    /// Stops the run if `wanted` returns true.
+    ///
+    /// It is called once no other start or stop is in progress.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
         let _alone = self.core.lifecycle.lock().await;
         if !wanted() {
@@ -236,22 +252,24 @@ impl SharedControllerFactory {
         self.core.record(FactoryStep::Stopping, None);
         self.core.phase.send_replace(FactoryPhase::Stopping);
         let _stopped = PublishStopped(&self.core.phase);
+        // Before the caches stop: it notes which of them are synced.
         run.begin_stop();
         self.core.caches.stop().await;
         let stopped = run.stop(self.core.options.grace_period).await;
         self.core.record(FactoryStep::Stopped, None);
-        // Includes what handlers did after the caches had stopped.
+        // Only now: the drained calls were recorded after the caches had stopped.
         self.core.caches.flush_flight().await;
         stopped
     }
 
-    /// Returns where the factory is between its start and its stop, and follows that.
+    /// Returns a receiver of the factory's present phase.
     ///
     /// The receiver does not keep the factory alive: it is closed when the last clone is dropped. A reader sees the
-    /// newest phase, and may miss those in between.
+    /// newest phase, and may miss phases in between.
     ///
     /// ```no_run
-    /// use lariat_controller::{FactoryPhase, SharedControllerFactory};
+    /// use lariat::controller::FactoryPhase;
+    /// use lariat::SharedControllerFactory;
     ///
     /// # async fn example(factory: &SharedControllerFactory) {
     /// let mut phases = factory.phases();

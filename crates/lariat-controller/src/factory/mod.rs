@@ -1,4 +1,12 @@
 //! The factory, which creates and runs one controller per kind.
+//!
+//! In reading order:
+//!
+//! 1. `builder` and `options` configure a factory.
+//! 2. `core` is the state that all clones share: a slot per kind, and the present run. `factory` is the handle.
+//! 3. `lifecycle` starts and stops; `run` owns the tasks between start and stop; `stopping` logs the progress of a
+//!    stop; `phase` publishes where the factory is.
+//! 4. `transaction` registers several handlers at once. `duplicates` warns of a second factory on the same cluster.
 
 mod builder;
 mod core;

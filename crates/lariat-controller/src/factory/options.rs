@@ -11,10 +11,10 @@ use lariat_lease::{Elector, Leadership, LeaseError, RingMember, Shards};
 use crate::controller::ControllerOptions;
 use crate::error::StartError;
 
-/// The default sync timeout of a start, controller-runtime's `CacheSyncTimeout`.
+/// The default sync timeout of a start: controller-runtime's `CacheSyncTimeout`.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The default grace period of a stop, controller-runtime's `GracefulShutdownTimeout`.
+/// The default grace period of a stop: controller-runtime's `GracefulShutdownTimeout`.
 const GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// The options of a factory.
@@ -39,7 +39,7 @@ pub(super) enum Election {
 }
 
 impl Election {
-    /// Resets the leadership to standby, before the tasks of a run start to wait for it.
+    /// Resets the leadership to standby, before a run waits for it.
     pub(super) fn stand_by(&self) {
         match self {
             Self::Leader(elector) => elector.stand_by(),
@@ -69,7 +69,7 @@ impl Options {
 
     /// Returns the options of a kind, completed from the defaults.
     ///
-    /// `workers` is left as the kind sets it, because the argument of `start` ranks between the two.
+    /// `workers` is not completed: a kind's own number overrides the argument of `start`, which overrides the default.
     pub(super) fn of(&self, gvk: &Gvk) -> ControllerOptions {
         let own = self.kinds.get(gvk).cloned().unwrap_or_default();
         let workers = own.workers;
@@ -80,10 +80,11 @@ impl Options {
 
     /// Returns the filter of cached content.
     ///
-    /// All of kinds every replica handles, the share of others.
+    /// It keeps all content of the kinds that every replica handles, and the share of this process of all others.
     pub(super) fn content_of(&self, shards: Shards) -> ContentFilter {
         let default = self.default.is_led_or(true);
         let differs = |options: &ControllerOptions| options.is_led_or(default) != default;
+        // A set of exceptions rather than of members: kinds without own options follow the default.
         let other: BTreeSet<Gvk> = self
             .kinds
             .iter()

@@ -8,14 +8,14 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FactoryPhase {
-    /// It has not been started.
+    /// The factory has not been started.
     #[default]
     Idle,
-    /// It was started; its caches may not be synced yet.
+    /// The factory was started; its caches may not be synced yet.
     Running,
-    /// It stops: what was due is being processed.
+    /// The factory is stopping: keys that were due are being processed.
     Stopping,
-    /// It has stopped, and can be started again.
+    /// The factory has stopped, and can be started again.
     Stopped,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for FactoryPhase {
     }
 }
 
-/// Publishes the end of a stop, also of one whose future is dropped.
+/// Publishes the end of a stop when it is dropped, even if it was cancelled.
 pub(super) struct PublishStopped<'a>(pub(super) &'a watch::Sender<FactoryPhase>);
 
 impl Drop for PublishStopped<'_> {

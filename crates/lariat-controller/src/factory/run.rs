@@ -14,7 +14,9 @@ use crate::controller::{ControllerCore, Doing, RunningController, Slot, Stopping
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 
-/// A run of a factory: its controllers and its lease. Dropping it aborts the controllers.
+/// The tasks of a factory between a start and a stop: controllers, followers of kinds, and the election.
+///
+/// Dropping it aborts the controllers.
 pub(super) struct FactoryRun {
     /// The number of workers given to the start.
     workers: Option<usize>,
@@ -28,7 +30,7 @@ pub(super) struct FactoryRun {
 
 /// The election or ring this process takes part in.
 struct RunningElection {
-    /// Joined after the controllers, so that the lease is released when they have ended.
+    /// Joined after the controllers: the lease is released only when no handler runs.
     tasks: TaskTracker,
     release: CancellationToken,
     lost: LostLease,
@@ -43,7 +45,9 @@ pub(super) struct LostLease {
 }
 
 impl LostLease {
-    /// Waits until the lease is lost; never resolves if the run ends otherwise.
+    /// Waits until the lease is lost.
+    ///
+    /// It never resolves if the run ends otherwise: aborting the run cancels `abort` too, but sets no reason.
     pub(super) async fn reason(&self) -> LeaseError {
         self.abort.cancelled().await;
         match self.reason.get() {
@@ -75,14 +79,16 @@ impl FactoryRun {
 
     /// Takes part in an election or a ring until the run ends.
     ///
-    /// A ring is joined once `warm` is cancelled, when the caches are synced.
+    /// A ring is joined once `warm` is cancelled, when the caches are synced: a member takes keys over from others, and
+    /// must be able to process them.
     pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
         let release = CancellationToken::new();
         let lost = LostLease {
             abort: self.stopping.abort.child_token(),
             reason: Arc::default(),
         };
-        // Before any controller asks who leads: the leadership of an earlier run has ended, which would read as lost.
+        // Before any controller asks who leads: the leadership still shows the end of the previous run, which a
+        // controller would take for a lost lease.
         election.stand_by();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
@@ -91,11 +97,11 @@ impl FactoryRun {
             let result = match &election {
                 Election::Leader(elector) => elector.run(stop).await,
                 Election::Ring(member) => member.run(warm.cancelled(), stop).await,
-                // `start` refuses such a factory.
+                // Not reached: `start` refuses such a factory.
                 Election::Invalid(error) => Err(error.clone()),
             };
             if let Err(error) = result {
-                // Set before the cancellation, so that woken tasks find the reason.
+                // Set before the cancellation, so that tasks that it wakes find the reason.
                 let is_first = ended.reason.set(error).is_ok();
                 debug_assert!(is_first, "a lease is lost once");
                 ended.abort.cancel();
@@ -109,14 +115,14 @@ impl FactoryRun {
         });
     }
 
-    /// Returns the loss of the lease to wait for; none without an election.
+    /// Returns a handle to wait for the loss of the lease; none without an election.
     pub(super) fn lost(&self) -> Option<LostLease> {
         Some(self.election.as_ref()?.lost.clone())
     }
 
     /// Returns the tokens that stop a controller.
     ///
-    /// If it needs the lease, its loss aborts it.
+    /// If the controller needs the lease, the loss of the lease aborts it too. Other controllers keep running.
     fn stopping_of(&self, core: &ControllerCore) -> Stopping {
         let mut stopping = self.stopping.clone();
         if let (Some(_), Some(election)) = (core.leadership(), &self.election) {
@@ -125,7 +131,9 @@ impl FactoryRun {
         stopping
     }
 
-    /// Starts a controller, unless it runs or has ended.
+    /// Starts a controller, unless it has been started or has ended.
+    ///
+    /// A controller that is created during a start may be passed twice: by the start, and by the task that created it.
     pub(super) fn spawn(&mut self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
         let mut started = self.controllers.iter();
         let runs = started.any(|each| Arc::ptr_eq(&each.core, core));
@@ -155,7 +163,7 @@ impl FactoryRun {
         self.tasks.spawn(async move { follower.run(stop).await });
     }
 
-    /// Forgets a controller that has ended. Its task ends by itself.
+    /// Removes a controller that has ended. Its task ends by itself.
     pub(super) fn forget(&mut self, core: &Arc<ControllerCore>) {
         self.controllers
             .retain(|each| !Arc::ptr_eq(&each.core, core));
@@ -163,7 +171,8 @@ impl FactoryRun {
 
     /// Begins a stop, before the caches end.
     ///
-    /// Controllers whose caches are synced are marked: only these can drain their queues.
+    /// Controllers whose caches are synced are marked. Only they drain their queues: a handler must not be called with
+    /// a half-filled cache.
     pub(super) fn begin_stop(&self) {
         let filled = self
             .controllers
@@ -176,7 +185,8 @@ impl FactoryRun {
     /// Drains the queues within the grace period, and joins all tasks.
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
         for each in &self.controllers {
-            // Before the drain, which covers only keys that are in the queue by now.
+            // A drain covers only keys that are in the queue when it begins. Keys that wait at a handler's limit are
+            // due, but outside the queue, so they are moved there first.
             each.core.queue_all_waiting();
             each.core.queue().drain();
         }
@@ -187,7 +197,8 @@ impl FactoryRun {
             self.release().await;
             return Ok(());
         }
-        // The calls are dropped at their next await; their keys go back into the queue and are reported as unfinished.
+        // Running calls are dropped at their next await. Their keys go back into the queue, and are reported as
+        // unfinished.
         stop_log.log_abort();
         self.stopping.abort.cancel();
         stop_log.join().await;
@@ -199,13 +210,13 @@ impl FactoryRun {
         Err(StopError { unfinished, grace })
     }
 
-    /// Returns the controllers with their running calls.
+    /// Returns the controllers, each with its running calls.
     pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<Doing>)> {
         let cores = self.controllers.iter().map(|each| &each.core);
         cores.map(|core| (core, core.activity().in_progress()))
     }
 
-    /// Releases the lease, once nothing runs under it any more.
+    /// Releases the lease. Call it when no handler runs any more, since another process may lead from then on.
     async fn release(&self) {
         if let Some(election) = &self.election {
             election.release.cancel();
@@ -246,7 +257,7 @@ impl Drop for FactoryRun {
         if let Some(election) = &self.election {
             election.release.cancel();
         }
-        // Keys that became due during the drain wait for the next start.
+        // A queue that drains holds back keys that become due. They must be ready for the next start.
         for each in &self.controllers {
             each.core.queue().resume();
         }

@@ -1,4 +1,4 @@
-//! The log lines of a stop.
+//! Logs the progress of a stop.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{self, Instant};
 use super::run::FactoryRun;
 use crate::error::{NAMED, keys};
 
-/// Logs what a stop waits for.
+/// Logs how many keys a stop still has to process, and for which calls it waits.
 pub(super) struct StopLog<'a> {
     run: &'a FactoryRun,
     grace: Duration,
@@ -69,7 +69,7 @@ impl<'a> StopLog<'a> {
                     "still shutting down: {left} left, waiting {rest} s more"
                 );
             }
-            // A dropped call ends at its next await, so only blocking calls are left.
+            // The calls were dropped. A dropped call ends at its next await, so those that are left block their thread.
             None => tracing::warn!(
                 under_way,
                 "still shutting down: waiting for calls that block their thread"
@@ -84,7 +84,7 @@ impl<'a> StopLog<'a> {
             tracing::info!("shut down: {waiting} wait for caches until the next start");
         } else if self.keys > 0 {
             let took = self.began.elapsed();
-            tracing::info!("shut down: everything that was due was handled, which took {took:.1?}");
+            tracing::info!("shut down: all keys that were due were processed in {took:.1?}");
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> StopLog<'a> {
         let grace = self.grace;
         tracing::warn!(
             under_way,
-            "the grace period of {grace:?} is over: {left} left, calls under way are dropped"
+            "the grace period of {grace:?} is over: {left} left, dropping running calls"
         );
     }
 

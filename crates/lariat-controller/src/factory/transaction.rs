@@ -1,4 +1,4 @@
-//! Registering several handlers, or none.
+//! Registers several handlers, or none.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,16 +12,19 @@ use crate::controller::{Kinds, NewHandler, Registration, SharedController, Slot}
 use crate::error::RegisterError;
 use crate::handler::Handler;
 
-/// Handlers to register together, of any kinds: all or none.
+/// Registers several handlers, of any kinds, or none of them.
 ///
 /// Nothing is created and no handler is called before [`commit`](Self::commit). Dropping the transaction, or
 /// [`rollback`](Self::rollback), discards it.
 ///
+/// Use it for modules that consist of several handlers: if one name is taken, none of the module's handlers runs.
+///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::{Pod, Service};
-/// use lariat_controller::{Context, HandlerResult, Outcome, RegisterError, SharedControllerFactory};
+/// use lariat::controller::RegisterError;
+/// use lariat::{Context, HandlerResult, Outcome, SharedControllerFactory};
 ///
-/// async fn log<K: lariat_cache::View>(cx: Context<K>) -> HandlerResult {
+/// async fn log<K: lariat::cache::View>(cx: Context<K>) -> HandlerResult {
 ///     println!("{}", cx.key());
 ///     Ok(Outcome::done())
 /// }
@@ -53,7 +56,9 @@ impl Transaction {
         }
     }
 
-    /// Adds a handler to the transaction, to [register](SharedController::register_handler) with the others.
+    /// Adds a handler to the transaction.
+    ///
+    /// [`commit`](Self::commit) registers it, as [`SharedController::register_handler`] would.
     pub fn register_handler<K: View>(
         &mut self,
         controller: &SharedController<K>,
@@ -71,14 +76,16 @@ impl Transaction {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`], or a controller belongs to another factory. None is registered
-    /// and nothing is created then.
+    /// As for [`SharedController::register_handler`], or [`ForeignController`](RegisterError::ForeignController) if a
+    /// controller belongs to another factory. No handler is registered, and nothing is created.
     ///
     /// # Panics
     ///
     /// If called outside a tokio runtime while the factory runs, and this is the first use of a kind.
     pub fn commit(self) -> Result<Vec<Registration>, RegisterError> {
         let _alone = self.factory.registering();
+        // All checks come first, under the lock that every registration takes. So nothing can take a name between the
+        // checks and the registrations below, and these cannot fail half-way.
         let mut names: HashSet<(&Gvk, &str)> = HashSet::new();
         for Planned { slot, new, .. } in &self.planned {
             if !std::ptr::addr_eq(slot.factory().as_ptr(), Arc::as_ptr(&self.factory)) {
@@ -86,6 +93,7 @@ impl Transaction {
                 return Err(RegisterError::ForeignController { gvk });
             }
             slot.check(new)?;
+            // `check` sees registered handlers only, not those of this transaction.
             if !names.insert((slot.gvk(), &new.name)) {
                 return Err(RegisterError::NameTaken {
                     gvk: slot.gvk().clone(),

@@ -1,4 +1,4 @@
-//! The call of a handler: its content, and its way through the middleware.
+//! The call of a handler, and its path through the middleware.
 
 use std::any::Any;
 use std::fmt;
@@ -18,10 +18,12 @@ use crate::enqueue::{Enqueue, EnqueueError};
 /// The result of a handler: an [`Outcome`](crate::Outcome), or an error.
 pub type HandlerResult = Result<Outcome, HandlerError>;
 
-/// What a call needs from the controller of its kind.
+/// The controller of a kind, as a call uses it.
 pub(crate) trait CallKind: Send + Sync {
+    /// Returns the informer of the kind.
     fn informer(&self) -> &Informer;
 
+    /// Returns the clients of the factory.
     fn clients(&self) -> &SharedClientFactory;
 
     /// Enqueues a key of the kind according to a request.
@@ -34,7 +36,7 @@ pub(crate) struct Callee {
     pub(crate) handler: Box<dyn AnyHandler>,
     /// The middleware, outermost first.
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
-    /// The identity the handler writes with; none for the factory's client.
+    /// The identity of the handler's writes; none for the factory client's.
     pub(crate) identity: Option<ClientIdentity>,
 }
 
@@ -43,12 +45,14 @@ pub(crate) trait AnyHandler: Send + Sync {
     /// Returns whether the handler reads the content of objects, not only metadata.
     fn needs_content(&self) -> bool;
 
+    /// Calls the handler.
     fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult>;
 }
 
-/// The values decoded in a run.
+/// The values that were decoded in a run.
 ///
-/// The cache keeps none itself, and one decode serves all handlers of the run.
+/// The cache keeps only weak references to decoded values. These references keep them until the run ends, so that one
+/// decode serves all its handlers.
 #[derive(Clone, Default)]
 pub(crate) struct Decoded(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
 
@@ -69,13 +73,14 @@ impl Decoded {
     }
 }
 
-/// A call of a handler: the key, its object, and why it is called.
+/// A call of a handler: the key, its object, and the causes.
 ///
 /// [`Middleware`](crate::Middleware) gets calls in this form. Handlers get a [`Context`](crate::Context), which decodes
 /// the object.
 ///
 /// ```
-/// use lariat_controller::{Call, HandlerResult, Next};
+/// use lariat::controller::{Call, Next};
+/// use lariat::HandlerResult;
 ///
 /// async fn log_retries(call: Call, next: Next) -> HandlerResult {
 ///     if call.attempt() > 1 {
@@ -94,14 +99,14 @@ pub struct Call {
     pub(crate) object: Option<Arc<CachedObject>>,
     /// The last state of a deleted object.
     pub(crate) deleted: Option<Arc<CachedObject>>,
-    /// Whether further objects of this name were deleted, for which later calls follow.
+    /// Whether further objects of this name were deleted; each gets a later call.
     pub(crate) has_later_deletions: bool,
     /// The values decoded in this run, for the handlers after this one.
     pub(crate) decoded: Decoded,
     pub(crate) causes: Arc<Causes>,
     /// The number of failures in a row before this call.
     pub(crate) failures: u32,
-    /// Shared, because cloning a token takes a lock.
+    /// The token of a stop. Shared, because cloning a token takes a lock.
     pub(crate) stopping: Arc<CancellationToken>,
 }
 
@@ -144,7 +149,7 @@ impl Call {
 
     /// Returns the number of the run, from 1, unique within the factory.
     ///
-    /// All handlers that are called for a key in one run share it, as controller-runtime's `reconcileID`.
+    /// All handlers that are called for a key in one run share it. controller-runtime calls it `reconcileID`.
     #[must_use]
     pub fn run(&self) -> u64 {
         self.run
@@ -158,7 +163,7 @@ impl Call {
 }
 
 impl Callee {
-    /// Returns the client for the handler's writes.
+    /// Returns the client that the handler writes with.
     pub(super) fn client(&self, clients: &SharedClientFactory) -> Client {
         let identity = self.identity.clone();
         // The identity was checked when the handler was registered.
@@ -179,7 +184,7 @@ impl fmt::Debug for Call {
     }
 }
 
-/// The rest of the middleware chain, and the handler at its end.
+/// The rest of the middleware chain, with the handler at its end.
 #[must_use = "a call that is not passed on does not reach its handler"]
 pub struct Next {
     callee: Arc<Callee>,
@@ -191,7 +196,7 @@ impl Next {
     ///
     /// # Errors
     ///
-    /// The error of the handler, or of middleware before it.
+    /// The error of the handler, or of a middleware between this one and the handler.
     ///
     /// # Cancel safety
     ///

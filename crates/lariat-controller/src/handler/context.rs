@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::call::Call;
 use crate::enqueue::{Enqueue, EnqueueError};
 
-/// The argument of a handler: the key, its object, and why it is called.
+/// The argument of a handler: the key, its object, and the causes of the call.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::{Context, HandlerResult, Outcome};
+/// use lariat::{Context, HandlerResult, Outcome};
 ///
 /// async fn log(cx: Context<Pod>) -> HandlerResult {
 ///     let Some(pod) = cx.object()? else {
@@ -57,28 +57,43 @@ impl<K: View> Context<K> {
 
     /// Returns the newest state of the object, or `None` if it does not exist.
     ///
-    /// The newest state is the cache's, or what a handler before this one returned. It does not change during the call.
-    /// The object is decoded on first use, once for all handlers that read it as the same type.
+    /// The newest state is the cache's, or the one that an earlier handler of this run
+    /// [returned](crate::Outcome::with_updated). It does not change during the call. The object is decoded on first
+    /// use, once for all handlers that read it as the same type.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type. Passed on with `?`, the error ends the call without a retry: only a change of
-    /// the object can help, and that leads to another call.
+    /// The object cannot be decoded as the type. Passed on with `?`, the error is terminal: only a change of the object
+    /// can help, and a change calls the handler again.
     pub fn object(&self) -> Result<Option<Arc<K>>, DecodeError> {
         self.read(self.call.object.as_ref())
     }
 
-    /// Returns the last known state of an object deleted since the last success.
+    /// Returns the last state of an object that was deleted since the last success.
     ///
     /// If [`object`](Self::object) returns an object as well, another one was created under the same name.
     ///
-    /// If several objects of this name were deleted, each leads to a call of its own, in the order of the deletions.
-    /// One whose call fails is retried after the others. At most 32 deletions per name wait for a handler: beyond that
-    /// the oldest are dropped, and a warning is logged.
+    /// If several objects of this name were deleted, each gets a call of its own, in the order of the deletions. A
+    /// deletion whose call fails is retried after the others. At most 32 deletions per name wait for a handler; then
+    /// the oldest are dropped, and a warning is logged. A deletion while the process does not run is not seen; cleanup
+    /// that must happen needs a finalizer.
+    ///
+    /// ```
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::{Context, HandlerResult, Outcome};
+    ///
+    /// async fn clean_up(cx: Context<Pod>) -> HandlerResult {
+    ///     if let Some(pod) = cx.deleted()? {
+    ///         println!("{} with uid {:?} was deleted", cx.key(), pod.metadata.uid);
+    ///     }
+    ///     Ok(Outcome::done())
+    /// }
+    /// # let _ = clean_up;
+    /// ```
     ///
     /// # Errors
     ///
-    /// The object does not fit the type.
+    /// The object cannot be decoded as the type.
     pub fn deleted(&self) -> Result<Option<Arc<K>>, DecodeError> {
         self.read(self.call.deleted.as_ref())
     }
@@ -87,10 +102,11 @@ impl<K: View> Context<K> {
         let value = object
             .map(|object| self.call.kind.informer().store().read(object, self.gvk()))
             .transpose()?;
+        // Kept for later handlers of this run that read the same type.
         Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }
 
-    /// Returns the newest state of the object, undecoded: metadata and JSON.
+    /// Returns the newest state of the object, undecoded: its metadata and its JSON.
     #[must_use]
     pub fn raw(&self) -> Option<&Arc<CachedObject>> {
         self.call.object()
@@ -142,8 +158,8 @@ impl<K: View> Context<K> {
 
     /// Returns the client to use for writes, of any kind.
     ///
-    /// It acts under the handler's [`identity`](crate::HandlerOptions::identity), if one is set. What is written
-    /// through it is visible in the caches when the write returns.
+    /// It acts under the handler's [`identity`](crate::HandlerOptions::identity), if one is set. A write through it is
+    /// visible in the caches when it returns.
     ///
     /// # Panics
     ///
@@ -157,10 +173,9 @@ impl<K: View> Context<K> {
     ///
     /// A call that still runs when the grace period is over is dropped at its next await.
     ///
-    /// A factory that starts again does not call handlers for objects that have not changed. Background work that a
-    /// handler spawns and ties to this token ends with the stop and is not started again by itself. Such a handler
-    /// should ask to be called again, with [`Outcome::requeue_after`](crate::Outcome::requeue_after), and start its
-    /// work again.
+    /// A factory that is started again does not call handlers for objects that have not changed. So background work
+    /// that a handler spawns and ends with this token is not started again by itself. Such a handler should return
+    /// [`Outcome::requeue_after`](crate::Outcome::requeue_after), and start its work again in that call.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.call.stopping()
@@ -174,8 +189,8 @@ impl<K: View> Context<K> {
 
     /// Enqueues a key of this kind after a delay; zero means immediately.
     ///
-    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called before. If the key is
-    /// delayed already, the earlier time wins. A delay that overflows the clock means never.
+    /// As with client-go's `AddAfter`, the delayed call happens even if the handlers are called earlier for another
+    /// reason. If the key is delayed already, the earlier time wins. A delay that overflows the clock means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let request = Enqueue::after(delay);
@@ -187,7 +202,7 @@ impl<K: View> Context<K> {
     ///
     /// # Errors
     ///
-    /// The request names a handler the kind does not have.
+    /// [`UnknownHandler`](EnqueueError::UnknownHandler): the request names a handler that the kind does not have.
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         self.call.kind.enqueue(key, request)
     }

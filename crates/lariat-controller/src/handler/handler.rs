@@ -16,12 +16,11 @@ use super::options::HandlerOptions;
 /// type that has state. [`HandlerOptions::handler`] gives a handler its own options.
 ///
 /// A handler is called at least once after every change, with a state at least as new, and never twice at the same time
-/// for one key. Several changes may lead to one call, so a handler should compare the present state with the wanted
-/// one, rather than react to events. It may be called although nothing changed.
+/// for one key. Several changes may lead to one call, so a handler should compare the present state with the desired
+/// state, rather than react to events. It may also be called although nothing changed.
 ///
 /// ```
-/// use lariat_controller::{Context, Handler, HandlerResult, Outcome};
-/// use lariat_cache::Metadata;
+/// use lariat::{Context, Handler, HandlerResult, Metadata, Outcome};
 ///
 /// async fn log(cx: Context<Metadata>) -> HandlerResult {
 ///     println!("{} because {}", cx.key(), cx.causes());
@@ -42,13 +41,14 @@ pub trait Handler<K>: Send + Sync + 'static {
     ///
     /// # Cancel safety
     ///
-    /// The future is dropped, at its current await, when the handler's timeout or the grace period of a stop is over.
-    /// The key is processed again later.
+    /// The future is dropped at its current await when the handler's timeout or the grace period of a stop is over,
+    /// when the lease is lost, and when the key moves to another member of a ring. The key is processed again later.
     fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
 
     /// Returns the handler's own options (default: none are set).
     ///
-    /// It is called at the registration; in all kinds, at the registration of each.
+    /// It is called when the handler is registered. A handler of [all kinds](crate::AllKinds) is registered for each
+    /// kind.
     fn options(&self) -> HandlerOptions {
         HandlerOptions::default()
     }
@@ -85,7 +85,7 @@ impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
     }
 
     fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult> {
-        // Called inside the future, so that a panic before the handler's first await is caught too.
+        // `handle` is called inside the future, so that a panic before its first await is caught too.
         Box::pin(async move { self.handler.handle(Context::new(call)).await })
     }
 }

@@ -1,4 +1,4 @@
-//! Middleware, which wraps calls of handlers.
+//! Middleware, which wraps the calls of handlers.
 
 use std::future::Future;
 use std::time::Duration;
@@ -9,18 +9,21 @@ use tokio::time;
 use super::call::{AnyMiddleware, Call, HandlerResult, Next};
 use super::error::HandlerError;
 
-/// Wraps calls of handlers; kooper calls it a decorator.
+/// Wraps calls of handlers.
 ///
-/// Middleware can inspect a call, act before and after it, replace its result, or not make it at all. It applies to one
-/// handler ([`HandlerOptions::wrap`](crate::HandlerOptions::wrap)), to all handlers of a kind, or to all of a factory
-/// ([`ControllerOptions::handlers`](crate::ControllerOptions::handlers)). The factory's is outermost, then the kind's,
-/// then the handler's own, each in the order it was added; the timeout is innermost. A panic in middleware counts as
-/// the handler's.
+/// Middleware can inspect a call, act before and after it, replace its result, or not make the call at all. It applies
+/// to one handler ([`HandlerOptions::wrap`](crate::HandlerOptions::wrap)), or to all handlers of a kind or a factory
+/// ([`ControllerOptions::handlers`](crate::ControllerOptions::handlers)).
 ///
-/// Every async function and closure from a [`Call`] and [`Next`] to [`HandlerResult`] is middleware.
+/// The middleware of the factory is outermost, then that of the kind, then the handler's own, each in the order in
+/// which it was added. The timeout is innermost. A panic in middleware counts as a panic of the handler.
+///
+/// Every async function and closure from [`Call`] and [`Next`] to [`HandlerResult`] is middleware. kooper calls it a
+/// decorator.
 ///
 /// ```
-/// use lariat_controller::{Call, HandlerOptions, HandlerResult, Next};
+/// use lariat::controller::{Call, Next};
+/// use lariat::{HandlerOptions, HandlerResult};
 ///
 /// async fn log(call: Call, next: Next) -> HandlerResult {
 ///     println!("calling {} for {}", call.handler(), call.key());
@@ -38,6 +41,11 @@ use super::error::HandlerError;
 )]
 pub trait Middleware: Send + Sync + 'static {
     /// Handles a call, usually by passing it on to `next`.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future is dropped at its current await as that of a [handler](crate::Handler::handle), except for the
+    /// timeout, which is inside.
     fn handle(&self, call: Call, next: Next) -> impl Future<Output = HandlerResult> + Send;
 }
 
@@ -57,11 +65,11 @@ impl<M: Middleware> AnyMiddleware for M {
     }
 }
 
-/// Drops calls that exceed a time limit, which counts as a failure.
+/// Drops calls that exceed a time limit.
 ///
-/// A call is dropped at its next await.
-///
-/// [`HandlerOptions::timeout`](crate::HandlerOptions::timeout) wraps a handler in it. Zero means no limit.
+/// A call is dropped at its next await, which counts as a failure and is retried. Zero means no limit.
+/// [`HandlerOptions::timeout`](crate::HandlerOptions::timeout) wraps a handler in this middleware; add it yourself to
+/// limit other middleware as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeout {
     limit: Duration,
@@ -81,6 +89,8 @@ impl Middleware for Timeout {
         if limit.is_zero() {
             return next.run(call).await;
         }
+        // The future of `next` is dropped with the handler's at its current await. A handler that blocks its thread is
+        // not interrupted.
         match time::timeout(limit, next.run(call)).await {
             Ok(result) => result,
             Err(_) => Err(HandlerError::timed_out(limit)),

@@ -1,4 +1,8 @@
-//! Handlers, and what they get, return and are wrapped in.
+//! Handlers: the trait, its argument and result, its options, and middleware.
+//!
+//! A worker passes a `Call` to the outermost middleware, and each middleware to the `Next` (`call`, `middleware`). At
+//! the end of the chain, `handler` wraps the call in a `Context` (`context`) for the user's function. It returns an
+//! `Outcome` (`outcome`) or a `HandlerError` (`error`). `options`, `with_options` and `predicate` configure a handler.
 
 mod call;
 mod context;

@@ -18,12 +18,12 @@ use crate::gate::Gate;
 
 /// Options of a handler, or defaults for all handlers of a kind or a factory.
 ///
-/// An option that is not set for a handler is taken from the kind, then from the factory. Middleware, gates, end
-/// functions and [`also`](Self::also) add up instead.
+/// An option that is not set for a handler is taken from the kind, and then from the factory. Middleware, gates, end
+/// functions, streams of keys and the predicates of [`also`](Self::also) add up instead.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_controller::{HandlerOptions, Predicate};
+/// use lariat::{HandlerOptions, Predicate};
 ///
 /// let options = HandlerOptions::default()
 ///     .timeout(Duration::from_secs(30))
@@ -56,10 +56,10 @@ pub struct HandlerOptions {
 
 type End = dyn Fn() + Send + Sync;
 
-/// Returns a delay that depends on the newest state of an object; that state is none if it is deleted.
+/// Returns a delay from the newest state of an object; none if it is deleted.
 pub(crate) type DelayOf = dyn Fn(Option<&Arc<CachedObject>>) -> Option<Duration> + Send + Sync;
 
-/// A stream of keys for a handler, and what they are enqueued with.
+/// A stream of keys for a handler, and the request to enqueue them with.
 #[derive(Clone)]
 pub(crate) struct KeySource {
     request: Enqueue,
@@ -81,34 +81,38 @@ impl KeySource {
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
-/// When a handler is called for all objects although nothing changed.
+/// When a handler is called for all objects, although nothing has changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Resync {
-    /// When the kind resyncs ([`KindOptions::resync`](lariat_cache::KindOptions::resync)); by default it never does.
+    /// When the kind resyncs, which by default never happens.
+    ///
+    /// See [`KindOptions::resync`](lariat_cache::KindOptions::resync).
     #[default]
     OfKind,
     /// Never, even if the kind does.
     ///
-    /// Lasso's `SyncOnlyChangedObjects`, kooper's `DisableResync`.
+    /// This is lasso's `SyncOnlyChangedObjects` and kooper's `DisableResync`.
     Never,
-    /// With this period, independently of the kind. Only this handler is called, at low priority, without a request to
-    /// the API server. Less than a second counts as a second, client-go's shortest period.
+    /// With this period, whatever the kind's is.
+    ///
+    /// Only this handler is called, at low priority. Nothing is requested from the API server. Less than a second
+    /// counts as a second, client-go's shortest period.
     Every(Duration),
 }
 
 impl Resync {
-    /// Every three minutes, the default of kooper.
+    /// Every three minutes: the default of kooper.
     pub const KOOPER: Self = Self::Every(Duration::from_secs(180));
-    /// Every ten hours, the default of lasso and controller-runtime.
+    /// Every ten hours: the default of lasso and controller-runtime.
     pub const TEN_HOURS: Self = Self::Every(Duration::from_secs(36_000));
 }
 
 impl HandlerOptions {
     /// Sets the time limit of a call (default none; zero means none).
     ///
-    /// A call that takes longer is dropped at its next await and counts as a failure. The time of middleware, and of
-    /// fetching content that is not cached, is not included.
+    /// A call that takes longer is dropped at its next await, and counts as a failure. The limit covers the handler,
+    /// but not its middleware, nor the time for fetching content that is not cached.
     pub fn timeout(self, timeout: Duration) -> Self {
         let timeout = Some(timeout);
         Self { timeout, ..self }
@@ -116,8 +120,8 @@ impl HandlerOptions {
 
     /// Sets how often a failed call is retried (default: forever; zero: never).
     ///
-    /// After that the failure is logged as final. The handler is called again when the object changes or its key is
-    /// enqueued, or [after a delay](Self::requeue_final).
+    /// After the last retry, the failure is logged as final. The handler is called again when the object changes, when
+    /// its key is enqueued, or [after a delay](Self::requeue_final).
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
@@ -128,19 +132,19 @@ impl HandlerOptions {
 
     /// Sets the delay of a call after a final failure (default: no such call).
     ///
-    /// A failure is final if the error is terminal or the retries are used up. The failures in a row are forgotten
-    /// then.
+    /// A failure is final if the error is terminal or the retries are exhausted. Then the count of failures in a row
+    /// starts again.
     ///
-    /// The function is called after each such failure with the newest state of the object, or `None` if it is deleted.
+    /// The function is called after each final failure with the newest state of the object, or `None` if it is deleted.
     /// It returns the delay, or `None` to wait for a change. It must be fast. A change in the meantime calls the
-    /// handler earlier and replaces this call.
+    /// handler earlier, and replaces this call.
     ///
-    /// Use it for handlers that depend on something outside the cluster: after an outage that outlasts the retries, no
-    /// watch would call them.
+    /// Use it for handlers that depend on a service outside the cluster: after an outage that outlasts the retries, no
+    /// watch event would call them.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default()
     ///     .max_retries(5)
@@ -160,13 +164,13 @@ impl HandlerOptions {
 
     /// Sets the longest delay of a retry (default: that of the rate limiter).
     ///
-    /// It shortens the backoff and delays that errors set, also after panics and timeouts, but not a delay that the API
-    /// server asks for. The function is called after each failure that is retried with the newest state of the object,
-    /// or `None` if it is deleted. It returns the longest delay, or `None` for no limit. It must be fast.
+    /// It shortens the backoff, and delays that errors set, but not a delay that the API server asks for. The function
+    /// is called after each failure that is retried, with the newest state of the object, or `None` if it is deleted.
+    /// It returns the longest delay, or `None` for no limit. It must be fast.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default().retry_within(|_| Some(Duration::from_secs(60)));
     /// # let _ = options;
@@ -184,8 +188,8 @@ impl HandlerOptions {
 
     /// Registers the handler paused (default: it is not).
     ///
-    /// It is called for nothing until [`SharedController::resume`](crate::SharedController::resume); the keys that
-    /// become due for it wait meanwhile.
+    /// It is not called until [`SharedController::resume`](crate::SharedController::resume). Keys that become due for
+    /// it wait.
     pub fn paused(self) -> Self {
         Self {
             is_paused: true,
@@ -195,10 +199,10 @@ impl HandlerOptions {
 
     /// Limits the number of concurrent calls of the handler (default: no own limit).
     ///
-    /// Without a limit the number of the kind's workers applies. Zero is refused when the handler is registered.
+    /// Without a limit, the number of the kind's workers is the bound. With zero, the registration fails.
     ///
-    /// A key beyond the limit waits without occupying a worker. The handler is then called for it after handlers that
-    /// are registered behind it.
+    /// A key beyond the limit waits without occupying a worker. For this key, the handler may be called after handlers
+    /// that were registered later.
     pub fn concurrency(self, calls: usize) -> Self {
         let concurrency = Some(calls);
         Self {
@@ -209,14 +213,14 @@ impl HandlerOptions {
 
     /// Sets the rate limiter for retries of the handler.
     ///
-    /// The default is that of the kind, [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter).
-    ///
-    /// `limiter` is called once per handler, so handlers do not share a limiter by accident.
+    /// The default is the limiter of the kind:
+    /// [`ControllerOptions::rate_limiter`](crate::ControllerOptions::rate_limiter). `limiter` is called once for each
+    /// handler, so that handlers do not share the state of a limiter.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::HandlerOptions;
-    /// use lariat_queue::Exponential;
+    /// use lariat::queue::Exponential;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default()
     ///     .rate_limiter(|| Exponential::new(Duration::from_secs(1), Duration::from_secs(300)));
@@ -233,7 +237,8 @@ impl HandlerOptions {
 
     /// Calls the handler only for changes that a predicate selects (default: for all).
     ///
-    /// Only changes of its own kind are filtered; see [`Predicate`] for what else calls it.
+    /// Only changes of the handler's own kind are filtered; [`Predicate`] lists the other reasons for a call. A later
+    /// call replaces the predicate.
     pub fn only(self, predicate: Predicate) -> Self {
         let predicate = Some(predicate);
         Self { predicate, ..self }
@@ -241,36 +246,36 @@ impl HandlerOptions {
 
     /// Calls the handler also for changes that this predicate selects.
     ///
-    /// They need not pass [`only`](Self::only), whether of the handler, its kind or its factory. Further predicates add
-    /// to it.
+    /// A change that it selects need not be selected by [`only`](Self::only), be it of the handler, its kind or its
+    /// factory. Several predicates add up: one of them has to select the change.
     ///
     /// ```
-    /// use lariat_controller::{HandlerOptions, Predicate};
+    /// use lariat::{HandlerOptions, Predicate};
     ///
     /// let options = HandlerOptions::default()
     ///     .only(Predicate::generation_changed())
     ///     .also(Predicate::labels("reload=true".parse()?));
     /// # let _ = options;
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     pub fn also(self, predicate: Predicate) -> Self {
         let also = Predicate::either(self.also, Some(predicate));
         Self { also, ..self }
     }
 
-    /// Waits this long after a change before the handler is called for the key.
+    /// Delays the call after a change, so that further changes lead to the same call.
     ///
-    /// By default, and with zero, it does not wait. Changes in the meantime lead to the same call. The time counts from the first of them, so a key that changes
-    /// all the time is processed once in this period, and never later than that. It applies to changes of the kind and
-    /// of [related](crate::Relation) objects, but not to initial lists, resyncs, deletions, retries and keys that code
-    /// enqueues: they call the handler at once, and that call satisfies the changes that wait. Other handlers of the
-    /// kind are not delayed.
+    /// By default, and with zero, there is no delay. The delay counts from the first change, so a key that changes all
+    /// the time is processed once per period. It applies to changes of the kind and of [related](crate::Relation)
+    /// objects. Initial lists, resyncs, deletions, retries and enqueued keys call the handler immediately, and that
+    /// call covers the changes that wait. Other handlers of the kind are not delayed.
     ///
-    /// Changes that wait when the factory stops are not handled any more; the next start begins with all objects.
+    /// Changes that wait when the factory stops are not handled during the stop. The next start begins with all
+    /// objects.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     ///
     /// // A Deployment whose Pods come and go is summed up twice a second.
     /// let options = HandlerOptions::default().debounce(Duration::from_millis(500));
@@ -283,9 +288,8 @@ impl HandlerOptions {
 
     /// Sets the priority of changes for the handler.
     ///
-    /// By default it is normal, and low for the initial list and for resyncs.
-    ///
-    /// A key has the highest priority of the handlers that are due for it.
+    /// By default it is normal, and low for the initial list and for resyncs. A key has the highest priority of the
+    /// handlers that are due for it.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }
@@ -295,7 +299,8 @@ impl HandlerOptions {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::{HandlerOptions, Resync};
+    /// use lariat::controller::Resync;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default().resync(Resync::Every(Duration::from_secs(600)));
     /// # let _ = options;
@@ -307,13 +312,12 @@ impl HandlerOptions {
 
     /// Sets the identity of the handler's writes.
     ///
-    /// By default it is that of the factory's client.
-    ///
-    /// It applies to [`Context::client`](crate::Context::client), and causes no second watch.
+    /// The default is the identity of the factory's client. It applies to [`Context::client`](crate::Context::client);
+    /// the watch is still shared.
     ///
     /// ```
-    /// use lariat_cache::ClientIdentity;
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::cache::ClientIdentity;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default().identity(ClientIdentity::default().field_manager("shop"));
     /// # let _ = options;
@@ -325,12 +329,11 @@ impl HandlerOptions {
 
     /// Deregisters the handler when a token is cancelled.
     ///
-    /// From then on no call begins; running calls are not disturbed. The rest of
-    /// [`Registration::deregister`](crate::Registration::deregister) follows by itself, while the factory runs or at
-    /// its next start.
+    /// From then on no call begins; running calls continue. The handler is removed shortly afterwards while the factory
+    /// runs, or at its next start, as by [`Registration::deregister`](crate::Registration::deregister).
     ///
     /// ```
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     /// use tokio_util::sync::CancellationToken;
     ///
     /// let tenant = CancellationToken::new();
@@ -344,19 +347,19 @@ impl HandlerOptions {
         Self { until, ..self }
     }
 
-    /// Adds a function to call once the handler is deregistered.
+    /// Adds a function to call when the handler has been deregistered.
     ///
-    /// That is by [`deregister`](crate::Registration::deregister), by its [token](Self::until), or by the drop of its
-    /// factory. The last call of the handler may still be running.
+    /// A handler is deregistered by [`deregister`](crate::Registration::deregister), by its [token](Self::until), or
+    /// with its factory. Its last call may still be running.
     ///
-    /// A handler of several kinds ends in each of them. Set in the options of a kind or a factory, the function is
-    /// called for each of its handlers.
+    /// For a handler of several kinds, the function is called once for each kind. Set in the options of a kind or a
+    /// factory, it is called for each of its handlers.
     ///
-    /// It is called on the task that removes the handler, which may be one that registers another: it must be fast, and
-    /// must neither register handlers nor use a [`KindsRegistration`](crate::KindsRegistration).
+    /// It is called on the task that removes the handler, which may be one that registers another. So it must be fast,
+    /// and must neither register handlers nor use a [`KindsRegistration`](crate::KindsRegistration).
     ///
     /// ```
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     ///
     /// let options = HandlerOptions::default().on_end(|| println!("the handler is deregistered"));
     /// # let _ = options;
@@ -366,20 +369,21 @@ impl HandlerOptions {
         self
     }
 
-    /// Calls the handler for the keys that a stream yields, such as those of a message queue.
+    /// Calls the handler for the keys that a stream yields.
     ///
-    /// `keys` is called when the kind's workers start, and when the handler is registered while they run; the stream is
-    /// dropped when a stop begins, and with the handler. A stream that ends or panics is begun again at the next start
-    /// of the factory. It is polled on the task that supervises the kind, so it must not block. Nothing waits for a
-    /// slow handler: a key that comes again before it is processed is processed once.
+    /// Use it for events from outside the cluster, such as those of a message queue.
     ///
-    /// The request says when the keys are due, how urgent, and why; they are enqueued for this handler alone. Keys of
-    /// objects that do not exist call the handler, too. This is controller-runtime's `source.Channel`.
+    /// `keys` creates the stream when the kind's workers start, or when the handler is registered while they run. The
+    /// stream is dropped when a stop begins, and with the handler. A stream that has ended or panicked is created again
+    /// at the next start of the factory. It is polled on the task that supervises the kind, so it must not block. There
+    /// is no backpressure: a key that comes again before it is processed is processed once.
+    ///
+    /// The request sets the delay, the priority and the reason. Keys are enqueued for this handler only; their objects
+    /// need not exist. This is controller-runtime's `source.Channel`.
     ///
     /// ```
     /// use futures::stream;
-    /// use lariat_controller::{Enqueue, HandlerOptions};
-    /// use lariat_core::ObjectKey;
+    /// use lariat::{Enqueue, HandlerOptions, ObjectKey};
     ///
     /// let because = Enqueue::now().because("the bucket was changed");
     /// let options = HandlerOptions::default().enqueued_by(because, || {
@@ -402,10 +406,15 @@ impl HandlerOptions {
         self
     }
 
-    /// Wraps middleware around the handler, inside of middleware that was added before.
+    /// Wraps middleware around the handler.
+    ///
+    /// It is inside the middleware that was added before.
+    ///
+    /// See [`Middleware`] for the order.
     ///
     /// ```
-    /// use lariat_controller::{Call, HandlerOptions, HandlerResult, Next};
+    /// use lariat::controller::{Call, Next};
+    /// use lariat::{HandlerOptions, HandlerResult};
     ///
     /// async fn log(call: Call, next: Next) -> HandlerResult {
     ///     println!("calling {} for {}", call.handler(), call.key());
@@ -420,19 +429,21 @@ impl HandlerOptions {
         self
     }
 
-    /// Adds a gate to ask before each write of the handler; see [`Gate`].
+    /// Adds a gate, which decides on each write of the handler; see [`Gate`].
     ///
-    /// Gates are asked in the order they were added.
+    /// Gates are asked in the order in which they were added. The first refusal decides.
     pub fn gate(mut self, gate: impl Gate) -> Self {
         self.gates.push(Arc::new(gate));
         self
     }
 
-    /// Returns these options, replaced by those that `others` set.
+    /// Returns these options, overridden by those that `others` set.
+    ///
+    /// Middleware of `others` is inside that of these options.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_controller::HandlerOptions;
+    /// use lariat::HandlerOptions;
     ///
     /// let usual = HandlerOptions::default().timeout(Duration::from_secs(30));
     /// let options = usual.with(HandlerOptions::default().concurrency(4));
@@ -442,8 +453,10 @@ impl HandlerOptions {
         others.or(&self)
     }
 
-    /// Returns these options, completed from `others`.
+    /// Returns these options; those that are not set are taken from `others`.
     pub(crate) fn or(self, others: &Self) -> Self {
+        // Options are completed from the inside out: handler, kind, factory. So what is completed later is the outer
+        // middleware.
         let outer = others.middleware.iter().cloned();
         Self {
             middleware: outer.chain(self.middleware).collect(),
@@ -454,6 +467,7 @@ impl HandlerOptions {
             max_retries: self.max_retries.or(others.max_retries),
             requeue_final: self.requeue_final.or_else(|| others.requeue_final.clone()),
             retry_within: self.retry_within.or_else(|| others.retry_within.clone()),
+            // An option that can be set but not unset, so one of both is enough.
             is_paused: self.is_paused || others.is_paused,
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
@@ -467,10 +481,11 @@ impl HandlerOptions {
         }
     }
 
-    /// Returns all middleware, the timeout last.
+    /// Returns all middleware, outermost first; the timeout is last.
     pub(crate) fn all_middleware(&self) -> Vec<Arc<dyn AnyMiddleware>> {
         let mut all = self.middleware.clone();
         let limit = self.timeout.filter(|limit| !limit.is_zero());
+        // Innermost: the limit covers the handler alone, and other middleware sees a timeout as the handler's error.
         all.extend(limit.map(|limit| Arc::new(Timeout::new(limit)) as Arc<dyn AnyMiddleware>));
         all
     }

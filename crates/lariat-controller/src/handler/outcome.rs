@@ -11,12 +11,12 @@ use serde::Serialize;
 
 use super::error::HandlerError;
 
-/// The success of a handler, and when to call it again.
+/// The result of a successful call, and when to call the handler again.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use lariat_controller::Outcome;
+/// use lariat::Outcome;
 ///
 /// let outcome = Outcome::done();
 /// assert_eq!(outcome.delay(), None);
@@ -33,21 +33,21 @@ pub struct Outcome {
     note: Option<Arc<str>>,
 }
 
-/// An object that a handler returned, encoded once its kind is known.
+/// An object that a handler returned; it is encoded once its kind is known.
 pub(crate) struct Updated(Box<Encode>);
 
 type Encode = dyn FnOnce(&Gvk) -> Result<Arc<CachedObject>, HandlerError> + Send + Sync;
 
 impl Outcome {
-    /// Nothing is left to do until the object changes or its key is enqueued.
+    /// Succeeds. The handler is called again when the object changes or its key is enqueued.
     pub fn done() -> Self {
         Self::default()
     }
 
     /// Calls this handler again after a delay; zero means immediately.
     ///
-    /// With zero the key goes behind those that are queued. A change in the meantime calls the handler earlier and
-    /// replaces this call. Earlier failures are forgotten.
+    /// With zero, the key is queued behind the others. A change in the meantime calls the handler earlier, and replaces
+    /// this call. As with any success, the count of failures in a row starts again.
     pub fn requeue_after(delay: Duration) -> Self {
         Self {
             requeue_after: Some(delay),
@@ -66,7 +66,16 @@ impl Outcome {
 
     /// Calls the handler again after this delay at the latest.
     ///
-    /// A shorter requeue delay of the outcome remains.
+    /// A shorter requeue delay of the outcome is kept.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::Outcome;
+    ///
+    /// let (short, long) = (Duration::from_secs(5), Duration::from_secs(60));
+    /// assert_eq!(Outcome::requeue_after(short).requeue_within(long).delay(), Some(short));
+    /// assert_eq!(Outcome::done().requeue_within(long).delay(), Some(long));
+    /// ```
     pub fn requeue_within(self, longest: Duration) -> Self {
         let requeue_after = self.requeue_after.map_or(longest, |own| own.min(longest));
         Self {
@@ -81,12 +90,14 @@ impl Outcome {
         Self { priority, ..self }
     }
 
-    /// Adds a note for the [history](crate::SharedController::history), such as what the object waits for.
+    /// Adds a note for the [history](crate::SharedController::history).
+    ///
+    /// It tells people why the object is in its present state. A second call replaces the note.
     ///
     /// ```
     /// use std::time::Duration;
     ///
-    /// use lariat_controller::Outcome;
+    /// use lariat::Outcome;
     ///
     /// let outcome = Outcome::requeue_after(Duration::from_secs(5)).with_note("waits for the volume");
     /// assert_eq!(outcome.note(), Some("waits for the volume"));
@@ -114,13 +125,14 @@ impl Outcome {
 
     /// Passes an updated object on to the handlers after this one, as the newest state.
     ///
-    /// Use it with the API server's response to a write; with the factory's clients the cache has it as well. It is
-    /// passed on within this run only, and a newer state in the cache is preferred. As in lasso, an object without a
-    /// uid, which the API server never saw, is not passed on.
+    /// Use it with the API server's response to a write. (A write through the factory's clients is in the cache as
+    /// well.) The object is passed on within this run only, and a newer state in the cache is preferred. As in lasso,
+    /// an object without a uid is not passed on: the API server has never seen it. An object of another key is a
+    /// terminal error.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use lariat_controller::{Context, HandlerResult, Outcome};
+    /// use lariat::{Context, HandlerResult, Outcome};
     ///
     /// async fn touch(cx: Context<ConfigMap>) -> HandlerResult {
     ///     let namespace = cx.key().namespace().unwrap_or_default();
@@ -167,7 +179,7 @@ impl Updated {
         }))
     }
 
-    /// Encodes the object; `None` if the API server has never seen it.
+    /// Encodes the object; none if it has no uid, so the API server has never seen it.
     pub(crate) fn encode(
         self,
         gvk: &Gvk,
@@ -175,6 +187,7 @@ impl Updated {
     ) -> Result<Option<Arc<CachedObject>>, HandlerError> {
         let object = (self.0)(gvk)?;
         let returned = object.key();
+        // The handlers after this one would be called with an object of another key.
         if returned != key {
             return Err(HandlerError::terminal(format!(
                 "the handler of {key} returned {returned} as its updated object"

@@ -9,21 +9,23 @@ use lariat_core::LabelSelector;
 
 /// Selects the changes of the cache for which a handler is called.
 ///
-/// It is evaluated once for every change, with the old and the new state, before anything is queued; a change it
-/// refuses costs no call. It does not apply to keys that code enqueues, to keys of [related](crate::Relation) objects,
-/// to retries, and to the handler's own resyncs. Each change is evaluated by itself, also while an earlier one is
-/// queued, so none is lost because a later one was refused.
+/// It is evaluated once for every change, with the old and the new state, before the key is queued. A change that it
+/// rejects costs no call. Each change is evaluated by itself, also while the key is queued for an earlier one, so
+/// rejecting a later change does not lose an earlier one.
 ///
-/// The ready-made predicates are those of controller-runtime. As there, they pass creations and deletions and filter
-/// updates. A resync is an update in which nothing changed.
+/// It does not apply to enqueued keys, to keys of [related](crate::Relation) objects, to retries, and to the handler's
+/// own resyncs.
+///
+/// The ready-made predicates are those of controller-runtime. As there, they select creations and deletions, and filter
+/// updates. A resync counts as an update in which nothing has changed.
 ///
 /// ```
-/// use lariat_controller::Predicate;
+/// use lariat::Predicate;
 ///
 /// let spec_or_labels = Predicate::generation_changed().or(Predicate::labels_changed());
 /// let web = Predicate::labels("app=web".parse()?).and(spec_or_labels);
 /// # let _ = web;
-/// # Ok::<(), lariat_core::SelectorError>(())
+/// # Ok::<(), lariat::core::SelectorError>(())
 /// ```
 #[derive(Clone)]
 #[must_use = "a predicate does nothing until a handler has it"]
@@ -32,12 +34,12 @@ pub struct Predicate(Arc<dyn Fn(&Change) -> bool + Send + Sync>);
 impl Predicate {
     /// Creates a predicate from a function.
     ///
-    /// The function is called by the reflector, under locks, so it must be fast and must not use controllers or caches.
-    /// If it panics, the change is selected.
+    /// The function is called where the change is published, under locks. It must be fast, and must not use controllers
+    /// or caches. If it panics, the change is selected.
     ///
     /// ```
-    /// use lariat_cache::Change;
-    /// use lariat_controller::Predicate;
+    /// use lariat::cache::Change;
+    /// use lariat::Predicate;
     ///
     /// let deletions = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
     /// # let _ = deletions;
@@ -48,10 +50,10 @@ impl Predicate {
 
     /// Filters updates by the old and the new state.
     ///
-    /// Creations and deletions pass.
+    /// Creations and deletions are selected. For a resync, both states are the same.
     ///
     /// ```
-    /// use lariat_controller::Predicate;
+    /// use lariat::Predicate;
     ///
     /// let moved = Predicate::on_updates(|old, new| old.labels().get("zone") != new.labels().get("zone"));
     /// # let _ = moved;
@@ -68,7 +70,7 @@ impl Predicate {
 
     /// Selects updates that change the generation, which counts changes of the spec.
     ///
-    /// For kinds without a generation, it selects every change of the resource version.
+    /// For objects without a generation, it selects every change of the resource version.
     pub fn generation_changed() -> Self {
         Self::on_updates(|old, new| match (old.generation(), new.generation()) {
             (None, None) => old.version() != new.version(),
@@ -83,7 +85,7 @@ impl Predicate {
 
     /// Selects updates that change annotations.
     ///
-    /// They are decoded from the JSON of both states.
+    /// It parses the JSON of both states, which costs more than the other predicates.
     pub fn annotations_changed() -> Self {
         Self::on_updates(|old, new| {
             old.version() != new.version() && old.annotations() != new.annotations()
@@ -95,9 +97,10 @@ impl Predicate {
         Self::on_updates(|old, new| old.version() != new.version())
     }
 
-    /// Selects objects that match a label selector, before or after an update.
+    /// Selects changes of objects that match a label selector.
     ///
-    /// So a handler also sees an object stop matching.
+    /// An update is selected if the old or the new state matches, so a handler is also called when an object stops
+    /// matching.
     pub fn labels(selector: LabelSelector) -> Self {
         Self::new(move |change| match change {
             Change::Updated { old, new } => {
@@ -111,12 +114,12 @@ impl Predicate {
         })
     }
 
-    /// Selects changes that both select.
+    /// Selects changes that both predicates select.
     pub fn and(self, other: Self) -> Self {
         Self::new(move |change| (self.0)(change) && (other.0)(change))
     }
 
-    /// Selects changes that either selects.
+    /// Selects changes that at least one of both predicates selects.
     pub fn or(self, other: Self) -> Self {
         Self::new(move |change| (self.0)(change) || (other.0)(change))
     }
@@ -129,7 +132,9 @@ impl Predicate {
         }
     }
 
-    /// Selects changes that this one does not, creations and deletions included.
+    /// Selects changes that this predicate does not select.
+    ///
+    /// The ready-made predicates select creations and deletions, so their opposites reject them.
     #[allow(
         clippy::should_implement_trait,
         reason = "a word among words: and, or, not"

@@ -1,4 +1,4 @@
-//! A handler with its own options.
+//! A handler with options of its own.
 
 use std::future::Future;
 
@@ -7,7 +7,7 @@ use super::context::Context;
 use super::handler::Handler;
 use super::options::HandlerOptions;
 
-/// A handler with its own options; created by [`HandlerOptions::handler`].
+/// A handler with options of its own; created by [`HandlerOptions::handler`].
 #[derive(Debug)]
 #[must_use = "a handler does nothing until it is registered"]
 pub struct WithOptions<H> {
@@ -18,14 +18,15 @@ pub struct WithOptions<H> {
 impl HandlerOptions {
     /// Gives a handler these options.
     ///
-    /// The result is a handler, which is registered like any other. If `handler` has [options](Handler::options)
-    /// already, these take precedence.
+    /// The result is registered like any other handler. If `handler` has [options](Handler::options) of its own, these
+    /// options take precedence over them.
     ///
     /// ```no_run
     /// use std::time::Duration;
     ///
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{Context, HandlerOptions, Outcome, RegisterError, SharedController};
+    /// use lariat::controller::RegisterError;
+    /// use lariat::{Context, HandlerOptions, Outcome, SharedController};
     ///
     /// # fn example(pods: &SharedController<Pod>) -> Result<(), RegisterError> {
     /// let options = HandlerOptions::default().timeout(Duration::from_secs(30)).max_retries(5);

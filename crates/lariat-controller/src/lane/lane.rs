@@ -19,7 +19,7 @@ use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Res
 use crate::status::HandlerStatus;
 use crate::totals::{Ended, Totals};
 
-/// A registered handler.
+/// A registered handler, with its options, limits and counters.
 pub(crate) struct Lane {
     pub(super) id: LaneId,
     callee: Arc<Callee>,
@@ -31,13 +31,16 @@ pub(crate) struct Lane {
     hold: Hold,
     in_flight: InFlight,
     totals: Mutex<Totals>,
-    /// Starts do not wait for the kind because of this handler.
+    /// Whether starts do without the kind's cache, as far as this handler is concerned.
     is_optional: bool,
     /// The totals of the kind's removed handlers, once this one is removed.
     gone: OnceLock<Arc<Mutex<Totals>>>,
 }
 
-/// The number of the next lane. Unique in the process, so that a removed lane is never mistaken for another.
+/// The number of the next lane.
+///
+/// Numbers are unique in the process and never reused, so a key that is still queued for a removed lane is never taken
+/// for one of its successor.
 static LANES: AtomicU32 = AtomicU32::new(0);
 
 /// The shortest resync period, as in client-go.
@@ -64,6 +67,7 @@ impl Lane {
                 identity: options.identity.clone(),
             }),
             gates: options.gates.as_slice().into(),
+            // The options may be the defaults of a kind or a factory; each lane gets a limiter of its own.
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
@@ -86,12 +90,12 @@ impl Lane {
         &*self.callee.handler
     }
 
-    /// Returns the handler as its calls know it.
+    /// Returns the handler with its middleware, for a call.
     pub(crate) fn callee(&self) -> &Arc<Callee> {
         &self.callee
     }
 
-    /// Returns the call for the handler's gates; none if it has no gate.
+    /// Returns a call as the handler's gates see it; none if it has no gate.
     pub(crate) fn gated(
         &self,
         key: &ObjectKey,
@@ -105,7 +109,7 @@ impl Lane {
         self.limit.as_ref()
     }
 
-    /// Returns the keys that wait for caches before the handler can be called.
+    /// Returns the keys that wait for caches, or for the end of a pause.
     pub(crate) fn hold(&self) -> &Hold {
         &self.hold
     }
@@ -134,7 +138,7 @@ impl Lane {
         self.limit.as_ref().map_or((0, 0), Limit::in_line)
     }
 
-    /// Returns how many slots are reserved for keys, and their bound.
+    /// Returns how many places the limit reserves for keys, and their bound.
     pub(crate) fn kept(&self) -> (usize, usize) {
         self.limit.as_ref().map_or((0, 0), Limit::kept)
     }
@@ -148,6 +152,7 @@ impl Lane {
         self.is_optional
     }
 
+    /// Returns whether the handler's token is cancelled.
     pub(crate) fn is_over(&self) -> bool {
         self.until().is_some_and(CancellationToken::is_cancelled)
     }
@@ -157,6 +162,7 @@ impl Lane {
         if self.is_over() {
             return None;
         }
+        // Refuses as well: a lane that was removed without a token is closed.
         self.in_flight.enter()
     }
 
@@ -165,12 +171,12 @@ impl Lane {
         self.in_flight.close();
     }
 
-    /// Waits until no call is running. Remove the lane from the list before.
+    /// Waits until no call is running. Call it after the lane was removed from the list.
     pub(crate) async fn ended(&self) {
         self.in_flight.empty().await;
     }
 
-    /// Returns whether the handler is called for every change and every resync of the kind.
+    /// Returns whether every change and every resync of the kind calls the handler.
     pub(super) fn takes_all(&self) -> bool {
         self.options.predicate.is_none()
             && self.resync() == Resync::OfKind
@@ -201,6 +207,7 @@ impl Lane {
 
     /// Returns whether the handler is called for a change.
     pub(crate) fn wants(&self, change: &Change) -> bool {
+        // A handler with a period of its own is resynced by the supervisor, and one with `Never` not at all.
         if matches!(change, Change::Resynced { .. }) && self.resync() != Resync::OfKind {
             return false;
         }
@@ -210,18 +217,19 @@ impl Lane {
             || also.is_some_and(|also| also.wants(change))
     }
 
-    /// Returns the handler's priority, or else the usual one.
+    /// Returns the handler's own priority, or else the usual one.
     pub(crate) fn priority(&self, usual: Priority) -> Priority {
         self.options.priority.unwrap_or(usual)
     }
 
-    /// Returns the handler's own backoff after a number of failures in a row, if it has a limiter.
+    /// Returns the backoff of the handler's own limiter, if it has one.
     pub(crate) fn backoff(&self, failures: u32) -> Option<Duration> {
+        // A limiter has state, such as that of a token bucket, which calls for different keys share.
         let mut limiter = self.limiter.as_ref()?.lock();
         Some(limiter.delay(failures, Instant::now().into_std()))
     }
 
-    /// Returns whether the retries are used up after a number of failures in a row.
+    /// Returns whether a number of failures in a row exhausts the retries.
     pub(crate) fn is_exhausted(&self, failures: u32) -> bool {
         let retries = self.options.max_retries;
         retries.is_some_and(|retries| failures > retries)
@@ -229,7 +237,7 @@ impl Lane {
 
     /// Returns the delay until the next call after a final failure.
     ///
-    /// None to wait for a change.
+    /// None means that only a change or a request calls the handler again.
     pub(crate) fn after_final_failure(
         &self,
         object: Option<&Arc<CachedObject>>,
@@ -241,7 +249,9 @@ impl Lane {
         )
     }
 
-    /// Returns the longest delay of a retry; `newest` is asked for only if that depends on it.
+    /// Returns the longest delay of a retry, if the options set one.
+    ///
+    /// `newest` is called only in that case.
     pub(crate) fn longest_retry(
         &self,
         newest: impl FnOnce() -> Option<Arc<CachedObject>>,
@@ -250,7 +260,7 @@ impl Lane {
         self.ask("retry_within", most, newest().as_ref())
     }
 
-    /// Calls a function of the options, whose panic must not end the worker.
+    /// Calls a function of the options. It is the user's, and a panic in it must not end the worker.
     fn ask(
         &self,
         option: &str,
@@ -265,7 +275,7 @@ impl Lane {
         })
     }
 
-    /// Counts a call; `at_once` is true if it asked for an immediate requeue.
+    /// Counts a call. `at_once` says that it asked for an immediate requeue.
     pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
         self.tally(|totals| totals.count(ended, attempt, took, at_once));
     }
@@ -278,16 +288,17 @@ impl Lane {
         self.tally(|totals| totals.exhausted += 1);
     }
 
+    /// Counts in the lane's totals, and for a removed lane in the common ones too.
     fn tally(&self, count: impl Fn(&mut Totals)) {
         let mut totals = self.totals.lock();
         count(&mut totals);
-        // The call ended after the lane was removed and its totals handed over.
+        // The call ended after the lane was removed. `leave` merged the totals under the same lock, without this call.
         if let Some(gone) = self.gone.get() {
             count(&mut gone.lock());
         }
     }
 
-    /// Calls the end functions. Call it once, without holding a lock of the kind.
+    /// Calls the user's end functions. Call it once, and without locks, since they may block.
     pub(super) fn end(&self) {
         for end in &self.options.ends {
             // The function is the user's; its panic must not reach the task that removes the handler.
@@ -303,8 +314,9 @@ impl Lane {
         self.callee.identity.as_ref()
     }
 
-    /// Adds the totals to those of removed handlers, now and for calls that end later.
+    /// Adds the totals to those of removed lanes, now and for calls that end later.
     pub(super) fn leave(&self, gone: &Arc<Mutex<Totals>>) {
+        // `tally` takes the same lock: a call is counted either before the merge, or after it in both totals.
         let totals = self.totals.lock();
         if self.gone.set(Arc::clone(gone)).is_ok() {
             gone.lock().merge(&totals);
@@ -321,7 +333,7 @@ impl Lane {
     }
 }
 
-/// Counts running calls, and refuses further ones once closed.
+/// Counts running calls, and refuses further calls once it is closed.
 #[derive(Default)]
 struct InFlight {
     calls: Mutex<Calls>,
@@ -344,6 +356,8 @@ impl InFlight {
         if calls.closed {
             return None;
         }
+        // Counted under the lock that `close` takes. So once `close` has returned, no call begins, and `empty` sees
+        // every call that has begun.
         calls.inside += 1;
         Some(Inside(self))
     }
@@ -353,7 +367,7 @@ impl InFlight {
         self.calls.lock().closed = true;
     }
 
-    /// Waits until no call is running. Close it before, so that none begins afterwards.
+    /// Waits until no call is running. Close it first, so that none begins afterwards.
     async fn empty(&self) {
         loop {
             // Created before the count is read, so that the end of a call in between is not missed.
@@ -368,6 +382,7 @@ impl InFlight {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
+        // Also reached by a call that is aborted or panics, so a deregistration never waits for a call that is gone.
         let mut calls = self.0.calls.lock();
         calls.inside -= 1;
         if calls.inside == 0 {

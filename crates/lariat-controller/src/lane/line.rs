@@ -1,11 +1,11 @@
-//! The line of keys that wait at the limit of a lane.
+//! A fair priority queue: the line of keys that wait for a lane outside the work queue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use lariat_queue::Priority;
 
-/// How many times in a row the oldest key may be overtaken.
+/// How many times in a row other keys may be taken before the oldest.
 const OVERTAKEN: u32 = 3;
 
 /// A line with a larger capacity frees its memory when it is empty.
@@ -16,8 +16,8 @@ const LARGE: usize = 1024;
 /// The highest priority comes first, and within a priority the oldest key. At least every fourth key is the oldest of
 /// all priorities. So a key that joins `n` others is taken after at most `4 × (n + 1)` keys, whatever joins later.
 ///
-/// A key is in line at most once. If it joins again it keeps its age and gets the higher priority. Joining again costs
-/// a hash look-up; a new key, a raised priority and taking a key cost the logarithm of the length.
+/// A key is in line at most once. If it joins again, it keeps its age and gets the higher of both priorities. Joining
+/// again costs a hash look-up. Adding or taking a key, or raising its priority, costs the logarithm of the length.
 #[derive(Debug)]
 pub(super) struct Line<K, T> {
     /// All keys in line.
@@ -26,10 +26,11 @@ pub(super) struct Line<K, T> {
     levels: [BTreeMap<u64, K>; Priority::ALL.len()],
     /// The number of the next new key.
     next_number: u64,
-    /// How many times in a row the oldest key was overtaken.
+    /// How many keys in a row were taken before the oldest.
     overtaken: u32,
 }
 
+/// A key in line.
 #[derive(Debug)]
 struct InLine<T> {
     priority: Priority,
@@ -48,7 +49,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         }
     }
 
-    /// Adds a key; `merge` combines its value with that of a key in line.
+    /// Adds a key. If it is in line already, `merge` combines the two values.
     pub(super) fn join(
         &mut self,
         key: K,
@@ -59,6 +60,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         let Some(place) = self.places.get_mut(&key) else {
             return self.append(key, priority, value);
         };
+        // The key keeps its number, and so its age: a key that changes all the time must not be moved back each time.
         merge(&mut place.value, value);
         if place.priority < priority {
             self.levels[place.priority as usize].remove(&place.number);
@@ -86,7 +88,7 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
         let heads = self.levels.each_ref().map(first);
         let highest = heads.iter().rposition(Option::is_some)?;
         let oldest = heads.iter().flatten().min().copied();
-        // Taking the oldest key resets the count, whether it was its turn or it was forced.
+        // The count starts again with every oldest key, whether its priority or the bound has brought it to the front.
         let number = if heads[highest] == oldest || self.overtaken == OVERTAKEN {
             self.overtaken = 0;
             oldest
@@ -94,9 +96,11 @@ impl<K: Eq + Hash + Clone, T> Line<K, T> {
             self.overtaken += 1;
             heads[highest]
         };
+        // Numbers are unique over all levels, so only one level has it.
         let mut levels = self.levels.iter_mut();
         let key = levels.find_map(|level| level.remove(&number?))?;
         let place = self.places.remove(&key)?;
+        // After an initial list with thousands of keys in line, the map would keep its capacity.
         if self.places.is_empty() && self.places.capacity() > LARGE {
             self.places = HashMap::new();
         }

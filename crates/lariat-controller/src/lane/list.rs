@@ -1,4 +1,4 @@
-//! The lanes of a kind, as a list that is replaced as a whole.
+//! The lanes of a kind, as an immutable list that is replaced as a whole.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,18 +11,19 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::Lane;
-use crate::error::RegisterError;
+use crate::error::{NO_HANDLERS, RegisterError};
 use crate::flight::ControllerFlight;
 use crate::status::HandlerStatus;
 use crate::totals::Totals;
 
 /// The lanes of a kind.
 ///
-/// A run works on a snapshot of the list, so registering and deregistering neither wait for runs nor affect them.
+/// A run works on a snapshot of the list. So registering and deregistering a handler neither waits for runs, nor
+/// changes the order of calls in them.
 #[derive(Default)]
 pub(crate) struct Lanes {
     list: RwLock<LaneList>,
-    /// Notified when the list has changed, or the supervisor has something new to wait for.
+    /// Notified when the list or anything else the supervisor awaits has changed.
     changed: Notify,
     /// The totals of removed lanes.
     gone: Arc<Mutex<Totals>>,
@@ -33,9 +34,9 @@ pub(crate) struct Lanes {
 #[derive(Clone, Default)]
 pub(crate) struct LaneList {
     lanes: Arc<[Arc<Lane>]>,
-    /// Whether all lanes take every change at the usual priority. Spares the check of each.
+    /// Whether all lanes take every change at the usual priority. Then no lane is checked for a change.
     alike: bool,
-    /// Whether some lane waits for further changes after a change.
+    /// Whether some lane is debounced.
     debounces: bool,
 }
 
@@ -68,13 +69,17 @@ impl LaneList {
         (due, urgency.unwrap_or(usual))
     }
 
-    /// Takes the lanes that wait for further changes from those that are due for a change, with the time they wait.
+    /// Removes debounced lanes from those that are due for a change.
+    ///
+    /// Returns them with their periods.
     pub(crate) fn take_debounced(&self, due: &mut Due, change: &Change) -> Vec<(Duration, LaneId)> {
         let is_urgent = match change {
             Change::Added { initial, .. } => *initial,
             Change::Updated { .. } => false,
             _ => true,
         };
+        // `ALL` in `due` also covers lanes that are registered later. It is resolved to single lanes only if one is
+        // debounced.
         if !self.debounces || is_urgent {
             return Vec::new();
         }
@@ -85,7 +90,7 @@ impl LaneList {
         waiting.into_iter().filter_map(of).collect()
     }
 
-    /// Returns whether no lane can be called any more.
+    /// Returns whether no lane can be called: the list is empty, or all tokens are cancelled.
     pub(crate) fn is_over(&self) -> bool {
         self.lanes.iter().all(|lane| lane.is_over())
     }
@@ -94,10 +99,11 @@ impl LaneList {
         self.lanes.iter().find(|lane| &**lane.name() == name)
     }
 
+    /// Returns the names as text, for errors.
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.lanes.iter().map(|lane| &**lane.name()).collect();
         if names.is_empty() {
-            "(it has none)".to_owned()
+            NO_HANDLERS.to_owned()
         } else {
             names.join(", ")
         }
@@ -132,7 +138,7 @@ impl Lanes {
         self.list.read().clone()
     }
 
-    /// Wakes the tasks that wait for a change of the list, the supervisor among them.
+    /// Wakes the tasks that wait for a change of the list, like the supervisor.
     pub(crate) fn notify(&self) {
         self.changed.notify_waiters();
     }
@@ -154,8 +160,9 @@ impl Lanes {
         }
     }
 
+    /// Checks that a name is free.
     pub(crate) fn check(&self, gvk: &Gvk, name: &str) -> Result<(), RegisterError> {
-        // The name of a lane whose token is cancelled is free.
+        // A lane whose token is cancelled is about to be removed, so its name is free.
         match self.list.read().named(name) {
             Some(lane) if !lane.is_over() => Err(RegisterError::NameTaken {
                 gvk: gvk.clone(),
@@ -182,7 +189,7 @@ impl Lanes {
 
     /// Removes the lanes whose token is cancelled.
     ///
-    /// They are returned so that the caller drops them without locks: dropping a handler is user code.
+    /// They are returned, so that the caller drops them without locks: dropping a handler runs user code.
     pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
         if self.list().iter().any(|lane| lane.is_over()) {
             self.take_out(Lane::is_over)
@@ -196,13 +203,15 @@ impl Lanes {
         drop(self.take_out(|_| true));
     }
 
+    /// Removes and returns the chosen lanes, and calls their end functions.
     fn take_out(&self, chosen: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
         let mut list = self.list.write();
-        // Evaluated once per lane, because a token may be cancelled at any moment.
+        // `chosen` is called once per lane: a token that is cancelled between two calls would lose its lane.
         let (out, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|lane| chosen(lane));
         for lane in &out {
+            // From now on `enter` refuses calls, also in runs that work on an older snapshot of the list.
             lane.close();
-            // Under the lock of the list, so that `status` counts the lane exactly once.
+            // Under the lock of the list, so that `status` counts the lane exactly once: as present, or as removed.
             lane.leave(&self.gone);
             if let Some(flight) = &self.flight {
                 flight.deregistered(lane.id(), lane.name());
@@ -219,7 +228,7 @@ impl Lanes {
 
     /// Returns the counters of each lane, and of all removed ones together.
     pub(crate) fn status(&self) -> (Vec<HandlerStatus>, HandlerStatus) {
-        // Under the lock, so that a lane that is being removed is counted in exactly one of them.
+        // Both are read under the lock of the list, so that a lane that is being removed counts in exactly one of them.
         let list = self.list.read();
         let gone = self.gone.lock().clone();
         let present = list.iter().map(|lane| lane.status()).collect();

@@ -1,4 +1,12 @@
 //! Lanes: the registered handlers of a kind, in the order of registration.
+//!
+//! A lane is a handler with its options, limits and counters. All lanes of a kind share its keys, and each fails,
+//! backs off and becomes due separately. In reading order:
+//!
+//! 1. `lane` is one lane, and counts its running calls, so that a deregistration can wait for them.
+//! 2. `list` is the list of a kind's lanes, which is replaced as a whole. It decides which lanes a change is for.
+//! 3. `waiting` keeps keys for a lane outside the queue: while the lane is paused, while caches are synced, and while
+//!    its concurrency limit is reached. `line` is the priority queue of such keys.
 
 mod lane;
 mod line;

@@ -1,4 +1,8 @@
-//! Keys that wait for a handler without a worker: for caches, while it is paused, or at its limit.
+//! Keys that wait for a handler outside the queue: for caches, for the end of a pause, or at its limit.
+//!
+//! A waiting key occupies no worker, and other handlers of the kind are called for it meanwhile. [`Limit`] bounds the
+//! concurrent calls of a handler; [`Hold`] keeps keys while it is paused or its caches are not ready. When the wait is
+//! over, the keys are added to the queue again, for this lane only.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +17,7 @@ use super::line::Line;
 use crate::payload::Payload;
 use crate::snapshot::WaitsFor;
 
-/// A key that waits for a lane, with what its next call needs.
+/// A key that waits for a lane, with the state for its next call.
 pub(crate) struct Waiting {
     pub(crate) key: ObjectKey,
     pub(crate) payload: Payload,
@@ -23,16 +27,16 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Converts the key into an add to the queue for its lane.
+    /// Converts the key into an add for its lane.
     pub(crate) fn into_add(self, lane: LaneId) -> (ObjectKey, Add<Payload>) {
         let add = Add::now().lanes(lane).priority(self.priority);
-        // The queue may have dropped all state of the key, its failures included, so they are passed along.
+        // The queue drops the state of a key that has nothing due, its failures included. So they are kept here.
         let add = add.failures(self.failures).payload(self.payload);
         (self.key, add)
     }
 }
 
-/// The waiting keys; see [`Line`].
+/// The line of waiting keys; see [`Line`].
 struct WaitingLine(Line<ObjectKey, Rest>);
 
 /// The value of a key in line.
@@ -52,7 +56,7 @@ impl WaitingLine {
         let rest = Rest { payload, failures };
         self.0.join(key, priority, rest, |mine, later| {
             mine.payload.merge(later.payload);
-            // Both states are of the same lane; the higher count has the longer backoff.
+            // Both counts are of the same lane; the higher one has the longer backoff.
             mine.failures = mine.failures.max(later.failures);
         });
     }
@@ -95,7 +99,7 @@ impl WaitingLine {
     }
 }
 
-/// A waiting key, for people who look at it.
+/// A waiting key, for status pages.
 pub(crate) struct WaitingKey {
     pub(crate) key: ObjectKey,
     pub(crate) priority: Priority,
@@ -104,37 +108,40 @@ pub(crate) struct WaitingKey {
     pub(crate) waits_for: WaitsFor,
 }
 
-/// Limits the number of concurrent calls.
+/// Limits the number of concurrent calls of a handler.
 ///
-/// Further keys wait in line, without a worker.
+/// Further keys wait in line. When a call ends, the next key gets a reserved place and is queued again. The place keeps
+/// keys that are dequeued in between from overtaking it.
 pub(crate) struct Limit {
     most: usize,
     places: Mutex<Places>,
-    /// Notified when a call has ended or a slot is free.
+    /// Notified when a call has ended or a place has become free.
     left: Notify,
 }
 
-/// While keys wait, `inside + called.len()` is `most`. During a drain `called` and `waiting` are empty.
+/// The places of a limit.
+///
+/// While keys wait, `inside + called.len()` is `most`. During a drain, `called` and `waiting` are empty.
 #[derive(Default)]
 struct Places {
     /// The number of running calls.
     inside: usize,
-    /// Keys that were sent back to the queue and have a reserved slot.
+    /// Keys that were queued again and have a reserved place.
     called: HashSet<ObjectKey>,
     waiting: WaitingLine,
-    /// A drain is running: no slots are reserved.
+    /// Whether a drain is running. Then no places are reserved.
     is_draining: bool,
 }
 
-/// The answer to a call that wants to begin.
+/// Whether a call may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// The call may begin.
     Entered,
-    /// The key is in line, and is queued again when it is next.
+    /// The key is in line now, and is queued again when it is next.
     InLine,
-    /// A drain is running. A key that goes back to the queue would not be dequeued before the next start, so the worker
-    /// waits with the key.
+    /// A drain is running, so the worker has to wait with the key. A key that is queued again would not be dequeued
+    /// before the next start.
     Wait,
 }
 
@@ -156,6 +163,7 @@ impl Limit {
         if places.is_draining {
             return Admission::Wait;
         }
+        // Called only here: most calls are admitted, and need no copy of the payload.
         places.waiting.join(waiting());
         Admission::InLine
     }
@@ -163,7 +171,7 @@ impl Limit {
     /// Waits until a call for a key is admitted.
     pub(crate) async fn enter(&self, key: &ObjectKey) {
         loop {
-            // Created before the slots are checked, so that a release in between is not missed.
+            // Created before the places are checked, so that a release in between is not missed.
             let left = self.left.notified();
             if self.places.lock().enter(key, self.most) {
                 return;
@@ -172,7 +180,7 @@ impl Limit {
         }
     }
 
-    /// Ends a call; returns the next key, which the caller queues again.
+    /// Ends a call. Returns the next key, which the caller queues again.
     pub(crate) fn leave(&self) -> Option<Waiting> {
         let mut places = self.places.lock();
         places.inside -= 1;
@@ -180,7 +188,9 @@ impl Limit {
         places.call_next(self.most)
     }
 
-    /// Releases the slot reserved for a key, if any; returns the next key.
+    /// Releases the place that is reserved for a key, if any. Returns the next key.
+    ///
+    /// Call it for a key that does not come to its call: it is postponed, kept elsewhere, or belongs to another member.
     pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
         let mut places = self.places.lock();
         if !places.called.remove(key) {
@@ -190,10 +200,14 @@ impl Limit {
         places.call_next(self.most)
     }
 
-    /// Takes all keys out of the line, and reserves no slots until [`open`](Self::open).
+    /// Takes all keys out of the line, for a drain of the queue.
+    ///
+    /// Until [`open`](Self::open), no places are reserved. Otherwise a worker that waits with its key could wait for a
+    /// place that is reserved for a key behind it in the queue, and the drain would not end.
     pub(crate) fn drain(&self) -> Vec<Waiting> {
         let mut places = self.places.lock();
         places.is_draining = true;
+        // Keys that are in the queue with a reserved place compete with all others from now on.
         places.called.clear();
         self.left.notify_waiters();
         places.waiting.take_all()
@@ -203,11 +217,12 @@ impl Limit {
     pub(super) fn in_line(&self) -> (usize, usize) {
         let places = self.places.lock();
         let waiting = places.waiting.len();
+        // Keys that wait although a call may begin would be a bug. A bound of zero reveals it.
         let is_full = places.inside + places.called.len() >= self.most;
         (waiting, if is_full { waiting } else { 0 })
     }
 
-    /// Returns how many slots are reserved for keys, and their bound.
+    /// Returns how many places are reserved for keys, and their bound.
     pub(super) fn kept(&self) -> (usize, usize) {
         (self.places.lock().called.len(), self.most)
     }
@@ -234,9 +249,10 @@ impl Limit {
 }
 
 impl Places {
+    /// Takes a place for a call; returns whether there is one.
     fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
-        // A key with a reserved slot uses it. Any other needs a slot that is neither used nor reserved, so that keys
-        // that waited are not overtaken.
+        // A key with a reserved place uses it. Any other key needs a place that is neither used nor reserved, so that
+        // it does not overtake the keys that have waited.
         if !self.called.remove(key) && self.inside + self.called.len() >= most {
             return false;
         }
@@ -244,33 +260,35 @@ impl Places {
         true
     }
 
+    /// Reserves a free place for the next key in line; returns the key.
     fn call_next(&mut self, most: usize) -> Option<Waiting> {
         if self.is_draining || self.inside + self.called.len() >= most {
             return None;
         }
         let next = self.waiting.next()?;
-        // Reserved until the key is dequeued again, or passed on.
+        // Reserved until the key is dequeued again and called, or `pass` releases it.
         self.called.insert(next.key.clone());
         Some(next)
     }
 }
 
-/// Keeps the keys of a handler that cannot be called for them yet.
+/// Keeps the keys for which a handler cannot be called yet.
 ///
-/// All keys wait while the caches of related kinds are synced, and while the handler is paused; single keys wait while
+/// All keys wait while the caches of related kinds sync, and while the handler is paused. Single keys wait while their
 /// content is loaded.
 #[derive(Default)]
 pub(crate) struct Hold {
-    /// Whether all keys wait. A copy of `held.keeps_all()`, readable without the lock.
+    /// Whether all keys wait: a copy of `held.keeps_all()`, so that usual calls take no lock.
     keeps_all: AtomicBool,
     held: Mutex<Held>,
 }
 
+/// The keys of a [`Hold`], and why all of them wait, if they do.
 #[derive(Default)]
 struct Held {
-    /// The relations to wait for; none if the handler waits for none.
+    /// The relations that the handler waits for, if it does.
     closed: Option<Closed>,
-    /// Whether the handler is paused, whatever else it waits for.
+    /// Whether the handler is paused. It may wait for relations at the same time.
     is_paused: bool,
     waiting: WaitingLine,
 }
@@ -282,30 +300,33 @@ pub(crate) struct Closed {
     pub(crate) relations: Vec<u64>,
     pub(crate) since: Instant,
     /// Whether a warning about the wait was logged.
-    pub(crate) is_said: bool,
+    pub(crate) is_warned: bool,
 }
 
 impl Hold {
-    /// Makes all keys wait for these relations; none wait if it is empty.
+    /// Makes all keys wait for these relations; no key if there are none.
     ///
     /// Call it before the handler can be called.
     pub(crate) fn close(&self, relations: Vec<u64>) {
         let closed = (!relations.is_empty()).then(|| Closed {
             relations,
             since: Instant::now(),
-            is_said: false,
+            is_warned: false,
         });
         self.change(|held| held.closed = closed);
     }
 
-    /// Makes all keys wait until [`resume`](Self::resume); returns whether they did not before.
+    /// Makes all keys wait until [`resume`](Self::resume).
     ///
-    /// A call that has passed [`keep_if_closed`](Self::keep_if_closed) is not affected.
+    /// Returns whether the handler was not paused before. A call that has passed
+    /// [`keep_if_closed`](Self::keep_if_closed) is not affected.
     pub(crate) fn pause(&self) -> bool {
         self.change(|held| !std::mem::replace(&mut held.is_paused, true))
     }
 
-    /// Ends a pause; returns the keys that can go on, or none if the handler was not paused.
+    /// Ends a pause; returns the keys to queue again.
+    ///
+    /// None means that the handler was not paused. The keys stay if the handler waits for caches too.
     pub(crate) fn resume(&self) -> Option<Vec<Waiting>> {
         self.change(|held| {
             let was_paused = std::mem::take(&mut held.is_paused);
@@ -318,9 +339,13 @@ impl Hold {
         self.held.lock().is_paused
     }
 
+    /// Changes the state under the lock, and updates the flag with it.
     fn change<T>(&self, change: impl FnOnce(&mut Held) -> T) -> T {
         let mut held = self.held.lock();
         let result = change(&mut held);
+        // Stored under the lock, so that the flag follows the state in the same order. Relaxed is enough. A stale
+        // `true` is corrected under the lock. A stale `false` means that a pause takes effect a moment later. `close`
+        // comes before the registration, whose lock makes the flag visible to every worker that sees the lane.
         self.keeps_all.store(held.keeps_all(), Ordering::Relaxed);
         result
     }
@@ -331,21 +356,21 @@ impl Hold {
     }
 
     /// Records that a warning about the wait was logged.
-    pub(crate) fn said(&self) {
+    pub(crate) fn set_warned(&self) {
         if let Some(closed) = &mut self.held.lock().closed {
-            closed.is_said = true;
+            closed.is_warned = true;
         }
     }
 
     /// Keeps a key if all keys wait, for related caches or for the end of a pause.
     ///
-    /// Returns none if it was not kept, otherwise whether it is the first.
+    /// Returns none if the key was not kept, and otherwise whether it is the first.
     pub(crate) fn keep_if_closed(&self, waiting: impl FnOnce() -> Waiting) -> Option<bool> {
         if !self.keeps_all.load(Ordering::Relaxed) {
             return None;
         }
         let mut held = self.held.lock();
-        // The flag may be stale: the wait may have ended since it was read.
+        // The wait may have ended since the flag was read. A key that was kept now would wait forever.
         held.keeps_all().then(|| held.keep(waiting()))
     }
 
@@ -357,7 +382,7 @@ impl Hold {
     /// Returns whether the handler or some key waits for caches.
     pub(crate) fn is_waiting(&self) -> bool {
         let held = self.held.lock();
-        // The keys of a paused handler wait for its end first, whatever they waited for before.
+        // The keys of a paused handler wait for the end of the pause first, also those that waited for content before.
         held.closed.is_some() || (held.waiting.len() > 0 && !held.is_paused)
     }
 
@@ -378,7 +403,7 @@ impl Hold {
         held.waiting.find(key, held.waits_for())
     }
 
-    /// Ends the wait for caches; returns the keys that can go on.
+    /// Ends the wait for caches; returns the keys to queue again.
     pub(crate) fn open(&self) -> Vec<Waiting> {
         self.change(|held| {
             held.closed = None;
@@ -401,7 +426,7 @@ impl Held {
         }
     }
 
-    /// Takes the keys that waited, unless all of them still wait for something else.
+    /// Takes the waiting keys, unless they wait for something else as well.
     fn release(&mut self) -> Vec<Waiting> {
         if self.keeps_all() {
             return Vec::new();

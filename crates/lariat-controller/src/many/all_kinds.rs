@@ -14,15 +14,16 @@ use crate::handler::{Context, Handler, HandlerOptions, HandlerResult};
 
 /// All listable and watchable kinds that a predicate selects, read as `K`.
 ///
-/// CRDs and APIServices are watched. Half a second after one changes, and every five minutes, discovery is asked for
-/// the served kinds. A kind is handled in its group's preferred version, by the one controller that all handles of the
-/// kind share. Kinds that cannot be read do not delay others, and no start waits for them. If a group's server does not
-/// answer, its kinds are kept. A kind that is not served any more keeps its handler until its objects are deleted, at
-/// most a minute.
+/// CRDs and APIServices are watched. Half a second after one of them changes, and every five minutes, discovery is
+/// asked for the served kinds. Each kind is handled in its group's preferred version, by the controller that all
+/// handles of the kind share.
+///
+/// No start waits for these kinds, and a kind that cannot be listed does not delay others. If a group's server does not
+/// respond, its kinds are kept. A kind that is no longer served keeps its handler until its objects are deleted, for a
+/// minute at most.
 ///
 /// ```no_run
-/// use lariat_cache::Metadata;
-/// use lariat_controller::{Context, HandlerResult, Outcome, SharedControllerFactory};
+/// use lariat::{Context, HandlerResult, Metadata, Outcome, SharedControllerFactory};
 ///
 /// async fn audit(cx: Context<Metadata>) -> HandlerResult {
 ///     println!("{} {} because {}", cx.gvk(), cx.key(), cx.causes());
@@ -40,7 +41,9 @@ pub struct AllKinds<K> {
     view: PhantomData<fn() -> K>,
 }
 
-/// A handler of many kinds. Dropping this handle leaves the handler registered.
+/// A registered handler of many kinds.
+///
+/// Dropping this handle leaves the handler registered; [`deregister`](Self::deregister) ends it.
 pub struct KindsRegistration {
     follower: Arc<Follower>,
 }
@@ -54,9 +57,9 @@ impl<K: View> AllKinds<K> {
         }
     }
 
-    /// Returns the same kinds with objects read as another type.
+    /// Returns a handle of the same kinds that reads objects as another type.
     ///
-    /// With [`Metadata`](lariat_cache::Metadata) only metadata is watched and cached.
+    /// With [`Metadata`](lariat_cache::Metadata), only metadata is watched and cached.
     #[must_use]
     pub fn view<V: View>(&self) -> AllKinds<V> {
         AllKinds::new(Weak::clone(&self.factory), Arc::clone(&self.wanted))
@@ -64,13 +67,13 @@ impl<K: View> AllKinds<K> {
 
     /// Registers a handler for every kind, under the same name.
     ///
-    /// In each kind it is as if [registered](crate::SharedController::register_handler) there, but no start waits for
-    /// it.
+    /// In each kind it is [registered](crate::SharedController::register_handler) like any other handler, but no start
+    /// waits for the kind.
     ///
     /// # Errors
     ///
-    /// The name is empty, or an option is invalid. A kind in which the name is taken is skipped; this is logged, and
-    /// [`KindsRegistration::refused`] returns it.
+    /// The name is empty, or an option is invalid. A kind in which the name is taken is skipped; that is logged, and
+    /// [`KindsRegistration::refused`] lists it. The registration there is tried again after each discovery.
     ///
     /// # Panics
     ///
@@ -81,6 +84,7 @@ impl<K: View> AllKinds<K> {
         handler: impl Handler<K>,
     ) -> Result<KindsRegistration, RegisterError> {
         if let Some(factory) = self.factory.upgrade() {
+            // Only for the text of an error: it names the kind as `every kind`.
             let every_kind = Gvk::new("", "every", "kind");
             check_options(&every_kind, name, &handler.options(), factory.caches())?;
         }
@@ -116,12 +120,12 @@ impl<K: View, H: Handler<K>> Handler<K> for OfMany<H> {
 }
 
 impl KindsRegistration {
-    /// Returns the kinds the handler is registered for now.
+    /// Returns the kinds that the handler is registered for now.
     ///
-    /// It is empty until discovery has answered after the start.
+    /// The list is empty until the first discovery after the start has ended.
     ///
     /// ```no_run
-    /// use lariat_controller::KindsRegistration;
+    /// use lariat::controller::KindsRegistration;
     ///
     /// # async fn example(audit: KindsRegistration) {
     /// println!("{} kinds are audited", audit.kinds().len());
@@ -141,14 +145,14 @@ impl KindsRegistration {
 
     /// Deregisters the handler from every kind, and waits for its running calls.
     ///
-    /// Once this returns it is not running and is never called again.
+    /// Once this returns, the handler is not running and is never called again.
     ///
-    /// Called from the handler itself it would wait for itself, forever: spawn it instead.
+    /// A handler that awaits its own deregistration waits forever. Spawn the call on another task instead.
     ///
     /// # Cancel safety
     ///
-    /// From the first poll on no further call begins. Dropping the future only gives up waiting for calls that are
-    /// running.
+    /// The handler is deregistered by the first poll. Dropping the future afterwards only ends the wait for running
+    /// calls.
     pub async fn deregister(self) {
         self.follower.end().await;
     }

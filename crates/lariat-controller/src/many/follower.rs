@@ -1,4 +1,4 @@
-//! Follows the kinds that an API server serves.
+//! Follows the kinds that an API server serves, and registers a handler for those that a predicate selects.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -15,16 +15,18 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{Kinds, NewHandler, Registration, Slot};
 use crate::error::RegisterError;
 
-/// The delay between a change of CRDs or APIServices and discovery, as in lasso.
+/// The delay between a change of CRDs or APIServices and discovery; lasso's.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// The interval of discovery while nothing seems to change.
 const SURVEY_PERIOD: Duration = Duration::from_secs(300);
 
-/// The interval of discovery if the API server or one of its groups did not answer, doubled up to eight times.
+/// The interval of discovery after a failure.
+///
+/// It applies if the API server or one of its groups did not respond, and is doubled up to eight times the value.
 const RETRY_PERIOD: Duration = Duration::from_secs(2);
 
-/// How long a kind that is not served any more may keep its objects.
+/// How long a kind that is no longer served keeps its handler while it has objects.
 const LINGERING: Duration = Duration::from_secs(60);
 
 type Register = fn(&Arc<Slot>, NewHandler) -> Registration;
@@ -41,7 +43,7 @@ pub(crate) trait Follows: Kinds {
     fn forget_followers(&self);
 }
 
-/// Registers a handler for kinds that appear, and deregisters it from those that disappear.
+/// Registers a handler for kinds that appear, and removes it from others.
 pub(crate) struct Follower {
     factory: Weak<dyn Follows>,
     wanted: Arc<Wanted>,
@@ -65,7 +67,7 @@ struct Followed {
 struct Watch {
     changed: Arc<Notify>,
     crds: Vec<(Gvk, Subscription)>,
-    /// The groups that did not answer the last discovery.
+    /// The groups that did not respond to the last discovery.
     unanswered: Vec<String>,
 }
 
@@ -118,6 +120,7 @@ impl Follower {
         };
         let mut retry = RETRY_PERIOD;
         loop {
+            // `OnChange` stores a permit if a CRD changes during `look`, so that change is not missed.
             let changed = Arc::clone(&watch.changed);
             let pause = match self.look(&mut watch).await {
                 Some(true) => {
@@ -133,6 +136,7 @@ impl Follower {
             };
             tokio::select! {
                 () = time::sleep(pause) => {}
+                // The API server serves a new CRD a moment after the object has changed.
                 () = changed.notified() => time::sleep(SETTLING).await,
             }
         }
@@ -140,43 +144,44 @@ impl Follower {
 
     /// Runs discovery, and adds and removes kinds accordingly.
     ///
-    /// Returns whether all groups answered and no removed kind has objects left; none if the factory was dropped.
+    /// Returns whether all groups responded and no removed kind has objects left; none if the factory was dropped.
     async fn look(&self, watch: &mut Watch) -> Option<bool> {
         let caches = self.factory.upgrade()?.caches().clone();
         let survey = match caches.clients().mapper().survey().await {
             Ok(survey) => survey,
             Err(error) => {
                 let error = describe(&error);
-                tracing::warn!(error, "discovery failed; known kinds are kept");
+                tracing::warn!(error, "discovery failed, keeping the known kinds");
                 return Some(false);
             }
         };
         watch.note_unanswered(&survey);
         watch.crds(&survey, &caches);
         let factory = self.factory.upgrade()?;
-        // Called before anything is locked: the predicate is the user's.
+        // The predicate is the user's, so it is called before anything is locked.
         let kinds = survey.kinds.iter();
         let wanted: Vec<&ResourceKind> = kinds.filter(|kind| (self.wanted)(kind)).collect();
         for kind in &wanted {
             self.add(&factory, kind);
         }
         let (gone, lingers) = self.take_gone(&survey, &wanted);
-        // Not awaited: a handler that hangs must not stop us from following other kinds.
+        // Running calls are not awaited: a handler that hangs must not keep us from following other kinds.
         gone.iter().for_each(Followed::remove);
         Some(!lingers && survey.unanswered.is_empty())
     }
 
+    /// Registers the handler for a kind, unless it is registered there.
     fn add(&self, factory: &Arc<dyn Follows>, kind: &ResourceKind) {
         let mut kinds = self.kinds.lock();
-        // Checked under the lock that `take_all` takes after it has cancelled `ended`, so that no kind is added after
-        // its end.
+        // `take_all` cancels `ended`, and then takes the kinds under this lock. So either it takes the kind that is
+        // added here, or nothing is added.
         if self.has_ended() {
             return;
         }
         if let Some(followed) = kinds.get_mut(kind.gvk()) {
             followed.gone_since = None;
             if followed.resource != *kind {
-                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "the kind is served under another resource now");
+                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "kind is served under another resource name now");
                 followed.slot.replace_resource(kind);
                 followed.resource = kind.clone();
             }
@@ -186,16 +191,16 @@ impl Follower {
         }
         let known = kinds.contains_key(kind.gvk());
         let slot = Arc::clone(factory).slot(kind.gvk().clone());
-        // Discovery is newer than the resource with which the slot may have been created.
+        // The slot may have been created with an older resource than the one that discovery has returned.
         slot.replace_resource(kind);
         let alone = factory.registering();
         let new = (self.make)();
         let checked = slot.check(&new);
         let handler = checked.map(|()| (self.register)(&slot, new));
         drop(alone);
-        // Logged once, but tried again after each discovery.
+        // Tried again after each discovery, but logged once.
         if let (Err(error), false) = (&handler, known) {
-            tracing::error!(%error, "the handler is not registered for a kind");
+            tracing::error!(%error, "handler of many kinds is not registered for this kind");
         }
         let followed = Followed {
             handler,
@@ -206,9 +211,9 @@ impl Follower {
         kinds.insert(kind.gvk().clone(), followed);
     }
 
-    /// Removes kinds that are not served or not selected any more.
+    /// Removes and returns the kinds that are no longer served or selected.
     ///
-    /// Also returns whether a kind is kept only because it has objects left.
+    /// It also returns whether a kind is kept only because it has objects left.
     fn take_gone(&self, survey: &Survey, wanted: &[&ResourceKind]) -> (Vec<Followed>, bool) {
         let now = Instant::now();
         let mut lingers = false;
@@ -217,10 +222,12 @@ impl Follower {
             if survey.kinds.iter().any(|kind| kind.gvk() == gvk) {
                 return !wanted.iter().any(|kind| kind.gvk() == gvk);
             }
-            // A group that did not answer says nothing about its kinds.
+            // Nothing is known about the kinds of a group that did not respond.
             if survey.is_unanswered(gvk) {
                 return false;
             }
+            // When a CRD is deleted, its objects are deleted too. The handler gets these deletions before it is
+            // removed.
             let since = *followed.gone_since.get_or_insert(now);
             let core = followed.slot.in_use();
             let is_empty = core.is_none_or(|core| core.is_idle());
@@ -285,14 +292,14 @@ impl Watch {
             self.unanswered.clone_from(&survey.unanswered);
             let paths = survey.unanswered.join(", ");
             if paths.is_empty() {
-                tracing::info!("all API groups answer again")
+                tracing::info!("all API groups respond again")
             } else {
-                tracing::warn!(paths, "API groups do not answer; their kinds are kept")
+                tracing::warn!(paths, "API groups do not respond, keeping their kinds")
             }
         }
     }
 
-    /// Watches CRDs and APIServices, as far as they are served.
+    /// Watches CRDs and APIServices, if they are served.
     fn crds(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
         let crds = [
             Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
@@ -310,6 +317,7 @@ impl Watch {
     }
 }
 
+/// Notifies of every change of a CRD or an APIService.
 struct OnChange(Arc<Notify>);
 
 impl Subscriber for OnChange {

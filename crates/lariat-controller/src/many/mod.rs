@@ -1,4 +1,6 @@
-//! Handlers of many kinds.
+//! Handlers of many kinds, which are registered as kinds appear.
+//!
+//! `all_kinds` has the public handles. `follower` runs discovery, and registers and deregisters the handler.
 
 mod all_kinds;
 mod follower;

@@ -30,7 +30,7 @@ pub(super) fn write(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.counters(
         "lariat_cache_lists_total",
-        "Complete reads of the kind, by a list or a watch list.",
+        "Complete loads of the kind, by lists or watch lists.",
         each(caches, |kind| kind.loads),
     )?;
     reflectors(caches, out)
@@ -49,7 +49,7 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.counters(
         "lariat_reflector_received_bytes_total",
-        "Bytes of the bodies of lists and watches, as they were sent.",
+        "Bytes of list and watch bodies, as received.",
         each(caches, |kind| kind.received),
     )?;
     reconnects(caches, out)?;
@@ -59,7 +59,7 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     });
     out.gauges(
         "lariat_reflector_last_event_age_seconds",
-        "Time since the API server last sent anything.",
+        "Time since the API server last sent data.",
         ages,
     )?;
     out.gauges(
@@ -69,7 +69,7 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.gauges(
         "lariat_reflector_unwatched_seconds",
-        "How long a synced cache has been without a watch.",
+        "Time for which a synced cache has been without a watch.",
         each(caches, |kind| {
             kind.interrupted.unwrap_or_default().as_secs_f64()
         }),
@@ -91,7 +91,7 @@ fn reconnects(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     };
     out.counters(
         "lariat_reflector_reconnects_total",
-        "Requests that followed another request, by the reason why that one ended.",
+        "Reconnects, by the reason why the previous request ended.",
         caches.iter().flat_map(by_reason),
     )
 }

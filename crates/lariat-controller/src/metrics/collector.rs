@@ -1,4 +1,4 @@
-//! The collector, which a registry asks at each scrape.
+//! The collector, which a registry calls at each scrape.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -13,14 +13,14 @@ use super::{caches, controllers, handlers, lasso, leases, queues, requests};
 use crate::SharedControllerFactory;
 use crate::factory::FactoryCore;
 
-/// Collects the metrics of factories for a registry; clones are the same collector.
+/// Collects the metrics of factories for a registry.
 ///
-/// Factories can be added at any time. The collector does not keep them alive: a factory that is dropped has no series
-/// any more. See [the module](super) for the series.
+/// Clones are handles of the same collector. Factories can be added at any time. The collector does not keep them
+/// alive: the series of a factory end when it is dropped. See [the module](super) for the series.
 ///
 /// ```no_run
-/// use lariat_controller::SharedControllerFactory;
-/// use lariat_controller::metrics::{Collector, prometheus_client::registry::Registry};
+/// use lariat::controller::metrics::{Collector, prometheus_client::registry::Registry};
+/// use lariat::SharedControllerFactory;
 ///
 /// # fn example(local: &SharedControllerFactory, remote: &SharedControllerFactory) {
 /// let collector = Collector::new();
@@ -50,12 +50,12 @@ impl Collector {
 
     /// Adds a factory under a context id, lasso's label `ctx`.
     ///
-    /// A factory that was added under the same id before is removed, because two series with the same name and labels
-    /// are invalid. So the factory of a cluster that comes back replaces the old one, even while that is still being
-    /// stopped.
+    /// It replaces a factory that was added under the same id, because two series with the same name and labels are
+    /// invalid. So a new factory for a cluster replaces the old one, even while that is still being stopped.
     pub fn add(&self, context: impl Into<Arc<str>>, factory: &SharedControllerFactory) {
         let context = context.into();
         let mut members = self.members.lock();
+        // Dropped factories are removed as well, so that the list does not grow.
         members.retain(|member| member.is_alive() && member.context != context);
         members.push(Member {
             context,
@@ -63,7 +63,9 @@ impl Collector {
         });
     }
 
-    /// Returns the factories that still exist, with their context ids, in the order in which they were added.
+    /// Returns the factories that still exist, with their context ids.
+    ///
+    /// They are in the order in which they were added.
     #[must_use]
     pub fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
         let members = self.members.lock();
@@ -86,7 +88,7 @@ impl Member {
 
 impl collector::Collector for Collector {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        // All factories are read first, for each family must be written once, for all of them.
+        // All factories are read first: each family must be written once, with the series of all factories.
         let scrape = Scrape::of(&self.factories());
         let mut out = Output::new(encoder);
         queues::write(&scrape.kinds, &mut out)?;

@@ -1,4 +1,4 @@
-//! Calls of all handlers of a kind together, under controller-runtime's names.
+//! Calls of all handlers of a kind together, under the names of controller-runtime.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
 
 type Count = fn(&HandlerStatus) -> u64;
 
-/// controller-runtime's results, from the ways in which a call can end.
+/// The results of controller-runtime, as sums of the ways a call can end.
 const RESULTS: [(&str, Count); 4] = [
     ("success", |handler| {
         handler.ended(Ended::Done) + handler.ended(Ended::Ignored)
@@ -78,9 +78,9 @@ fn results(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     )
 }
 
-/// Iterates over registered handlers and the sum of removed ones.
+/// Iterates over the registered handlers, and the sum of removed ones.
 ///
-/// Without the latter a counter would decrease, which reads as a reset.
+/// Without the removed ones a counter would decrease, which Prometheus takes for a restart.
 fn all(kind: &Kind) -> impl Iterator<Item = &HandlerStatus> {
     kind.status.handlers.iter().chain([&kind.status.gone])
 }

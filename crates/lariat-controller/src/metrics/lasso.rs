@@ -1,4 +1,4 @@
-//! The metrics of lasso, under its names.
+//! The metrics of lasso, under the names of lasso.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::status::HandlerStatus;
 
 pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
     let kinds = &scrape.kinds;
-    // The encoder would append `_total` to the name of a counter.
+    // A gauge, because the encoder would append `_total` to the name of a counter.
     out.gauges(
         "lasso_controller_total_handler_execution",
         "Handler calls; a counter despite its type.",

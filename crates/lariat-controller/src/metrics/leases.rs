@@ -1,4 +1,4 @@
-//! Leases: leader election under client-go's names, and shards.
+//! Metrics of leases: leader election under the names of client-go, and shards.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(super) fn write(members: &[Member], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.counters(
         "leader_election_slowpath_total",
-        "Renewals that had to read the lease first.",
+        "Lease renewals that had to read the lease first.",
         each(members, |of| {
             of.members.is_none().then_some(of.status.slow_renewals)
         }),
@@ -39,7 +39,7 @@ pub(super) fn write(members: &[Member], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.gauges(
         "lariat_shard_members",
-        "Members that share the keys, as this one sees them; zero outside of the ring.",
+        "Members of the ring, as seen by this process; zero while it is not a member.",
         each(members, |of| of.members),
     )
 }

@@ -1,20 +1,20 @@
 //! Prometheus metrics of factories.
 //!
-//! A [`Collector`], registered in a registry of [`prometheus_client`], reads the
-//! [`status`](SharedControllerFactory::status) of its factories whenever the registry is encoded. Between scrapes it
-//! costs nothing.
+//! A [`Collector`] in a registry of [`prometheus_client`] reads the [`status`](SharedControllerFactory::status) of its
+//! factories whenever the registry is encoded. Between scrapes it costs nothing.
 //!
 //! ```no_run
-//! use lariat_controller::SharedControllerFactory;
-//! use lariat_controller::metrics::prometheus_client::encoding::text;
-//! use lariat_controller::metrics::prometheus_client::registry::Registry;
+//! use lariat::controller::{
+//!     metrics::prometheus_client::encoding::text, metrics::prometheus_client::registry::Registry,
+//! };
+//! use lariat::SharedControllerFactory;
 //!
 //! # fn example(
 //! #     factory: &SharedControllerFactory,
 //! #     downstream: &SharedControllerFactory,
 //! # ) -> Result<(), std::fmt::Error> {
 //! let mut registry = Registry::default();
-//! let collector = lariat_controller::metrics::register(&mut registry, factory);
+//! let collector = lariat::controller::metrics::register(&mut registry, factory);
 //! // With several factories, each has a context id.
 //! collector.add("downstream", downstream);
 //!
@@ -39,11 +39,13 @@
 //! | `leader_election_*` | client-go | factory with a leader election |
 //! | `lariat_lease_*`, `lariat_shard_*` | | factory with a leader election or a ring, with a ring |
 //!
-//! Every series has the label `ctx`, the context id of its factory. Label values are what the program registers:
-//! contexts, kinds, handlers, leases, and words from short lists; never keys or namespaces. So the program bounds the
-//! number of series, at about ninety per kind and ninety per handler of a kind, most of them buckets. (A handler of
-//! [all kinds](SharedControllerFactory::for_all_kinds) counts once per served kind.) A series ends when its subject
-//! does: a handler that is deregistered, a kind without handlers, a cache that is dropped, a factory that is dropped.
+//! Every series has the label `ctx`, the context id of its factory. Label values are names that the program registers
+//! (contexts, kinds, handlers, leases) and words from short lists; never keys or namespaces. So the program bounds the
+//! number of series: about ninety per kind, and ninety per handler of a kind, most of them buckets. (A handler of
+//! [all kinds](SharedControllerFactory::for_all_kinds) counts once per served kind.)
+//!
+//! A series ends when its handler is deregistered, its kind has no handlers any more, or its cache or factory is
+//! dropped.
 
 mod caches;
 mod collector;
@@ -67,10 +69,9 @@ use crate::SharedControllerFactory;
 
 /// Registers a collector for a factory, under the empty context id.
 ///
-/// More factories can be [added](Collector::add) to the returned collector.
-///
-/// The names are as listed only if the registry has no prefix; labels of the registry are added. Register at most one
-/// collector per registry: with two, every family would be written twice, which is invalid.
+/// More factories can be [added](Collector::add) to the returned collector. A prefix of the registry is added to the
+/// names, and its labels to the series. Register at most one collector per registry: with two, every family would be
+/// written twice, which is invalid.
 #[allow(
     clippy::must_use_candidate,
     reason = "the registry has the collector; another handle is for those with more factories"

@@ -102,7 +102,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Splits the unit off a name; the encoder appends it.
+/// Splits the unit off a name, because the encoder appends it again.
 fn unit(name: &str) -> (&str, Option<Unit>) {
     let units = [("_seconds", Unit::Seconds), ("_bytes", Unit::Bytes)];
     for (suffix, unit) in units {

@@ -1,4 +1,4 @@
-//! Metrics of the work queues, under client-go's names.
+//! Metrics of the work queues, under the names of client-go.
 
 use std::fmt;
 
@@ -11,27 +11,27 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     depths(kinds, out)?;
     out.counters(
         "workqueue_adds_total",
-        "Times a key became due; adds that merged are one.",
+        "Keys that became due; adds that merge count once.",
         each(kinds, |queue| queue.adds),
     )?;
     out.histograms(
         "workqueue_queue_duration_seconds",
-        "How long keys were queued.",
+        "Time from a key becoming due to its processing.",
         each(kinds, |queue| &queue.waits),
     )?;
     out.histograms(
         "workqueue_work_duration_seconds",
-        "How long keys were being processed.",
+        "Time for processing a key.",
         each(kinds, |queue| &queue.works),
     )?;
     out.gauges(
         "workqueue_unfinished_work_seconds",
-        "How long the present keys have been processed, summed up.",
+        "Sum of the times for which keys have been in processing.",
         each(kinds, |queue| queue.unfinished.as_secs_f64()),
     )?;
     out.gauges(
         "workqueue_longest_running_processor_seconds",
-        "How long the slowest key has been processed.",
+        "Longest time for which a key has been in processing.",
         each(kinds, |queue| queue.longest.as_secs_f64()),
     )?;
     out.counters(

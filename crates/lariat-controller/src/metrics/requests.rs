@@ -1,4 +1,4 @@
-//! Requests to the API server, under client-go's names.
+//! Metrics of requests to the API server, under the names of client-go.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub(super) fn write(members: &[Member], out: &mut Output<'_>) -> fmt::Result {
     )?;
     out.histograms(
         "rest_client_request_duration_seconds",
-        "Time to the head of the answer.",
+        "Time to the headers of the response.",
         members.iter().flat_map(times),
     )
 }

@@ -23,7 +23,7 @@ pub(super) struct Scrape {
 pub(super) struct Member {
     pub(super) context: Arc<str>,
     pub(super) requests: RequestStatus,
-    /// The lease it takes part with, if it does.
+    /// The lease of its election or ring, if it has one.
     pub(super) elected: Option<Elected>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Elected {
     /// The name of the lease or ring.
     pub(super) name: String,
     pub(super) status: LeaseStatus,
-    /// The members of the ring; none in an election of a leader.
+    /// The number of members of the ring; none for a leader election.
     pub(super) members: Option<usize>,
 }
 

@@ -10,12 +10,12 @@ use crate::handler::Predicate;
 
 /// Maps an object of one kind to keys of another.
 ///
-/// controller-runtime calls this `handler.MapFunc`. The ready-made relations read metadata only. [`map`](Self::map)
-/// reads the object as `V`. It is called where changes are published, so it should be fast, and [`Metadata`] as a view
-/// spares it the decoding.
+/// [`watch_related`](crate::SharedController::watch_related) takes a relation. The ready-made relations read metadata
+/// only; [`map`](Self::map) reads the object as `V`. A relation is applied where changes are published, so it should be
+/// fast; with [`Metadata`] as `V`, nothing is decoded. controller-runtime calls this `handler.MapFunc`.
 ///
 /// ```
-/// use lariat_controller::Relation;
+/// use lariat::Relation;
 ///
 /// let owned = Relation::controllers();
 /// let labelled = Relation::label("example.com/app").to("deploy");
@@ -35,10 +35,10 @@ pub(super) enum Map<V> {
 
 type CustomMap<V> = dyn Fn(&V) -> Vec<ObjectKey> + Send + Sync;
 
-/// The kind whose keys are returned.
+/// The kind whose keys a relation returns.
 pub(super) struct Target<'a> {
     pub(super) gvk: &'a Gvk,
-    /// The scope of the kind, if it is known; otherwise it is treated as namespaced.
+    /// The scope of the kind, if it is known. While it is not, the kind counts as namespaced.
     pub(super) scope: Option<Scope>,
 }
 
@@ -50,14 +50,18 @@ impl Relation<Metadata> {
         })
     }
 
-    /// Maps an object to its controlling owner, as controller-runtime's `Owns`.
+    /// Maps an object to its controlling owner, like controller-runtime's `Owns`.
+    ///
+    /// The controlling owner is the owner reference with `controller: true`.
     pub fn controllers() -> Self {
         Self::of(Map::Owners {
             controllers_only: true,
         })
     }
 
-    /// Maps an object to the name in a label, in its own namespace.
+    /// Maps an object to the name that a label has, in the object's namespace.
+    ///
+    /// An object without the label, or with an empty one, maps to nothing.
     pub fn label(name: impl Into<String>) -> Self {
         let label = name.into();
         Self::map(move |object: &Metadata| {
@@ -70,7 +74,9 @@ impl Relation<Metadata> {
         })
     }
 
-    /// Maps an object to the namespace and name in two labels.
+    /// Maps an object to the namespace and the name that two labels have.
+    ///
+    /// An object without one of the labels, or with an empty name, maps to nothing.
     pub fn labels(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         let (namespace, name) = (namespace.into(), name.into());
         Self::map(move |object: &Metadata| {
@@ -97,13 +103,12 @@ impl<V: View> Relation<V> {
 
     /// Maps an object with a function.
     ///
-    /// The function is called for the old and the new state, under locks, so it must not use controllers. Reading
-    /// another kind's cache is fine. A panic is logged and counts as no keys.
+    /// The function is called for the old and the new state. It is called under locks, so it must not use controllers;
+    /// it may read the caches of other kinds. If it panics, the panic is logged and the object maps to nothing.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::Relation;
-    /// use lariat_core::ObjectKey;
+    /// use lariat::{ObjectKey, Relation};
     ///
     /// let node = Relation::map(|pod: &Pod| {
     ///     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref());
@@ -115,7 +120,7 @@ impl<V: View> Relation<V> {
         Self::of(Map::Custom(Arc::new(map)))
     }
 
-    /// Enqueues keys for one handler only (default: for all).
+    /// Enqueues keys for the handler of this name only (default: for all handlers).
     ///
     /// While no handler has this name, nothing is enqueued.
     pub fn to(self, handler: impl Into<Arc<str>>) -> Self {
@@ -123,15 +128,15 @@ impl<V: View> Relation<V> {
         Self { to, ..self }
     }
 
-    /// Enqueues keys only for changes of the related object that a predicate selects (default: for all).
+    /// Enqueues keys only for changes that a predicate selects (default: for all).
     ///
-    /// The predicate judges the old and the new state of the related object, before it is mapped. It has to select
-    /// every change that may matter: the objects of the initial list are additions, which the ready-made predicates
-    /// pass. A second call narrows the relation further: both predicates have to select the change. This is
-    /// controller-runtime's `builder.WithPredicates`.
+    /// The predicate is evaluated before the related object is mapped, with its old and its new state. It must select
+    /// every change that may matter. Objects of the initial list are additions, which the ready-made predicates select.
+    /// After a second call, both predicates have to select a change. This is controller-runtime's
+    /// `builder.WithPredicates`.
     ///
     /// ```
-    /// use lariat_controller::{Predicate, Relation};
+    /// use lariat::{Predicate, Relation};
     ///
     /// let spec_or_labels = Predicate::generation_changed().or(Predicate::labels_changed());
     /// let owned = Relation::controllers().only(spec_or_labels);
@@ -153,16 +158,17 @@ impl<V: View> Relation<V> {
         self.only.as_ref().is_none_or(|only| only.wants(change))
     }
 
-    /// Returns whether the keys are those of owners.
+    /// Returns whether the keys come from owner references.
     ///
-    /// An owner reference does not say whether the owner has a namespace.
+    /// An owner reference does not tell whether the owner has a namespace, so such keys need the scope of the owner's
+    /// kind.
     pub(super) fn names_owners(&self) -> bool {
         matches!(self.map, Map::Owners { .. })
     }
 
     /// Returns the keys of `target` that an object maps to.
     ///
-    /// `store` and `of` are the object's.
+    /// `store` and `of` are the store and the kind of the object.
     pub(super) fn keys(
         &self,
         object: &Arc<CachedObject>,
@@ -181,9 +187,11 @@ impl Target<'_> {
     fn owners(&self, object: &CachedObject, controllers_only: bool) -> Vec<ObjectKey> {
         let is_one = |owner: &&lariat_core::OwnerRef| {
             owner.kind() == self.gvk.kind()
+                // The version is not compared: all versions of a kind are the same objects.
                 && group(owner.api_version()) == self.gvk.group()
                 && (owner.is_controller() || !controllers_only)
         };
+        // An owner is in the object's namespace, unless one of them is cluster-scoped.
         let key = |owner: &lariat_core::OwnerRef| match (self.scope, object.key().namespace()) {
             (Some(Scope::Cluster), _) | (_, None) => ObjectKey::cluster(owner.name()),
             (_, Some(namespace)) => ObjectKey::namespaced(namespace, owner.name()),

@@ -1,4 +1,4 @@
-//! Watches a related kind, and enqueues the keys its objects map to.
+//! Watches a related kind, and enqueues the keys that its objects map to.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,12 +21,26 @@ use crate::payload::Payload;
 /// The number of the next relation.
 static RELATIONS: AtomicU64 = AtomicU64::new(0);
 
-/// A relation between two kinds. Dropping this handle keeps the relation.
+/// An active relation between two kinds.
+///
+/// Dropping this handle keeps the relation; [`end`](Self::end) ends it.
+///
+/// ```no_run
+/// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+/// use lariat::{Relation, SharedControllerFactory};
+///
+/// # fn example(factory: &SharedControllerFactory) {
+/// let (deployments, replica_sets) = (factory.for_object::<Deployment>(), factory.for_object::<ReplicaSet>());
+/// let related = deployments.watch_related(&replica_sets, Relation::controllers());
+/// related.end();
+/// # }
+/// ```
 pub struct Related {
     slot: Weak<Slot>,
     relation: Arc<dyn AnyRelation>,
 }
 
+/// A relation with the related kind.
 struct Relating<V> {
     number: u64,
     other: Arc<Slot>,
@@ -47,7 +61,9 @@ impl Related {
         }
     }
 
-    /// Ends the relation: changes of the other kind do not enqueue keys any more.
+    /// Ends the relation: changes of the other kind no longer enqueue keys.
+    ///
+    /// Keys that are queued already are processed.
     pub fn end(self) {
         if let Some(slot) = self.slot.upgrade() {
             slot.remove_relation(self.relation.number());
@@ -59,16 +75,16 @@ impl<K: View> SharedController<K> {
     /// Enqueues keys of this kind when objects of another kind change.
     ///
     /// The relation is applied to the old and the new state of an update, and to the last state of a deleted object.
-    /// Nothing is opened until this kind has a handler. Dropping the returned handle keeps the relation.
+    /// The other kind is not watched until this kind is in use. Dropping the returned handle keeps the relation.
     ///
-    /// The other kind's cache is synced before handlers of this kind are called, if the relation was added before. A
-    /// handler that is registered while the factory runs waits for the relations that concern it, without delaying
-    /// other handlers. Its [status](crate::HandlerStatus::is_held) shows that it waits. After 30 seconds a warning is
+    /// A relation that is added before the start delays the handlers of this kind until the other kind's cache is
+    /// synced. A handler that is registered while the factory runs waits for the caches of its relations, without
+    /// delaying other handlers; its [status](crate::HandlerStatus::is_held) shows that. After 30 seconds a warning is
     /// logged, and a kind that is not served counts as one without objects.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-    /// use lariat_controller::{Relation, SharedControllerFactory};
+    /// use lariat::{Relation, SharedControllerFactory};
     ///
     /// # fn example(factory: &SharedControllerFactory) {
     /// let deployments = factory.for_object::<Deployment>();
@@ -100,6 +116,7 @@ impl<V: View> AnyRelation for Relating<V> {
 
     fn join(self: Arc<Self>, target: Enqueuer) -> Joined {
         let informer = self.other.informer();
+        // If the map reads content, the related kind is watched with content from now on.
         informer.need::<V>();
         let feed = Arc::new(Feed {
             of: informer.gvk().clone(),
@@ -110,6 +127,7 @@ impl<V: View> AnyRelation for Relating<V> {
             is_hopeless: AtomicBool::new(false),
             aside: Mutex::new(Some(SetAside::default())),
         });
+        // Publishes the cached objects first, so a relation that is added late misses none.
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
             relation: self,
@@ -122,17 +140,20 @@ impl<V: View> AnyRelation for Relating<V> {
 
 /// The subscriber of the related kind's cache.
 ///
-/// It does not hold the informer of its target, which would keep that in use.
+/// It does not hold the informer of the target kind, which would keep that kind's cache in use.
 struct Feed<V> {
     of: Gvk,
     store: Arc<Store>,
     target: Enqueuer,
     relation: Arc<Relation<V>>,
+    /// Whether an object could not be mapped because its content is not cached.
     has_unread: AtomicBool,
-    /// The kind is cached without content, so content is not waited for.
+    /// Whether the kind is cached without content, so it cannot be waited for.
     is_hopeless: AtomicBool,
-    /// Owners whose scope is not known yet, keyed with the namespace of the object they own. `None` once the cache of
-    /// their kind is synced. Sorted, because they are queued in this order.
+    /// The owners that wait for the scope of their kind; `None` once it is known.
+    ///
+    /// They are keyed with the namespace of the object that they own, and sorted, because they are queued in this
+    /// order.
     aside: Mutex<Option<SetAside>>,
 }
 
@@ -144,10 +165,12 @@ struct SetAside {
     left: usize,
 }
 
-/// The number of waiting owners from which unreferenced ones are removed. Their kind may never be served.
+/// The number of waiting owners below which unreferenced ones are kept.
+///
+/// The kind of the owners may never be served, while objects with ever new owners come and go.
 const ASIDE: usize = 1024;
 
-/// What a waiting owner is enqueued with.
+/// The add with which a waiting owner is enqueued.
 #[derive(Clone)]
 struct Aside {
     lanes: Due,
@@ -172,6 +195,7 @@ impl<V: View> Unread for Feed<V> {
         let Some(aside) = self.aside.lock().take() else {
             return;
         };
+        // `take` above leaves `None`: from now on `changed` knows the scope and enqueues owners itself.
         let has_namespace = self.scope() != Some(Scope::Cluster);
         self.target
             .queue
@@ -194,10 +218,12 @@ impl<V: View> Unread for Feed<V> {
 }
 
 impl SetAside {
+    /// Returns the bound on the number of owners.
     fn most(&self) -> usize {
         ASIDE.max(2 * self.left)
     }
 
+    /// Adds an owner, or merges it with the entry that it has.
     fn put(&mut self, key: ObjectKey, add: Aside) {
         match self.owners.entry(key) {
             Entry::Vacant(entry) => drop(entry.insert(add)),
@@ -209,6 +235,7 @@ impl SetAside {
 impl<V: View> Subscriber for Feed<V> {
     fn changed(&self, changes: &[Change]) {
         let lanes = self.target.lanes.list();
+        // A handler that is registered later is called for every object anyway, so these keys are not lost.
         let Some(due) = self.due(&lanes) else {
             return;
         };
@@ -231,6 +258,8 @@ impl<V: View> Subscriber for Feed<V> {
                 },
                 payload: Payload::from(cause).led_by(caller.as_ref()),
             };
+            // With the wrong scope, a cluster-scoped owner would be enqueued under a namespace in which it does not
+            // exist.
             if scope.is_none() && self.relation.names_owners() {
                 self.set_aside(&mut keys, &add);
             }
@@ -256,7 +285,7 @@ impl<V: View> Subscriber for Feed<V> {
 }
 
 impl<V: View> Feed<V> {
-    /// Reports a write to the sentinel if it enqueues the key whose handler wrote.
+    /// Reports a write to the sentinel if it enqueues the writing handler's key.
     fn wrote_by(&self, written: &Written, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
         if *caller.gvk() == *self.to()
@@ -269,6 +298,7 @@ impl<V: View> Feed<V> {
         }
     }
 
+    /// Returns the kind whose keys are enqueued.
     fn to(&self) -> &Gvk {
         self.target.client.gvk()
     }
@@ -281,6 +311,7 @@ impl<V: View> Feed<V> {
         }
     }
 
+    /// Returns a change of a related object as a cause, with the length of its chain.
     fn cause(&self, of: Cause, key: &ObjectKey) -> Cause {
         let chain = of.chain().unwrap_or(0);
         let object = Subject {
@@ -297,14 +328,16 @@ impl<V: View> Feed<V> {
         resource.map(|resource| resource.scope())
     }
 
-    /// Moves namespaced keys to the waiting owners; cluster-scoped keys stay.
+    /// Moves keys with a namespace to the waiting owners.
+    ///
+    /// Keys without a namespace stay: the owner of a cluster-scoped object is cluster-scoped.
     fn set_aside(&self, keys: &mut Vec<ObjectKey>, add: &Aside) {
         let mut aside = self.aside.lock();
         let Some(aside) = aside.as_mut() else {
             return;
         };
         for key in keys.extract_if(.., |key| key.namespace().is_some()) {
-            // After each doubling, so that the cost per owner stays constant.
+            // Only after each doubling, so that the cost per owner stays constant.
             if aside.owners.len() >= aside.most() {
                 let named = self.named_owners();
                 aside.owners.retain(|key, _| named.contains(key));
@@ -314,7 +347,7 @@ impl<V: View> Feed<V> {
         }
     }
 
-    /// Returns the owners that cached objects refer to, as keys with a namespace.
+    /// Returns the owners that cached objects refer to, with the objects' namespaces.
     fn named_owners(&self) -> BTreeSet<ObjectKey> {
         let snapshot = self.store.snapshot();
         let keys = snapshot
@@ -337,30 +370,33 @@ impl<V: View> Feed<V> {
             }
             _ => Vec::new(),
         };
+        // Both states of an update usually map to the same keys.
         keys.sort();
         keys.dedup();
         keys
     }
 
+    /// Returns the keys that one state maps to; none if the map fails.
     fn keys_of(&self, object: &Arc<CachedObject>, scope: Option<Scope>) -> Vec<ObjectKey> {
         let target = Target {
             gvk: self.to(),
             scope,
         };
         let (store, of) = (&*self.store, &self.of);
+        // The map is the user's. A panic here would reach the publisher, and with it all other subscribers.
         let find = AssertUnwindSafe(|| self.relation.keys(object, store, of, &target));
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
-            // Its content is being loaded, and no change is published when it arrives: wake the supervisor, which
-            // replays the kind then.
+            // The content is being loaded, and no change is published when it arrives. Wake the supervisor, which
+            // replays the kind then (`Caches::read_unread`).
             Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
                 if !self.has_unread.swap(true, Ordering::Relaxed) {
                     self.target.lanes.notify();
                 }
                 Vec::new()
             }
-            // `Joined::replay` has logged it once.
+            // The kind is cached without content; `Joined::replay` has logged that once.
             Ok(Err(_)) if !object.has_content() => Vec::new(),
             Ok(Err(error)) => {
                 let error = describe(&error);

@@ -1,4 +1,4 @@
-//! Compares two states of an object field by field.
+//! Compares two states of an object, field by field.
 
 use lariat_cache::CachedObject;
 use serde_json::{Value, json};
@@ -38,10 +38,13 @@ pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
     paths
 }
 
-/// Returns the fields that another writer reverted after our write and that we wrote again.
+/// Returns the fields that another writer reverted and that this one wrote again.
 ///
-/// `ours` is the state after our last write, `before` and `after` are those around the present one.
+/// `ours` is the state after the last write of this process, `before` and `after` are the states around the present
+/// write.
 pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
+    // The fields that another writer has changed since our last write. Those of them that are back at our value now
+    // were reverted and written again.
     let theirs = changed(ours, before);
     let mut again = changed(before, after);
     again.retain(|path| theirs.contains(path) && at(ours, path) == at(after, path));
@@ -61,6 +64,7 @@ pub(super) fn manager(object: &Value, path: &Path) -> Option<String> {
     Some(owner.get("manager")?.as_str()?.to_owned())
 }
 
+/// Returns whether the API server changes a field with every write.
 fn is_bookkeeping(path: &Path) -> bool {
     const OF_THE_SERVER: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
     match path.as_slice() {
@@ -75,6 +79,7 @@ fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
 
 fn compare(path: &mut Path, before: &Value, after: &Value, paths: &mut Vec<Path>) {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        // Lists are compared as a whole, like scalars.
         if before != after {
             paths.push(path.clone());
         }

@@ -1,4 +1,13 @@
-//! The livelock sentinel: detects hot loops, reports their cause, and slows them down.
+//! The sentinel: detects hot loops, reports their cause, and slows them down.
+//!
+//! Two places call the sentinel of a kind (`watchman`): a handler's write when its response has arrived, and a worker
+//! before it runs a key. In reading order:
+//!
+//! 1. `options` has the public options.
+//! 2. `suspect` is the state of one key that this process writes. It detects the three patterns, and computes delays.
+//! 3. `suspects` has all such keys of a kind, bounded in number.
+//! 4. `trail` records what a chain of runs has written: a run that writes something new makes progress, and is no loop.
+//! 5. `fields` compares two states of an object.
 
 mod fields;
 mod options;

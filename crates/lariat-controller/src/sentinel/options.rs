@@ -4,22 +4,24 @@ use std::time::Duration;
 
 /// Options for detecting and slowing down hot loops.
 ///
-/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::Pattern) are detected. A
-/// detected key is reported in a warning, once in ten minutes, and in the kind's
-/// [status](crate::ControllerStatus::hot_loops), until it has been quiet for ten minutes. Its runs are delayed, by one
-/// second at first and twice as long each time. Changes by other writers and deletions are not delayed, unless the
-/// other writer is part of the loop.
+/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::Pattern) are detected.
 ///
-/// Work that proceeds step by step, by runs that rely on the watch of what they wrote, is no hot loop: a run that
-/// writes an object or a field that no earlier run of its chain wrote makes progress, and the count starts again. A new
-/// value of the same field is no progress, because a counter or a timestamp has one in each run. At most 4096 objects
-/// and fields of a chain count as progress, so a loop that creates objects forever is detected too.
+/// A detected key is reported in a warning, at most every ten minutes, and in the kind's
+/// [status](crate::ControllerStatus::hot_loops), until the loop has not been seen for ten minutes. Its runs are
+/// delayed: by one second at first, and then twice as long each time, up to a minute. Changes by other writers and
+/// deletions are not delayed, unless the other writer is part of the loop.
 ///
-/// The sentinel sees the keys a handler enqueues without delay, and its writes through the factory's clients on the
-/// task of the call. Writes on spawned tasks, or through other clients, count as those of another writer.
+/// A handler that works step by step, each step triggered by the write of the step before, is no hot loop. A run makes
+/// progress if it writes an object or a field that no earlier run of its chain wrote, and the count starts again. A new
+/// value of the same field is no progress, because a counter or a timestamp has a new value in each run. At most 4,096
+/// objects and fields of a chain count as progress, so a loop that creates objects forever is detected too.
+///
+/// The sentinel knows the keys that a handler enqueues without delay, and the writes through the factory's clients on
+/// the task of the call. Writes on spawned tasks or through other clients count as those of another writer.
 ///
 /// ```
-/// use lariat_controller::{ControllerOptions, Sentinel};
+/// use lariat::controller::Sentinel;
+/// use lariat::ControllerOptions;
 ///
 /// let options = ControllerOptions::default().sentinel(Sentinel::default().runs(50));
 /// # let _ = options;
@@ -57,9 +59,9 @@ impl Sentinel {
         }
     }
 
-    /// Sets the length of a chain of runs that counts as a hot loop (default 25).
+    /// Sets how many runs in a chain count as a hot loop (default 25).
     ///
-    /// In a chain each run is caused only by what the run before wrote or enqueued. It is counted from the last run
+    /// In a chain, each run is caused only by writes and enqueues of the run before. Runs are counted from the last one
     /// that made progress. Zero counts as 1.
     pub fn runs(self, runs: u32) -> Self {
         let runs = runs.max(1);
@@ -68,15 +70,15 @@ impl Sentinel {
 
     /// Sets how often another writer must revert a field (default 5).
     ///
-    /// Each time the handler must have written it again, within ten minutes. Zero counts as 1.
+    /// The handler must have written the field again each time, within ten minutes. Zero counts as 1.
     pub fn undone(self, times: u32) -> Self {
         let undone = times.max(1);
         Self { undone, ..self }
     }
 
-    /// Sets how many writes per minute may change nothing (default 60).
+    /// Sets how many writes of an object per minute may change nothing (default 60).
     ///
-    /// Zero counts as 1.
+    /// One more counts as a hot loop. Zero counts as 1.
     pub fn idle_writes(self, in_a_minute: u32) -> Self {
         let idle_writes = in_a_minute.max(1);
         Self {
@@ -87,7 +89,7 @@ impl Sentinel {
 
     /// Sets the first and the longest delay of a run (default 1 second and 1 minute).
     ///
-    /// Zero as the first delay only reports hot loops.
+    /// If the first delay is zero, hot loops are reported but not delayed.
     pub fn pauses(self, shortest: Duration, longest: Duration) -> Self {
         Self {
             shortest_pause: shortest,

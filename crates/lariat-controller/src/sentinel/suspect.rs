@@ -1,4 +1,4 @@
-//! The state the sentinel keeps of a written key.
+//! The state that the sentinel keeps of a key that this process writes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,11 +13,13 @@ use super::fields;
 use super::options::Sentinel;
 use super::trail::ChainRun;
 
-/// The kind of a hot loop.
+/// The pattern of a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// The key's runs are caused only by what its runs write or enqueue without delay.
+    /// The key's runs are caused only by their own writes and enqueues.
+    ///
+    /// Enqueues with a delay do not count.
     OwnWrites,
     /// Another writer reverts what the key's handlers write, and they write it again.
     Contested,
@@ -28,9 +30,9 @@ pub enum Pattern {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OwnWrites => "its handlers run because of what they write or enqueue themselves",
+            Self::OwnWrites => "its handlers' own writes or enqueues cause its next run",
             Self::Contested => "another writer reverts what its handlers write",
-            Self::NothingChanges => "its handlers write without changing anything",
+            Self::NothingChanges => "its handlers' writes change nothing",
         })
     }
 }
@@ -38,12 +40,12 @@ impl fmt::Display for Pattern {
 /// A key in a hot loop.
 ///
 /// ```no_run
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::SharedControllerFactory;
 ///
 /// # fn example(factory: &SharedControllerFactory) {
 /// for controller in factory.status() {
-///     for circle in controller.hot_loops {
-///         println!("{} {}: {}", controller.cache.gvk, circle.key, circle.pattern);
+///     for hot_loop in controller.hot_loops {
+///         println!("{} {}: {}", controller.cache.gvk, hot_loop.key, hot_loop.pattern);
 ///     }
 /// }
 /// # }
@@ -53,15 +55,15 @@ impl fmt::Display for Pattern {
 pub struct HotLoop {
     /// The key.
     pub key: ObjectKey,
-    /// The kind of the loop.
+    /// The pattern of the loop.
     pub pattern: Pattern,
     /// The handlers that write the object.
     ///
     /// Empty if the key's runs write or enqueue other objects.
     pub handlers: Vec<Arc<str>>,
-    /// What enqueues the key, if not a write of its own object.
+    /// What enqueues the key; `None` if it is a write of its own object.
     ///
-    /// These are the causes of the detected run, or the related object that another writer reverts.
+    /// The text has the causes of the detected run, or names the related object that another writer reverts.
     pub brought_by: Option<Arc<str>>,
     /// The fields that are written, as far as known; at most eight.
     pub fields: Vec<String>,
@@ -73,7 +75,9 @@ pub struct HotLoop {
     pub pause: Duration,
 }
 
-/// How many versions are remembered. The watch may publish several writes of a run before their responses arrive.
+/// How many written versions are remembered.
+///
+/// The watch may publish several writes of a run before their responses arrive.
 const VERSIONS: usize = 4;
 
 /// The maximum number of handlers reported.
@@ -82,10 +86,10 @@ const MOST_HANDLERS: usize = 4;
 /// The least time between two warnings about a key.
 const WARNING_PERIOD: Duration = Duration::from_secs(600);
 
-/// How long a key must be quiet before it is forgotten.
+/// How long a key must be neither written nor detected before it is forgotten.
 const QUIET: Duration = Duration::from_secs(600);
 
-/// A run to judge.
+/// A run that the sentinel judges before it begins.
 pub(crate) struct Ask<'a> {
     pub(crate) causes: &'a Causes,
     /// Whether some handler has a deletion to handle.
@@ -121,7 +125,7 @@ pub(super) struct Suspect {
     handlers: Vec<Arc<str>>,
     /// The last writes whose responses have arrived.
     written: VecDeque<Answered>,
-    /// The state after the last write that changed something.
+    /// The state after the last write of this process that changed something.
     ours: Option<Arc<CachedObject>>,
     /// How many times in a row a write was reverted and made again.
     undone: u32,
@@ -191,12 +195,12 @@ impl Suspect {
         warn
     }
 
-    /// Records that another writer reverts what the key's runs write to a related object.
+    /// Records that another writer reverts a related object that the key's runs write.
     pub(super) fn contested(&mut self, related: &Self, what: &str, now: Instant) {
         self.forget_if_quiet(now);
         self.touched = now;
         if self.found.is_some() && !self.is_over_related {
-            // A loop of the key itself was detected before; it is slowed down for that.
+            // A loop of the key's own object was detected before, and delays its runs already.
             return;
         }
         self.is_over_related = true;
@@ -228,12 +232,12 @@ impl Suspect {
             chain: write.chain,
             step: write.step.cloned(),
         });
-        // Any change ends a series of writes that changed nothing.
+        // A change ends a series of writes that changed nothing, and the loop that the series may have been.
         self.idle.1 = 0;
-        // This write changed something.
         self.found
             .take_if(|(pattern, _)| *pattern == Pattern::NothingChanges);
         let ours = self.ours.replace(Arc::clone(write.after));
+        // If the state before this write is not the one after the last write, another writer was in between.
         if let (Some(ours), Some(before)) = (ours, write.before)
             && ours.version() != before.version()
             && self.count_undone(&ours, before, write) >= options.undone
@@ -243,14 +247,15 @@ impl Suspect {
         (write.chain >= options.runs).then_some(Pattern::OwnWrites)
     }
 
-    /// Counts how many times in a row our write was reverted and made again.
+    /// Counts how often in a row a write was reverted and made again.
     fn count_undone(
         &mut self,
         ours: &CachedObject,
         before: &CachedObject,
         write: &Write<'_>,
     ) -> u32 {
-        // If only metadata is cached, comparing content would find differences that no one made.
+        // If the cached state has only metadata and the response has content, the content is no difference. Then only
+        // the metadata is compared.
         let is_whole = [ours, before, write.after]
             .iter()
             .all(|each| each.has_content());
@@ -275,6 +280,7 @@ impl Suspect {
         self.undone
     }
 
+    /// Counts a write that changed nothing, within a minute.
     fn changed_nothing(&mut self, options: &Sentinel, now: Instant) -> Option<Pattern> {
         const MINUTE: Duration = Duration::from_secs(60);
         if now - self.idle.0 >= MINUTE {
@@ -284,7 +290,7 @@ impl Suspect {
         (self.idle.1 > options.idle_writes).then_some(Pattern::NothingChanges)
     }
 
-    /// Determines the written fields, for the pattern that does not know them yet.
+    /// Determines the written fields, for a pattern that has not found them itself.
     fn name(&mut self, write: &Write<'_>) {
         if self
             .found
@@ -297,12 +303,12 @@ impl Suspect {
         }
     }
 
-    /// Returns the length of the chain that leads to a run, and the last run of it.
+    /// Returns the length of the chain that leads to a run, and the chain's last run.
     ///
-    /// It is counted from the last run that made progress.
+    /// The length is counted from the last run that made progress.
     ///
-    /// The watch may publish a write before its response arrives. Then its cause is an ordinary update, which is
-    /// recognised by its version.
+    /// The watch may publish a write before its response arrives. Then the cause is an ordinary update, and only its
+    /// version shows that this process made the write.
     pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<ChainRun>>) {
         let mut step = ask.step;
         let chain = ask.causes.chain_by(|cause| match cause {
@@ -317,7 +323,9 @@ impl Suspect {
         (since_progress(chain, step), step)
     }
 
-    /// Returns the delay of a run. When the delay is over, the run is judged again.
+    /// Returns the delay of a run; none if it may begin.
+    ///
+    /// When the delay is over, the run is judged again.
     pub(super) fn pause(
         &mut self,
         ask: &Ask<'_>,
@@ -326,14 +334,14 @@ impl Suspect {
     ) -> Option<Duration> {
         self.forget_if_quiet(now);
         let (chain, _) = self.chain(ask);
-        // Retries have their own backoff.
+        // A retry has its own backoff, which is delay enough.
         let goes_on = chain >= options.runs && !ask.causes.is_retry();
         if goes_on {
-            // Also for a key whose runs write other objects, since its own object is not written.
+            // A key whose runs write only other objects is touched nowhere else.
             self.touched = now;
             self.rounds += 1;
             if self.found.is_none() {
-                // A loop by writes of its own object would have been detected at the write.
+                // `wrote` would have detected a loop by writes of the key's own object.
                 self.brought_by = Some(ask.causes.to_string().into());
             }
             let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
@@ -344,7 +352,8 @@ impl Suspect {
         let (pattern, _) = self.found?;
         let goes_round = match pattern {
             Pattern::OwnWrites => goes_on,
-            // Changes of the object itself by other writers are not delayed, nor are explicit requests.
+            // The other writer changes a related object. So its changes are part of the loop, while changes of the
+            // key's own object and explicit requests are not, and are not delayed.
             Pattern::Contested if self.is_over_related => {
                 let is_of_hot_loop =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
@@ -356,7 +365,8 @@ impl Suspect {
         if !goes_round || ask.has_deletion || options.shortest_pause.is_zero() {
             return None;
         }
-        // Another change may have enqueued the key before the delay was over.
+        // The run is delayed already, and another cause has enqueued the key before the delay was over: wait for the
+        // rest. Once it is over, this run is the delayed one, and may begin.
         if let Some(until) = self.until {
             let rest = until.saturating_duration_since(now);
             if rest.is_zero() {
@@ -364,19 +374,21 @@ impl Suspect {
             }
             return Some(rest).filter(|rest| !rest.is_zero());
         }
-        // Doubled with each delayed run, from the shortest to the longest delay.
+        // Each delayed run doubles the delay, from the shortest to the longest.
         self.pause = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
         self.until = now.checked_add(self.pause);
         Some(self.pause)
     }
 
-    /// Returns whether the key has been neither written nor detected for long.
+    /// Returns whether the key has been neither written nor detected for ten minutes.
     pub(super) fn is_quiet(&self, now: Instant) -> bool {
         let seen = self.found.map_or(self.touched, |(_, seen)| seen);
         now - seen.max(self.touched) >= QUIET
     }
 
-    /// Resets the state if the loop has not been seen for long, even if the key is written.
+    /// Resets the state if no loop has been seen for ten minutes.
+    ///
+    /// Writes alone do not keep a detected loop alive.
     fn forget_if_quiet(&mut self, now: Instant) {
         let is_over = self.found.is_some_and(|(_, seen)| now - seen >= QUIET);
         if is_over || self.is_quiet(now) {
@@ -403,9 +415,9 @@ impl Suspect {
     }
 }
 
-/// Returns the length of a chain since the last progress.
+/// Returns the length of a chain since its last progress.
 ///
-/// If the last run made progress, it counts as the first of the chain.
+/// If the last run made progress, it counts as the first run of the chain.
 pub(crate) fn since_progress(chain: u32, last: Option<&Arc<ChainRun>>) -> u32 {
     if last.is_some_and(|step| step.has_progressed()) {
         chain.min(1)

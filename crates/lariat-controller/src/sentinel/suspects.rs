@@ -1,4 +1,4 @@
-//! The keys that this process writes, bounded in number.
+//! The keys of a kind that this process writes, bounded in number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ const RECENT: Duration = Duration::from_secs(60);
 /// The judgement of a run before it begins.
 #[derive(Debug, Clone)]
 pub(crate) struct Judgement {
-    /// The length of the chain that leads to the run, each run caused by a write of the run before. Counted from the
-    /// last run that made progress.
+    /// The length of the chain that leads to the run, since its last progress.
     pub(crate) chain: u32,
     /// The delay of the run, if it must wait.
     pub(crate) wait: Option<Duration>,
@@ -30,7 +29,7 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// Creates the judgement of a run that need not wait.
+    /// Creates the judgement of a run that may begin.
     pub(super) fn of(chain: u32, last: Option<&Arc<ChainRun>>) -> Self {
         Self {
             chain,
@@ -40,10 +39,12 @@ impl Judgement {
     }
 }
 
+/// The suspects of a kind.
 #[derive(Debug, Default)]
 pub(super) struct Suspects {
+    /// Written objects of the kind, and keys of long chains.
     keys: HashMap<ObjectKey, Suspect>,
-    /// Objects of other kinds that runs write and whose changes enqueue the runs' keys.
+    /// Written objects of related kinds, whose changes enqueue keys.
     related: HashMap<(Gvk, ObjectKey), Suspect>,
 }
 
@@ -70,9 +71,7 @@ impl Suspects {
         }
     }
 
-    /// Records a write of a key's run to a related object.
-    ///
-    /// Returns a hot loop to warn about.
+    /// Records a write to a related object; returns a hot loop to warn about.
     pub(super) fn wrote_related(
         &mut self,
         key: &ObjectKey,
@@ -94,6 +93,7 @@ impl Suspects {
             return None;
         }
         let warns = related.wrote(write, options, now);
+        // A chain of writes to related objects is detected before the key's next run, by its length.
         if !related.is_contested_at(now) {
             return None;
         }
@@ -119,7 +119,7 @@ impl Suspects {
     ) -> (Judgement, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
-            // The key's runs write other objects, whose changes enqueue it.
+            // The key is not written itself: its runs write other objects, whose changes enqueue it.
             make_room(&mut self.keys, now);
             self.keys.insert(key.clone(), Suspect::new(now));
         }
@@ -131,7 +131,7 @@ impl Suspects {
         let judgement = Judgement::of(chain, last);
         let wait = suspect.pause(ask, options, now);
         let judgement = Judgement { wait, ..judgement };
-        // If the object itself is written, the write has warned.
+        // A loop by writes of the key's own object has been warned of at the write.
         let warning = (!was_found).then(|| suspect.hot_loop(key)).flatten();
         (
             judgement,
@@ -158,7 +158,7 @@ impl Suspects {
     }
 }
 
-/// Forgets keys if there are too many, those in hot loops last.
+/// Makes room for a key: forgets keys not written for a minute, then those without a hot loop, then all.
 fn make_room<K>(keys: &mut HashMap<K, Suspect>, now: Instant) {
     if keys.len() < MOST {
         return;

@@ -1,4 +1,4 @@
-//! What the runs of a chain have written, to detect progress.
+//! The writes of a chain of runs, to detect progress.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,15 +11,16 @@ use parking_lot::Mutex;
 
 use super::fields;
 
-/// How many objects and fields of a chain count as progress. A chain beyond that is treated as a loop that creates
-/// objects forever. This also bounds the memory.
+/// How many objects and fields of a chain count as progress.
+///
+/// A chain that writes more counts as a loop that creates objects forever. This also bounds the memory.
 const MOST: usize = 4096;
 
-/// A run in a chain of runs, each caused by what the run before wrote or enqueued.
+/// A run in a chain, in which each run is caused by the run before.
 ///
-/// A run makes progress if it writes an object or a field that no run of its chain wrote before. Step-by-step work does
-/// so; a hot loop writes the same fields again. Values do not count, because a counter or a timestamp has a new one in
-/// each run.
+/// A run makes progress if it writes an object or a field that no run of its chain has written before. Work that
+/// proceeds in steps does so, while a hot loop writes the same fields again. Values do not count, because a counter or
+/// a timestamp has a new value in each run.
 #[derive(Debug)]
 pub(crate) struct ChainRun {
     /// Shared by all runs of the chain.
@@ -27,11 +28,12 @@ pub(crate) struct ChainRun {
     progressed: AtomicBool,
 }
 
+/// What a chain of runs has written.
 #[derive(Debug, Default)]
 struct Trail {
     /// Hashes of the written objects and fields.
     written: HashSet<u64>,
-    /// The last recorded write. One write is published to several subscribers.
+    /// The last recorded write. A write is published to several subscribers, and must count once.
     last: Option<(ObjectKey, ResourceVersion)>,
 }
 
@@ -45,12 +47,12 @@ impl ChainRun {
         })
     }
 
-    /// Returns whether the run wrote something that its chain had not written before.
+    /// Returns whether the run has written something new to its chain.
     pub(crate) fn has_progressed(&self) -> bool {
         self.progressed.load(Ordering::Relaxed)
     }
 
-    /// Records a write of the run; it is a creation if there is no state before.
+    /// Records a write of the run. Without a state before, it is a creation.
     pub(crate) fn wrote(
         &self,
         gvk: &Gvk,
@@ -64,6 +66,7 @@ impl ChainRun {
         if is_known(&self.trail.lock()) {
             return;
         }
+        // Computed without the lock, since it decodes both states.
         let written = hashes(gvk, before, after);
         let mut trail = self.trail.lock();
         trail.last = Some((after.key().clone(), after.version().clone()));
@@ -75,7 +78,7 @@ impl ChainRun {
     }
 }
 
-/// Returns a hash for each field that a write changed, or one for an object that was created.
+/// Returns a hash for each changed field, or one for a created object.
 fn hashes(gvk: &Gvk, before: Option<&Arc<CachedObject>>, after: &Arc<CachedObject>) -> Vec<u64> {
     let hash = |path: &fields::Path| {
         let mut hasher = DefaultHasher::new();
@@ -91,7 +94,7 @@ fn hashes(gvk: &Gvk, before: Option<&Arc<CachedObject>>, after: &Arc<CachedObjec
     }
     let changed = fields::all_changed(&fields::content(before), &fields::content(after));
     if changed.is_empty() {
-        // The field is not known where only metadata is cached.
+        // Only metadata is cached, so the changed field is not known. The object counts instead, once.
         vec![hash(&whole)]
     } else {
         changed.iter().map(hash).collect()

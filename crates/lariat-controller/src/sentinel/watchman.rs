@@ -1,4 +1,4 @@
-//! The sentinel of one kind.
+//! The sentinel of a kind: judges runs, and warns of hot loops.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ pub(crate) struct Watchman {
     gvk: Gvk,
     options: Sentinel,
     suspects: Mutex<Suspects>,
-    /// Whether there may be suspects. Spares the lock, for most kinds are only read.
+    /// Whether there may be suspects. Most kinds are never written, and their runs take no lock.
     has_suspects: AtomicBool,
 }
 
@@ -35,14 +35,14 @@ impl Watchman {
             return;
         }
         if let Some(step) = write.step {
-            // If the watch published the write before its response arrived, it was not published on this task, so the
-            // step does not know it yet.
+            // A write is usually recorded when it is published on this task. If the watch was faster than the response,
+            // the write was published on another task, and is recorded here.
             step.wrote(&self.gvk, write.before, write.after);
         }
         self.take_in(|suspects| suspects.wrote(write, &self.options, Instant::now()));
     }
 
-    /// Records a handler's write to an object of another kind whose changes enqueue the handler's key.
+    /// Records a handler's write to a related object that enqueues the handler's key.
     pub(crate) fn wrote_related(&self, key: &ObjectKey, of: &Gvk, write: &Write<'_>) {
         if self.options.enabled {
             let options = &self.options;
@@ -52,6 +52,7 @@ impl Watchman {
         }
     }
 
+    /// Records a write under the lock, and warns after unlocking.
     fn take_in(&self, wrote: impl FnOnce(&mut Suspects) -> Option<HotLoop>) {
         self.has_suspects.store(true, Ordering::Relaxed);
         let found = wrote(&mut self.suspects.lock());
@@ -69,7 +70,7 @@ impl Watchman {
             fields = hot_loop.fields.join(", "),
             manager = hot_loop.manager,
             brought_by = hot_loop.brought_by.as_deref(),
-            "a key is in a hot loop and is slowed down"
+            "key is in a hot loop, delaying its runs"
         );
     }
 
@@ -81,6 +82,7 @@ impl Watchman {
             let (wait, step) = (None, None);
             return Judgement { chain, wait, step };
         }
+        // The usual case: a kind that nothing writes, and a run that no long chain led to.
         if !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs {
             return Judgement::of(chain, step);
         }
@@ -99,6 +101,7 @@ impl Watchman {
         self.suspects.lock().remembered()
     }
 
+    /// Returns the keys in hot loops.
     pub(crate) fn status(&self) -> Vec<HotLoop> {
         self.suspects.lock().hot_loops(Instant::now())
     }

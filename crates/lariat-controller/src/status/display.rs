@@ -1,4 +1,4 @@
-//! Prints a status as a table for a terminal.
+//! Formats a status as a table for a terminal.
 
 use std::fmt::{self, Write as _};
 use std::slice;
@@ -19,7 +19,7 @@ impl fmt::Display for ControllerStatus {
 
 /// A line of the table.
 struct Row {
-    /// Kinds and handlers have columns of their own, but for the first two.
+    /// Whether the line is a handler's. Beyond the first two columns, kinds and handlers have columns of their own.
     is_handler: bool,
     cells: Vec<String>,
     /// A text below the line, in no column.
@@ -45,7 +45,7 @@ fn write_row(row: &Row, rows: &[Row], f: &mut fmt::Formatter<'_>) -> fmt::Result
     for (column, cell) in row.cells.iter().enumerate() {
         let width = width_of(column, row.is_handler, rows);
         if width > 0 {
-            // Spaces between the columns are written with the cell, and those at the end are cut below.
+            // Each cell is written with the space after it; the space at the end of the line is cut below.
             write!(line, "{cell:width$}  ")?;
         }
     }

@@ -1,4 +1,4 @@
-//! The status of controllers and handlers, and how it prints.
+//! The status of controllers and handlers, and its text form.
 
 mod display;
 mod status;

@@ -11,10 +11,10 @@ use lariat_queue::{Histogram, QueueStats};
 use crate::sentinel::HotLoop;
 use crate::totals::{Ended, Totals};
 
-/// State and counters of a handler since its registration.
+/// The state of a handler, and its counters since its registration.
 ///
 /// ```no_run
-/// use lariat_controller::SharedControllerFactory;
+/// use lariat::SharedControllerFactory;
 ///
 /// # fn example(factory: &SharedControllerFactory) {
 /// for controller in factory.status() {
@@ -52,8 +52,10 @@ pub struct HandlerStatus {
     pub busy: Duration,
     /// The durations of calls.
     pub times: Histogram,
-    /// The times from a change to the call for it. Retries are not included, nor is the time a key waits at the
-    /// handler's [concurrency](crate::HandlerOptions::concurrency) limit.
+    /// The times from a change to the call for it.
+    ///
+    /// Retries are not included, nor is the time for which a key waits at the handler's
+    /// [concurrency](crate::HandlerOptions::concurrency) limit.
     pub lags: Histogram,
     /// Whether the handler waits for the cache of a related kind.
     ///
@@ -66,9 +68,9 @@ pub struct HandlerStatus {
     /// They wait at its [concurrency](crate::HandlerOptions::concurrency) limit, for caches, for the content of their
     /// objects, or for the end of a pause.
     pub waiting: usize,
-    /// The number of keys the handler fails for, of 4,096 at most.
+    /// The number of keys that the handler fails for, up to 4,096.
     ///
-    /// Keys whose retries are exhausted do not count, nor conflicts.
+    /// Keys whose retries are exhausted do not count, nor do conflicts.
     pub failing: usize,
     ended: [u64; Ended::ALL.len()],
     /// The durations of successful calls, and of failed ones.
@@ -82,6 +84,7 @@ impl HandlerStatus {
             .iter()
             .copied()
             .filter(|ended| ended.is_failure());
+        // Kept apart as well, for the metrics of lasso, which distinguish failed calls.
         let mut times = totals.times[0].clone();
         times.merge(&totals.times[1]);
         Self {
@@ -118,9 +121,9 @@ impl HandlerStatus {
     }
 }
 
-/// State and counters of the controller of a kind.
+/// The state and the counters of the controller of a kind.
 ///
-/// Prints as a line for the kind and one for each handler; see [`FactoryStatus`].
+/// `Display` writes a line for the kind and one for each handler; see [`FactoryStatus`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ControllerStatus {
@@ -132,15 +135,16 @@ pub struct ControllerStatus {
     pub workers: Option<usize>,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
-    /// The sum over removed handlers; its name is empty.
+    /// The sum of the counters of deregistered handlers; its name is empty.
     pub gone: HandlerStatus,
     /// The keys in hot loops, sorted; see [`Sentinel`](crate::Sentinel).
     pub hot_loops: Vec<HotLoop>,
 }
 
-/// State and counters of every controller in use, sorted by kind: a slice of [`ControllerStatus`].
+/// The state and the counters of every controller in use, sorted by kind.
 ///
-/// Prints as a table for a terminal, a line for each kind and for each of its handlers:
+/// It is a slice of [`ControllerStatus`]. `Display` writes a table for a terminal, with a line for each kind and for
+/// each of its handlers:
 ///
 /// ```text
 /// v1 ConfigMap        synced                   objects 120  ready 3  delayed 1  busy 2/5
@@ -150,7 +154,7 @@ pub struct ControllerStatus {
 /// ```
 ///
 /// ```no_run
-/// # fn example(factory: &lariat_controller::SharedControllerFactory) {
+/// # fn example(factory: &lariat::SharedControllerFactory) {
 /// println!("{}", factory.status());
 /// # }
 /// ```

@@ -1,4 +1,4 @@
-//! A cluster, a factory, and handlers that remember.
+//! A cluster, a factory, and handlers that record their calls.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Bench {
             .expect("created");
     }
 
-    /// Creates a ConfigMap as this JSON says, or changes it.
+    /// Creates or changes a ConfigMap from JSON.
     pub(crate) async fn apply(&self, object: serde_json::Value) {
         let name = object["metadata"]["name"]
             .as_str()
@@ -104,12 +104,12 @@ impl Bench {
         self.config_maps.status().expect("the controller is in use")
     }
 
-    /// Registers a handler of ConfigMaps that writes down what it is called for.
+    /// Registers a handler of ConfigMaps that records its calls.
     pub(crate) fn record(&self, name: &str) -> Calls {
         self.on(name, |_| async { Ok(Outcome::done()) })
     }
 
-    /// Registers a handler of ConfigMaps that writes down what it is called for, then does something.
+    /// Registers a handler of ConfigMaps that records its calls, and then runs a function.
     pub(crate) fn on<F>(
         &self,
         name: &str,
@@ -121,7 +121,7 @@ impl Bench {
         self.on_with(name, HandlerOptions::default(), then)
     }
 
-    /// Registers a handler of ConfigMaps with options that writes down what it is called for.
+    /// Registers a handler of ConfigMaps with options that records its calls.
     pub(crate) fn record_with(&self, name: &str, options: HandlerOptions) -> Calls {
         self.on_with(name, options, |_| async { Ok(Outcome::done()) })
     }
@@ -145,7 +145,7 @@ impl Bench {
     }
 }
 
-/// Makes a handler of ConfigMaps that writes down what it is called for, then does something.
+/// Creates a handler of ConfigMaps that records its calls, and then runs a function.
 pub(crate) fn recorder<F>(
     then: impl Fn(Call) -> F + Send + Sync + 'static,
 ) -> (Calls, impl Handler<ConfigMap>)
@@ -174,7 +174,7 @@ pub(crate) fn key(name: &str) -> ObjectKey {
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// The object's value, `-` for an object without one, nothing for no object.
+    /// The object's value: `-` for an object without a value, none without an object.
     pub(crate) value: Option<String>,
     /// The value of a deleted object.
     pub(crate) deleted: Option<String>,
@@ -234,7 +234,7 @@ impl Calls {
     }
 }
 
-/// Lets everything happen that takes no time.
+/// Runs all tasks that are ready, without advancing the time.
 pub(crate) async fn settle() {
     time::sleep(Duration::from_millis(1)).await;
 }

@@ -1,4 +1,4 @@
-//! Handlers and how much of an object is cached; what was written is read.
+//! Handlers of metadata and of content, and reads of own writes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -83,7 +83,7 @@ async fn content_on_demand_is_fetched_once_for_all_handlers_of_a_run() {
     assert_eq!(bench.status().cache.storage, Storage::OnDemand);
 }
 
-/// The second handler of a run was called with what had been fetched for the first, which deleted the object.
+/// The second handler of a run was called with the object fetched for the first, which had deleted the object.
 #[tokio::test(start_paused = true)]
 async fn an_object_a_handler_deletes_does_not_exist_for_those_after_it_even_if_it_was_fetched() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);

@@ -1,4 +1,4 @@
-//! Handlers of objects of which only some are cached with their content.
+//! Handlers of a kind of which only some objects are cached with content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::time;
 
 use crate::bench::{Bench, Calls, SECOND, key};
 
-/// A cluster with `kept` and `other`, and a cache that has the content of what the set names.
+/// A cluster with `kept` and `other`, and a cache with the content of the objects that the set names.
 struct Filtered {
     bench: Bench,
     calls: [Calls; 2],
@@ -114,7 +114,7 @@ async fn a_change_of_the_filter_calls_no_handler_and_later_calls_find_the_conten
     );
 }
 
-/// The list that brings the content in takes its time, and handlers are called meanwhile.
+/// The list with the content is slow, and handlers are called meanwhile.
 #[tokio::test(start_paused = true)]
 async fn gained_objects_are_handled_before_their_content_is_cached() {
     let test = Filtered::begin().await;

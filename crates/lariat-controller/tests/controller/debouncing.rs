@@ -1,4 +1,4 @@
-//! Handlers that wait for further changes after a change.
+//! Debounced handlers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Factories that elect a leader among them.
+//! Factories that elect a leader.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ObjectMeta, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
-    RunError, SharedControllerFactory, Standing, StartError,
+    Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Outcome, RunError,
+    SharedControllerFactory, StartError,
 };
 use lariat_core::Gvk;
+use lariat_lease::{Lease, Standing};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -109,7 +110,7 @@ async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_r
     let error = ended(&mut run).await.expect_err("the lease is lost");
     assert!(matches!(error, RunError::Lost(_)), "{error}");
     assert!(
-        error.to_string().contains("default/shop is lost"),
+        error.to_string().contains("lost the lease default/shop"),
         "{error}"
     );
     let after = dropped.lock().expect("the call was dropped") - began;
@@ -227,7 +228,7 @@ fn secret(name: &str) -> Secret {
     }
 }
 
-/// A process that was suspended past its lease resumes where it was.
+/// A process resumes that was suspended beyond its renew deadline.
 ///
 /// All of its timers are late.
 #[tokio::test(start_paused = true)]
@@ -349,7 +350,7 @@ async fn workers_go_on_when_a_late_renewal_is_answered_after_the_deadline() {
     factory.start(1).await.expect("started");
     let leadership = factory.leadership().expect("it takes part");
     assert!(leadership.acquired().await);
-    // Of the renewals after two, four and six seconds two fail, with two requests each, and the answer to the third is late.
+    // Of the renewals after two, four and six seconds, two fail, with two requests each, and the third response is late.
     let renewal = |action| {
         Rule::new(action)
             .client("one")
@@ -396,7 +397,7 @@ async fn a_lease_that_cannot_be_held_fails_the_start() {
     let factory = builder.leader_election(lease).build();
     let error = factory.start(1).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Lease(_)));
-    let reason = "the lease shop cannot be held: \
+    let reason = "invalid configuration of the lease shop: \
                the lease duration 5s is not longer than the renew deadline 10s";
     assert_eq!(error.to_string(), reason);
 }

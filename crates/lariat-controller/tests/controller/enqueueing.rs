@@ -1,4 +1,4 @@
-//! Keys that code enqueues.
+//! Keys that the program enqueues.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -84,7 +84,7 @@ async fn rate_limited_requests_wait_longer_each_time_until_a_run_succeeds() {
     );
 }
 
-/// Returns after how many milliseconds each of four rate-limited requests is carried out.
+/// Returns the delays of four rate-limited requests, in milliseconds.
 async fn delays(handle: fn() -> lariat_controller::HandlerResult) -> Vec<u128> {
     let bench = Bench::new().await;
     let slow = HandlerOptions::default().rate_limiter(|| |_| 600 * SECOND);

@@ -1,4 +1,4 @@
-//! Reading what a registry writes, strictly.
+//! A strict parser of the text that a registry writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -204,7 +204,7 @@ impl Sample {
     }
 }
 
-/// Returns what a quotation says, and how long it is with its last quote.
+/// Returns the content of a quoted string, and its length with the closing quote.
 fn unquote(text: &str) -> (String, usize) {
     let mut value = String::new();
     let mut chars = text.char_indices();

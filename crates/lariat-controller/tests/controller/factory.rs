@@ -1,4 +1,4 @@
-//! One controller per kind, started and refused.
+//! One controller per kind, and starts that fail.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ async fn a_kind_has_one_watch_with_1_10_and_100_handlers() {
     }
 }
 
-/// Asks for Pods in one of the ways there are.
+/// Requests the controller of Pods in one of several ways.
 fn pods_somehow(factory: &SharedControllerFactory, number: usize) -> SharedController<Metadata> {
     let gvk = Gvk::new("", "v1", "Pod");
     match number % 4 {

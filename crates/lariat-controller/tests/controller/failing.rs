@@ -1,4 +1,4 @@
-//! What handlers fail with, and what is logged of it.
+//! Failures of handlers, and their log lines.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -88,7 +88,7 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
     let recovered = lines(&text, "INFO");
     let recovered: Vec<_> = recovered
         .iter()
-        .filter(|line| line.contains("works again"))
+        .filter(|line| line.contains("handler recovered"))
         .collect();
     assert_eq!(recovered.len(), 1, "{text}");
     let failures = bench.status().handlers[0].failures;

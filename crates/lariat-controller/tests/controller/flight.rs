@@ -1,13 +1,12 @@
-//! What the flight recorder writes down, and what it does not.
+//! The records of the flight recorder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
-use lariat_controller::{
-    Context, ControllerOptions, FlightRecorder, HandlerOptions, HandlerResult, Outcome,
-};
+use lariat_cache::FlightRecorder;
+use lariat_controller::{Context, ControllerOptions, HandlerOptions, HandlerResult, Outcome};
 use lariat_flight::{
     CallEnd, Controlled, FactoryStep, Queued, Record, Recording, RecordingEntry, Reflected, Stored,
     What,

@@ -1,4 +1,4 @@
-//! Gates of handlers: which writes they see, and whose they are.
+//! Gates of handlers: for which writes they are asked.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::bench::{Bench, settle};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
-/// Writes down what it is asked, and answers always the same.
+/// A gate that records the writes that it is asked for, and always decides in the same way.
 #[derive(Clone)]
 struct Scribe {
     name: &'static str,
@@ -71,7 +71,7 @@ impl WriteReceipt for Scribe {
     }
 }
 
-/// Labels the object, and does not mind if it may not.
+/// Labels the object, and ignores a refusal.
 async fn label(cx: Context<ConfigMap>) -> HandlerResult {
     let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
     let patch = Patch::Merge(json!({"metadata": {"labels": {cx.handler(): "yes"}}}));
@@ -81,7 +81,7 @@ async fn label(cx: Context<ConfigMap>) -> HandlerResult {
     Ok(Outcome::done())
 }
 
-/// Has a handler with these gates label `a`; returns what the gates said, and whether it has the label.
+/// Registers a handler with these gates that labels `a`; returns the gates' records, and whether the label was set.
 async fn run(answers: &[Answer]) -> (Vec<String>, bool) {
     let bench = Bench::new().await;
     let log = Log::default();

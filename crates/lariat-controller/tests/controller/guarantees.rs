@@ -1,4 +1,4 @@
-//! The ten guarantees, one or more tests each.
+//! The ten guarantees, with one or more tests each.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn last_values(calls: &Calls) -> BTreeMap<String, Option<String>> {
         .collect()
 }
 
-/// What the API server has, in the same form; deleted objects have no value.
+/// The expected state of the API server in the same form; deleted objects have no value.
 struct Truth(BTreeMap<String, Option<String>>);
 
 impl Truth {

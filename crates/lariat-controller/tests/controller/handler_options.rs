@@ -1,4 +1,4 @@
-//! What a handler can choose for itself.
+//! Options of a handler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,7 +50,8 @@ async fn predicates_choose_the_changes_a_handler_is_called_for() {
     bench.delete("a").await;
     settle().await;
     let counts = [&all, &labels, &annotations, &web, &values, &grows].map(|calls| calls.len());
-    // `web` sees the object come and leave, and all between; creation and deletion pass the others.
+    // `web` is called from the update with which the object begins to match to the one with which it stops. The other
+    // predicates select creation and deletion.
     assert_eq!(counts, [8, 4, 3, 5, 3, 1]);
     bench.config_maps.enqueue(&key("a"));
     settle().await;
@@ -419,7 +420,7 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
     bench.delete("a").await;
     time::sleep(3600 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 2);
-    // A panic of what says when is no end of the worker.
+    // A panic in the function does not end the worker.
     bench.create("b").await;
     time::sleep(3600 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 2);

@@ -1,4 +1,4 @@
-//! What handlers get, and what they return.
+//! Arguments and results of handlers.
 
 use std::sync::Arc;
 

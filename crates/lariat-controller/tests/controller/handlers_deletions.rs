@@ -1,4 +1,4 @@
-//! What handlers see of deletions.
+//! Deletions, as handlers see them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What is remembered of runs, and why they happened.
+//! The history of runs, and their causes.
 
 use k8s_openapi::api::core::v1::Secret;
 use lariat_controller::{Context, Enqueue, Outcome, RunRecord};

@@ -77,7 +77,7 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
         "default/a",
         "data.seen",
         "writes",
-        "because of what they write",
+        "own writes or enqueues cause its next run",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }

@@ -1,4 +1,4 @@
-//! What looks like a hot loop and is none, and how long a key is slowed.
+//! Work that resembles a hot loop but is none, and the length of delays.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

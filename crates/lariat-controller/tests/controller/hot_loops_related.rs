@@ -12,7 +12,7 @@ use tokio::time;
 use crate::bench::{Bench, SECOND, key};
 use crate::logs::Logs;
 
-/// As when two replicas without an election apply different states of a child, because the cache of one is behind.
+/// Two replicas without an election apply different states of a child, because the cache of one lags behind.
 #[tokio::test(start_paused = true)]
 async fn a_reverted_field_of_a_related_object_slows_the_runs_it_causes() {
     let bench = Bench::new().await;

@@ -1,4 +1,4 @@
-//! As whom handlers write.
+//! The identities that handlers write with.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};

@@ -1,4 +1,4 @@
-//! Handlers that fail, hang, come late and leave.
+//! Handlers that fail, hang, and are registered late or deregistered.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! What lasso promises, and the faults it has that are not here.
+//! Lasso's guarantees, and defects of lasso that Lariat does not have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
 
-/// §2, 1: lasso compacts the list of handlers under the feet of a run.
+/// §2, 1: lasso compacts the list of handlers while a run iterates over it.
 #[tokio::test(start_paused = true)]
 async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
     let bench = Bench::new().await;
@@ -51,7 +51,7 @@ async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
     assert_eq!(counts, [1; 5]);
 }
 
-/// §2, 2: lasso's memory of deletions starves what lives on while it is being deleted.
+/// §2, 2: lasso's record of deletions starves objects that change while they are being deleted.
 #[tokio::test(start_paused = true)]
 async fn terminating_pods_are_handled_immediately_with_every_change() {
     let bench = Bench::new().await;
@@ -126,7 +126,7 @@ async fn terminating_namespaces_are_handled_immediately_with_every_change() {
     assert_eq!(changes.load(Ordering::SeqCst), 3);
 }
 
-/// §3, `multiple_finalizers_race`: what lasso guards with its memory of deletions.
+/// §3, `multiple_finalizers_race`: the race for which lasso records deletions.
 #[tokio::test(start_paused = true)]
 async fn two_finalizers_are_taken_off_once_each_and_the_last_call_has_no_object() {
     let bench = Bench::new().await;
@@ -200,7 +200,7 @@ async fn a_deletion_without_handlers_is_dropped() {
     assert!(bench.config_maps.status().is_none(), "no handler came");
 }
 
-/// §2, 4: lasso keeps everything that comes before the start, as often as it comes.
+/// §2, 4: lasso keeps every enqueue before the start, duplicates included.
 #[tokio::test(start_paused = true)]
 async fn what_comes_before_the_start_takes_no_more_room_than_its_keys() {
     let bench = Bench::new().await;
@@ -239,7 +239,7 @@ async fn an_unreachable_cluster_leaves_nothing_behind_when_its_factory_is_droppe
     assert_eq!(left, tasks);
 }
 
-/// §2, 8: lasso forgets the agent of a factory with one when it is asked for an object.
+/// §2, 8: lasso loses the user agent of a factory when a controller is requested by its object.
 #[tokio::test(start_paused = true)]
 async fn an_identity_holds_however_the_controller_was_asked_for() {
     let bench = Bench::new().await;
@@ -271,7 +271,7 @@ async fn one_failing_handler_does_not_call_the_others_again() {
     assert!(others.iter().all(|calls| calls.len() == 1));
 }
 
-/// §2, 10: in lasso a start waits for ever, and what fails at first is lost until the next.
+/// §2, 10: in lasso a start waits forever, and a kind that fails at first is lost until the next start.
 #[tokio::test(start_paused = true)]
 async fn what_fails_at_first_is_tried_again_and_named_meanwhile() {
     let bench = Bench::with(|builder| builder.sync_timeout(20 * SECOND)).await;
@@ -305,7 +305,7 @@ async fn what_fails_at_first_is_tried_again_and_named_meanwhile() {
     assert_eq!(calls.len(), 1, "nothing is dead for good");
 }
 
-/// §2, 11: in lasso caches can be neither stopped one by one nor asked for.
+/// §2, 11: in lasso caches can be neither stopped nor inspected one by one.
 #[tokio::test(start_paused = true)]
 async fn caches_are_stopped_one_by_one_and_can_be_looked_for() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;

@@ -1,4 +1,4 @@
-//! Handlers and kinds that come and go.
+//! Handlers and kinds that are added and removed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is logged, as text.
+//! Captures log lines as text.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, Interest};
 use tracing::{Event, Metadata, Subscriber};
 
-/// Collects what this thread logs, until it is dropped.
+/// Collects the log lines of this thread, until it is dropped.
 pub(crate) struct Logs {
     lines: Arc<Mutex<String>>,
     _guard: DefaultGuard,

@@ -1,4 +1,4 @@
-//! What a controller shows of its queue, its calls and its failures.
+//! Snapshots of a controller's queue, calls and failures.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Handlers of all kinds that match, as they come and go.
+//! Handlers of all kinds that match, while kinds are added and removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time;
 
 use crate::bench::{Bench, SECOND, settle};
 
-/// What a handler of many kinds saw: kind, key and whether the object exists, in order.
+/// The calls of a handler of many kinds, in order: kind, key and whether the object exists.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(String, String, bool)>>>);
 
@@ -291,7 +291,7 @@ async fn all_kinds_and_one_kind_share_a_controller() {
 #[tokio::test(start_paused = true)]
 async fn kinds_of_a_group_that_does_not_answer_stay_and_others_are_followed() {
     let bench = Bench::new().await;
-    // Only where each group is asked for by itself can one of them be silent.
+    // One group can only fail to respond if discovery asks for each group separately.
     let legacy = Rule::new(Action::LegacyDiscovery);
     bench.cluster.faults().add(legacy);
     define(&bench, "Widget").await;
@@ -310,7 +310,7 @@ async fn kinds_of_a_group_that_does_not_answer_stay_and_others_are_followed() {
     time::sleep(SECOND).await;
     assert_eq!(registration.kinds().len(), 2);
     create(&bench, "Widget", "w").await;
-    // Of a look, the core kinds and the lists of groups are answered, and no group.
+    // In a discovery, the core kinds and the lists of groups are served, but no group.
     let down = Refusal::new(http::StatusCode::SERVICE_UNAVAILABLE);
     let rule = Rule::new(Action::Refuse(down))
         .verb("get")

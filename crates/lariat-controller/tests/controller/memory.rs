@@ -1,4 +1,4 @@
-//! What a factory remembers, and the bounds of that.
+//! The sizes and bounds of a factory's structures.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, HandlerError, HandlerResult};

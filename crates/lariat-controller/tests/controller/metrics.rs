@@ -96,7 +96,7 @@ async fn adds_that_merge_count_once_and_depths_of_priorities_add_up() {
     assert_eq!(value("controller_runtime_max_concurrent_reconciles"), 0.0);
 }
 
-/// Registers a handler to which each name is an order.
+/// Registers a handler that behaves as the object's name says.
 fn obedient(bench: &Bench) {
     let options = HandlerOptions::default().timeout(5 * SECOND).max_retries(1);
     bench.on_with("obedient", options, |call| async move {
@@ -108,7 +108,7 @@ fn obedient(bench: &Bench) {
             ("fail", 1) => Err("once".into()),
             ("fail-for-good", _) => Err("always".into()),
             ("terminal", _) => Err(HandlerError::terminal("no use")),
-            // Without a word to the hook, whose backtraces other tests count on.
+            // Without calling the panic hook, on whose backtraces other tests rely.
             ("panic", 1) => resume_unwind(Box::new("as it was asked")),
             ("hang", 1) => {
                 time::sleep(60 * SECOND).await;
@@ -119,7 +119,7 @@ fn obedient(bench: &Bench) {
     });
 }
 
-/// Lets calls end in every way, and reads the registry then.
+/// Lets calls end in every way, and then reads the registry.
 async fn after_every_end() -> Exposition {
     let bench = Bench::new().await;
     obedient(&bench);

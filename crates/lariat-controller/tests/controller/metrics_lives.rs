@@ -1,4 +1,4 @@
-//! Series that come and go with what they are about.
+//! Series begin and end with their handlers, kinds, caches and factories.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;

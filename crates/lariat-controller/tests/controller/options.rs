@@ -18,7 +18,7 @@ fn config_map() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-/// Counts how many calls are under way at most.
+/// Records the maximum number of concurrent calls.
 #[derive(Clone, Default)]
 struct Busy(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -35,7 +35,7 @@ impl Busy {
     }
 }
 
-/// Returns how many keys of a kind are handled at a time.
+/// Returns how many keys of a kind are processed concurrently.
 async fn workers(kind: Option<usize>, argument: Option<usize>, default: Option<usize>) -> usize {
     let bench = Bench::with(|mut builder| {
         if let Some(default) = default {
@@ -83,8 +83,7 @@ async fn no_workers_are_an_error_wherever_they_are_asked_for() {
     assert_eq!(error, StartError::NoWorkers { gvk });
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has 0 workers and would never call a handler; set the number of keys to \
-         process at a time"
+        "v1 ConfigMap has 0 workers and would never call a handler; set at least 1"
     );
     let many = |builder: FactoryBuilder| {
         let gvks = ('a'..='z').map(|kind| Gvk::new("", "v1", &kind.to_string()));

@@ -1,4 +1,4 @@
-//! What handlers say, and what comes of it.
+//! Outcomes of handlers, and their effects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn an_ignored_error_that_says_when_is_a_success_that_says_when() {
     assert_eq!((status.ended(Ended::Ignored), status.failures), (3, 0));
 }
 
-/// Registers a handler that returns something, and one behind it; returns which value the second sees.
+/// Registers a handler that returns an object, and a second one; returns the value that the second one sees.
 async fn passed_on(
     result: impl Fn(ConfigMap) -> lariat_controller::HandlerResult + Send + Sync + 'static,
 ) -> Calls {
@@ -106,7 +106,7 @@ async fn asking_to_come_again_forgets_failures() {
     assert_eq!(attempts, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]);
 }
 
-/// The order in which one worker calls, for a key that asked to come again and others that wait.
+/// Returns the order of calls by one worker, for a requeued key and others that wait.
 async fn order(again: fn() -> lariat_controller::HandlerResult) -> String {
     let bench = Bench::new().await;
     let order: Arc<Mutex<Vec<String>>> = Arc::default();

@@ -194,7 +194,7 @@ async fn an_unknown_handler_is_named_with_those_that_exist() {
     let error = bench.config_maps.pause("x").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "v1 ConfigMap has no handler named \"x\"; its handlers: (it has none)"
+        "v1 ConfigMap has no handler named \"x\"; its handlers: (none)"
     );
     bench.record("one");
     bench.record("two");

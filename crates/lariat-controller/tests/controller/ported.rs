@@ -1,4 +1,4 @@
-//! Behaviours that controller-runtime, client-go and kooper test of themselves.
+//! Behaviours that controller-runtime, client-go and kooper have tests for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -108,7 +108,7 @@ async fn handlers_of_one_run_know_its_number() {
     );
 }
 
-/// controller-runtime: a grace of zero does not wait, one without end waits for ever.
+/// controller-runtime: a grace period of zero does not wait, and an infinite one waits forever.
 #[tokio::test(start_paused = true)]
 async fn the_grace_may_be_nothing_or_without_end() {
     for (grace, expected) in [(Duration::ZERO, 0), (Duration::MAX, 90_000)] {
@@ -127,7 +127,7 @@ async fn the_grace_may_be_nothing_or_without_end() {
     }
 }
 
-/// client-go: after a watch was lost, what changed is delivered, and what did not only to those who resync.
+/// client-go: after a lost watch, changed objects are delivered, and unchanged ones only by a resync.
 #[tokio::test(start_paused = true)]
 async fn a_relist_publishes_what_changed_and_nothing_else() {
     let bench = Bench::new().await;
@@ -169,7 +169,7 @@ async fn a_relist_publishes_what_changed_and_nothing_else() {
     );
 }
 
-/// client-go: what is transformed is what all handlers see.
+/// client-go: all handlers see the transformed object.
 #[tokio::test(start_paused = true)]
 async fn all_handlers_see_the_transformed_object() {
     let bench = Bench::with(|builder| {
@@ -188,7 +188,7 @@ async fn all_handlers_see_the_transformed_object() {
     );
 }
 
-/// client-go: one function may be registered twice, and each is removed by itself.
+/// client-go: one function may be registered twice, and each registration is removed separately.
 #[tokio::test(start_paused = true)]
 async fn the_same_function_twice_is_two_handlers() {
     let bench = Bench::new().await;
@@ -292,7 +292,7 @@ async fn five_workers_take_a_fifth_of_the_time() {
     assert!((4.0..=5.5).contains(&ratio), "{took:?}");
 }
 
-/// All of them: nothing leaks.
+/// All three: nothing leaks.
 #[tokio::test(start_paused = true)]
 async fn a_factory_that_was_used_in_every_way_leaves_no_task() {
     let bench = Bench::new().await;

@@ -1,4 +1,4 @@
-//! Keys that are enqueued, and the order in which they are handled.
+//! Enqueued keys, and the order in which they are processed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

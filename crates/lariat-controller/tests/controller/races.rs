@@ -1,4 +1,4 @@
-//! Interleavings that were wrong once.
+//! Interleavings that once led to bugs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ async fn a_handler_that_comes_while_the_last_one_leaves_does_not_share_its_key()
     assert_eq!((new.len(), bench.status().handlers[0].panics), (1, 0));
 }
 
-/// Notifies a controller of changes of another kind, as a program may do by itself.
+/// Enqueues keys when objects of another kind change, as a program may do without a relation.
 struct Forwards(SharedController<ConfigMap>);
 
 impl Subscriber for Forwards {

@@ -296,7 +296,7 @@ async fn a_map_that_cannot_have_content_or_panics_is_logged_and_stops_no_other()
     assert!(text.contains("relation map panicked"), "{text}");
 }
 
-/// Begins with a ConfigMap, a Secret of it and a handler, and then makes everything about Secrets meet a fault.
+/// Starts with a ConfigMap, a Secret of it and a handler, and then sets a fault for all requests of Secrets.
 pub(crate) async fn running_with(fault: Fault) -> (Bench, Calls) {
     let bench = Bench::new().await;
     create(

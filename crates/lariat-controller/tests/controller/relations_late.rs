@@ -45,10 +45,10 @@ async fn handlers_wait_for_the_caches_of_related_kinds() {
     assert_eq!(*seen.lock(), [1]);
 }
 
-/// When a handler was called, in seconds, and how many Secrets it saw.
+/// The time of a handler's call in seconds, and the number of Secrets it saw.
 type Seen = Arc<Mutex<Vec<(u64, usize)>>>;
 
-/// Registers a handler beside a relation of its own to Secrets; it writes down when it is called, and how many it sees.
+/// Registers a handler with a relation to Secrets, which records the times of its calls and the numbers of Secrets.
 fn register_late(bench: &Bench) -> (Registration, Seen) {
     let others = bench.factory.for_object::<Secret>();
     let relation = Relation::label("of").to("second");

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Secret;
 use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
-use lariat_controller::{
-    Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError, ShardKey,
-};
+use lariat_controller::{Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError};
 use lariat_core::{Gvk, ObjectKey};
+use lariat_lease::ShardKey;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
@@ -115,7 +114,7 @@ async fn a_key_moves_when_the_call_for_it_has_ended() {
     let two = program.start("two");
     sleep(5 * SECOND).await;
     assert!(!two.is_member(), "calls of its keys are under way");
-    // The ledger sees to it that no key is with both.
+    // The ledger checks that no key is processed by both.
     sleep(60 * SECOND).await;
     assert!(two.is_member());
     let counts = program.ledger.counts();
@@ -183,14 +182,14 @@ async fn an_object_is_handled_where_its_controller_is() {
     }
 }
 
-/// Content that was fetched had another controller than the metadata by which its key was admitted, and two replicas handled
-/// it at once.
+/// Fetched content had another controlling owner than the metadata by which its key was admitted, and two replicas
+/// processed it at the same time.
 #[tokio::test(start_paused = true)]
 async fn content_that_is_fetched_is_handled_where_its_controller_is() {
     let bench = Bench::new().await;
     create_many(&bench, 30).await;
     let program = Program::new(&bench.cluster);
-    // From then on what the first replica has cached stays as it is.
+    // From now on the cache of the first replica does not change.
     let silent = Rule::new(Action::HangWatch(After::Time(6 * SECOND))).verb("watch");
     let silent = silent.resource("configmaps").client("one");
     bench.cluster.faults().add(silent);
@@ -324,7 +323,7 @@ async fn a_replica_that_is_cut_off_stops_before_others_have_its_keys() {
     let cut = Rule::new(Action::NoAnswer).client("one");
     bench.cluster.faults().add(cut);
     let began = Instant::now();
-    // All the time there is something to do for both.
+    // Both have keys to process all the time.
     let enqueue = async {
         loop {
             let _ = one.config_maps.enqueue_all(&Enqueue::now());

@@ -1,4 +1,4 @@
-//! Replicas of a program that share the keys, and what each of them handled, for tests.
+//! Replicas of a program that share the keys, and a ledger of their calls, for tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use kube::Client;
 use kube::client::Body;
 use lariat_cluster::Cluster;
 use lariat_controller::{
-    Context, FactoryBuilder, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
+    Context, FactoryBuilder, HandlerError, Outcome, RunError, SharedController,
     SharedControllerFactory,
 };
 use lariat_core::ObjectKey;
+use lariat_lease::{Lease, Sharding};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -22,7 +23,7 @@ use tower::ServiceExt;
 
 use crate::bench::{Bench, SECOND};
 
-/// As many as there are slow objects: which replica has which is random, and all thirty are with one once in 2³⁰ runs.
+/// The number of slow objects. Their replica is random: all thirty belong to the same one once in 2³⁰ runs.
 pub(crate) const WORKERS: usize = 30;
 
 /// The calls of all replicas.
@@ -33,19 +34,19 @@ pub(crate) struct Ledger {
 
 #[derive(Default)]
 pub(crate) struct Calls {
-    /// Who has a key.
+    /// The replica that is processing each key.
     pub(crate) under_way: BTreeMap<ObjectKey, &'static str>,
     pub(crate) ended: Vec<(ObjectKey, &'static str)>,
 }
 
-/// A call under way; it ends when it is dropped.
+/// A running call; dropping it ends the call.
 pub(crate) struct OpenCall {
     pub(crate) ledger: Ledger,
     pub(crate) key: ObjectKey,
 }
 
 impl Ledger {
-    /// Notes a call, of a key that no other replica may have.
+    /// Records a call, and checks that no other replica is processing the key.
     pub(crate) fn enter(&self, key: &ObjectKey, by: &'static str) -> OpenCall {
         let other = self.inner.lock().under_way.insert(key.clone(), by);
         assert_eq!(other, None, "{by} and another have {key}");
@@ -96,11 +97,11 @@ pub(crate) struct Replica {
     pub(crate) run: JoinSet<Result<(), RunError>>,
 }
 
-/// What a call does.
+/// The behaviour of a call.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     Prompt,
-    /// It takes so long.
+    /// It takes this long.
     Slow(Duration),
 }
 

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::{
-    Context, ControllerOptions, HandlerError, Lease, Outcome, RunError, Sharding,
-};
+use lariat_controller::{Context, ControllerOptions, HandlerError, Outcome, RunError};
 use lariat_core::{Gvk, ObjectKey, ResourceVersion};
+use lariat_lease::{Lease, Sharding};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant, sleep};

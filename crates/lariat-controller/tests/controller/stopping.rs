@@ -59,13 +59,13 @@ async fn a_stop_drops_what_is_not_finished_within_the_grace_period_and_names_it(
     assert_eq!(begin.elapsed(), 5 * SECOND);
     let text = error.to_string();
     assert!(
-        text.starts_with("3 keys were not handled within the grace period of 5s: v1 ConfigMap ")
+        text.starts_with("3 keys were not processed within the grace period of 5s: v1 ConfigMap ")
     );
     for name in ["a", "b"] {
-        let called = format!("default/{name} (handler hangs did not end)");
+        let called = format!("default/{name} (dropped in handler hangs)");
         assert!(text.contains(&called), "{text}");
     }
-    assert!(text.contains("default/c (not begun)"), "{text}");
+    assert!(text.contains("default/c (not started)"), "{text}");
     assert_eq!(calls.len(), 2, "two workers");
 }
 
@@ -212,7 +212,7 @@ async fn a_factory_runs_until_it_is_stopped() {
     );
 }
 
-/// Waits, in real time, until something holds: work that never ends leaves virtual time no pause.
+/// Waits in real time until a condition holds: virtual time does not advance while tasks are busy.
 async fn until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::task::yield_now().await;
@@ -238,7 +238,7 @@ async fn a_stop_ends_although_handlers_make_work_of_their_own() {
     bench.factory.stop().await.unwrap();
     let calls = (again.len(), enqueues.len());
 
-    // What they made is kept for the next start.
+    // The keys that they enqueued are kept for the next start.
     bench.start().await;
     until(|| again.len() > calls.0 + 10 && enqueues.len() > calls.1 + 10).await;
     bench.factory.stop().await.unwrap();
@@ -357,10 +357,10 @@ async fn a_stop_says_what_it_waits_for_and_for_how_long() {
     );
     assert_eq!(
         error.to_string(),
-        "1 key was not handled within the grace period of 30s: v1 ConfigMap default/a (handler hangs did not end)"
+        "1 key was not processed within the grace period of 30s: v1 ConfigMap default/a (dropped in handler hangs)"
     );
 
-    // The next stop does not name what the one before has dropped.
+    // The next stop does not report calls that the previous one has dropped.
     bench.delete("a").await;
     bench.start().await;
     time::sleep(20 * SECOND).await;
@@ -392,7 +392,7 @@ async fn a_stop_that_has_to_wait_says_when_all_was_handled() {
         "{text}"
     );
     assert!(
-        text.contains("everything that was due was handled"),
+        text.contains("all keys that were due were processed"),
         "{text}"
     );
 }

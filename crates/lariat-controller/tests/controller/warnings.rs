@@ -1,4 +1,4 @@
-//! What is warned of, because programs that do it rarely mean to.
+//! Warnings about frequent mistakes.
 
 use std::process::Command;
 use std::time::SystemTime;
@@ -129,7 +129,7 @@ async fn replicas_in_a_simulation_are_not_warned_of() {
     bench.factory.stop().await.unwrap();
 }
 
-/// Set in the process that is looked at from outside.
+/// Set in the child process whose output a test reads.
 const CHILD: &str = "LARIAT_TEST_WITHOUT_SUBSCRIBER";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Handlers that come and go, and misbehave.
+//! Handlers that are registered and deregistered at random, and misbehave.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{BUILT_IN, DEFINED, Values, World, gvk};
 
-/// The handlers there are.
+/// The registered handlers.
 pub(crate) struct Crew {
     factory: SharedControllerFactory,
     members: Vec<Member>,
@@ -28,7 +28,7 @@ pub(crate) struct Crew {
     counter: u64,
 }
 
-/// What all handlers have in common.
+/// The state that all handlers share.
 struct CallGauge {
     good: AtomicBool,
     calls: AtomicU64,
@@ -133,7 +133,7 @@ impl Crew {
 
     async fn dismiss(&mut self, random: &mut fastrand::Rng) {
         let mut member = self.members.swap_remove(random.usize(..self.members.len()));
-        // One with a token is cancelled, the others are deregistered.
+        // A handler with a token is cancelled, another is deregistered.
         member.scope.cancel();
         if let Some(registration) = member.registration.take() {
             registration.deregister().await;
@@ -159,7 +159,7 @@ impl Crew {
         }
     }
 
-    /// Compares what everybody saw last with what there is.
+    /// Compares the state that each handler saw last with the expected state.
     pub(crate) fn compare_with(&self, world: &World) {
         assert!(!self.members.is_empty());
         for member in &self.members {
@@ -178,7 +178,7 @@ impl Crew {
         }
     }
 
-    /// Takes everybody away.
+    /// Deregisters all handlers.
     pub(crate) async fn leave(&mut self) {
         for member in self.members.drain(..) {
             if let Some(registration) = member.registration {
@@ -222,7 +222,7 @@ impl CallGauge {
         }
     }
 
-    /// Does what handlers do on bad days, by the number of the run.
+    /// Fails, hangs or panics, depending on the number of the run.
     async fn misbehave(
         &self,
         key: &ObjectKey,
@@ -253,7 +253,7 @@ impl CallGauge {
     }
 }
 
-/// A view that shows the label the soak is about.
+/// A view of the label that the test changes.
 pub(crate) trait Labelled: View {
     fn value(&self) -> String;
 }

@@ -1,4 +1,4 @@
-//! Ten hours of virtual time with everything that can happen, and a look at what is left.
+//! Runs ten hours of virtual time with random changes and faults, and checks the final state.
 //!
 //! The seed is printed; `LARIAT_SOAK_SEED` chooses another.
 
@@ -46,7 +46,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
         .missing_kind(MissingKind::Wait)
         .caches(|caches| caches.idle_grace(Duration::from_secs(30)))
         .build();
-    // kube's client and ours have a task each, as long as they live.
+    // kube's client and Lariat's have a task each, as long as they exist.
     let _client = factory.client();
     time::sleep(Duration::from_secs(1)).await;
     let tasks = Handle::current().metrics().num_alive_tasks();
@@ -93,7 +93,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     assert_eq!(left, tasks, "no task is left");
 }
 
-/// Lets ten hours pass; returns whether the factory runs at their end.
+/// Lets ten hours pass; returns whether the factory runs at the end.
 async fn ten_hours(
     cluster: &Cluster,
     factory: &SharedControllerFactory,
@@ -108,7 +108,7 @@ async fn ten_hours(
         disturb(cluster, random);
         match random.u16(..600) {
             0 if runs => {
-                // What could not be finished is kept.
+                // Unfinished keys are kept for the next start.
                 drop(factory.stop().await);
                 runs = false;
             }
@@ -123,7 +123,7 @@ async fn ten_hours(
     runs
 }
 
-/// Does something to the requests that read.
+/// Sets a random fault for list and watch requests.
 fn disturb(cluster: &Cluster, random: &mut fastrand::Rng) {
     let faults = cluster.faults();
     let verb = if random.bool() { "watch" } else { "list" };

@@ -1,4 +1,4 @@
-//! The same seed twice: the same lines in the log, the same requests.
+//! Runs the same seed twice, and compares log lines and requests.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn trace(seed: u64) -> String {
     logs.text() + &journal
 }
 
-/// Makes a runtime whose scheduler takes the seed.
+/// Creates a runtime whose scheduler is seeded.
 fn runtime(seed: u64) -> Runtime {
     let mut builder = Builder::new_current_thread();
     let seed = tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes());

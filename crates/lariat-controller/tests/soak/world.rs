@@ -1,4 +1,4 @@
-//! Objects and kinds that come, change and go.
+//! Creates, changes and deletes objects and kinds at random.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::time;
 
-/// The kinds that are always there, and those that come and go.
+/// The kinds that are always served, and those that are added and removed.
 pub(crate) const BUILT_IN: [&str; 2] = ["ConfigMap", "Secret"];
 pub(crate) const DEFINED: [&str; 2] = ["Widget", "Gadget"];
 
@@ -27,7 +27,7 @@ pub(crate) fn gvk(kind: &str) -> Gvk {
     }
 }
 
-/// What the API server has.
+/// The expected state of the API server.
 pub(crate) struct World {
     client: Client,
     defined: Vec<&'static str>,
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// Changes something.
+    /// Makes one random change.
     pub(crate) async fn step(&mut self, random: &mut fastrand::Rng) {
         let kind = match random.u16(..400) {
             0 => return self.define_all().await,
@@ -80,7 +80,7 @@ impl World {
         Api::namespaced_with(self.client.clone(), "default", &resource(kind))
     }
 
-    /// Defines the kinds that are not there.
+    /// Creates the CRDs of kinds that are not served.
     pub(crate) async fn define_all(&mut self) {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for kind in DEFINED {
@@ -89,7 +89,7 @@ impl World {
                 self.defined.push(kind);
             }
         }
-        // Until they are established.
+        // A CRD is served once it is established.
         time::sleep(Duration::from_secs(2)).await;
     }
 
@@ -113,7 +113,7 @@ impl World {
     }
 }
 
-/// Tries until the API server does not refuse.
+/// Repeats a request until the API server accepts it.
 async fn again<T>(write: impl AsyncFn() -> Result<T, Error>) {
     for _ in 0..100 {
         if write().await.is_ok() {

@@ -1,4 +1,4 @@
-//! What a parser reads of an object's JSON, without copying.
+//! The parts of an object that serde reads, borrowed from the JSON.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,22 +15,26 @@ use crate::{Labels, StrictObject, Uid};
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Envelope<'a> {
-    /// `None` if the member is absent; `Some(None)` if it is null.
+    /// `apiVersion`: `None` if it is absent, `Some(None)` if it is null.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) api_version: Option<Option<Text<'a>>>,
+    /// `kind`, likewise.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) kind: Option<Option<Text<'a>>>,
+    /// `metadata`.
     #[serde(borrow)]
     pub(super) metadata: StrictObject<Metadata<'a>>,
 }
 
-/// Namespace and name of an object, and nothing else.
+/// An object of which only namespace and name are read.
 #[derive(Deserialize)]
 pub(super) struct Named<'a> {
+    /// `metadata`.
     #[serde(borrow)]
     pub(super) metadata: StrictObject<Name<'a>>,
 }
 
+/// Name and namespace of an object.
 #[derive(Deserialize)]
 pub(super) struct Name<'a> {
     #[serde(borrow)]
@@ -39,7 +43,9 @@ pub(super) struct Name<'a> {
     pub(super) namespace: Cow<'a, str>,
 }
 
-/// The metadata. Members that need an allocation are parsed only if the object is new.
+/// The metadata of an object.
+///
+/// The members that need an allocation stay JSON; they are parsed only if the object is new.
 #[derive(Deserialize)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 #[serde(rename_all = "camelCase")]
@@ -70,7 +76,7 @@ pub(super) struct Metadata<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Partial<'a> {
-    /// `None` if the member is absent; a null is present.
+    /// `apiVersion`: `None` if it is absent; a null is present.
     #[serde(borrow, default, deserialize_with = "present")]
     pub(super) api_version: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -79,6 +85,7 @@ pub(super) struct Partial<'a> {
     pub(super) metadata: &'a RawValue,
 }
 
+/// An owner reference.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Owner<'a> {
@@ -95,6 +102,7 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
+    /// Stores the owner reference with interned texts.
     pub(super) fn intern(&self, texts: &mut Texts) -> OwnerRef {
         OwnerRef {
             api_version: texts.intern(&self.api_version),
@@ -107,31 +115,33 @@ impl Owner<'_> {
 }
 
 /// Reads a member that is present, even if it is null.
+///
+/// serde alone reads both an absent and a null member as `None`.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads a string; Go's `null` is the empty one.
+/// Reads a string; null is the empty string, as in Go.
 fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
     let text: Option<Text<'a>> = Option::deserialize(deserializer)?;
     Ok(text.map_or(Cow::Borrowed(""), |text| text.0))
 }
 
-/// Returns whether there is a string, rather than Go's `null`.
+/// Returns whether there is a string; null counts as absent, as in Go.
 fn is_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let text: Option<Text<'de>> = Option::deserialize(deserializer)?;
     Ok(text.is_some())
 }
 
-/// Skips a value, which is parsed later if needed; Go's `null` is none.
+/// Skips a value and returns its JSON; null counts as absent, as in Go.
 fn raw<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a [u8]>, D::Error> {
     let value: Option<&'a RawValue> = Option::deserialize(deserializer)?;
     Ok(value.map(|value| value.get().as_bytes()))
 }
 
-/// Packs a JSON object of strings as labels.
+/// Labels that are deserialized from a JSON object of strings.
 pub(super) struct PackedLabels(pub(super) Labels);
 
 impl<'de> Deserialize<'de> for PackedLabels {
@@ -140,6 +150,7 @@ impl<'de> Deserialize<'de> for PackedLabels {
     }
 }
 
+/// Visits the labels of a JSON object.
 struct Pairs;
 
 impl<'de> Visitor<'de> for Pairs {
@@ -150,6 +161,7 @@ impl<'de> Visitor<'de> for Pairs {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+        // `FromIterator` cannot fail, so the first error ends the iteration and is returned afterwards.
         let mut failure = None;
         let pairs = std::iter::from_fn(|| {
             map.next_entry::<Text<'de>, Text<'de>>()
@@ -167,8 +179,8 @@ impl<'de> Visitor<'de> for Pairs {
     }
 }
 
-/// A string borrowed from the input where it has no escapes.
+/// A string that is borrowed from the input unless it has escapes.
 ///
-/// A bare `Cow` inside an `Option` or a `Vec` is always owned: serde borrows only for direct fields.
+/// A bare `Cow` inside an `Option` or a `Vec` is always owned, because serde borrows only for direct fields.
 #[derive(Deserialize)]
 pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);

@@ -1,4 +1,6 @@
-//! The fast path: type and metadata of an object in the API server's member order.
+//! The fast path of a scan: type and metadata in the member order of API servers.
+//!
+//! It must find what serde finds, or return [`Unclear`], after which serde reads the text.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -10,35 +12,42 @@ use crate::{JsonCursor, Unclear};
 
 /// The beginning of an object, up to the end of its metadata.
 ///
-/// It contains what a parser would find; a text that it does not understand is left to a parser. It checks that no
-/// second `metadata` follows, and no `apiVersion` or `kind` that was missing before the metadata. Apart from that, the
-/// rest may be anything that ends with a brace.
+/// Its contents equal those that a parser finds; a text that the fast path cannot read is left to a parser. It checks
+/// that no second `metadata` follows, and no `apiVersion` or `kind` if these were missing before the metadata. Apart
+/// from that, the rest may be anything that ends with a brace.
 pub(super) struct Head<'a> {
+    /// Type and metadata as written.
     pub(super) parts: Parts<'a>,
+    /// The metadata as read.
     pub(super) metadata: Metadata<'a>,
 }
 
-/// Members of an object as they are written.
+/// Members of an object, as they are written.
 #[derive(Clone, Copy)]
 pub(super) struct Parts<'a> {
+    /// `apiVersion`, if present.
     pub(super) api_version: Option<&'a [u8]>,
+    /// `kind`, if present.
     pub(super) kind: Option<&'a [u8]>,
+    /// `metadata`.
     pub(super) metadata: &'a [u8],
 }
 
 impl<'a> Head<'a> {
     /// Reads an object without white space around it.
     pub(super) fn read(json: &'a [u8]) -> Result<Self, Unclear> {
+        // The cursor passes the metadata, and only the rest of the text remains unread.
         let mut cursor = JsonCursor::new(json);
         let head = Self::begin(&mut cursor)?;
         check_rest(json, cursor, head.parts.has_type())?;
         Ok(head)
     }
 
-    /// Reads a whole object within a text; returns its head and all of its bytes.
+    /// Reads an object within a text and moves past it; returns its head and its JSON.
     pub(super) fn read_within(cursor: &mut JsonCursor<'a>) -> Result<(Self, &'a [u8]), Unclear> {
         cursor.peek()?;
         let start = cursor.position();
+        // Items of a list are read to their end here, because the next item begins there.
         let head = Self::begin(cursor)?;
         pass_content(cursor, head.parts.has_type())?;
         Ok((head, cursor.since(start)))
@@ -53,7 +62,7 @@ impl<'a> Head<'a> {
             match cursor.next_member()?.ok_or(Unclear)? {
                 b"apiVersion" => once(&mut api_version, type_text(cursor)?)?,
                 b"kind" => once(&mut kind, type_text(cursor)?)?,
-                // Members after the metadata are left to `check_rest`.
+                // The members after the metadata are checked by the callers.
                 b"metadata" => break,
                 name => other(name, cursor)?,
             }
@@ -61,7 +70,7 @@ impl<'a> Head<'a> {
         cursor.peek()?;
         let metadata_start = cursor.position();
         let metadata = read_metadata(cursor)?;
-        // The cursor does not check strings for control characters, which are an error in JSON.
+        // JSON forbids control characters in strings, and the cursor does not check for them.
         if has_control_characters(cursor.since(start)) {
             return Err(Unclear);
         }
@@ -75,11 +84,13 @@ impl<'a> Head<'a> {
 }
 
 impl Parts<'_> {
+    /// Returns whether both `apiVersion` and `kind` are present.
     fn has_type(&self) -> bool {
         self.api_version.is_some() && self.kind.is_some()
     }
 }
 
+/// Reads the metadata at the cursor.
 fn read_metadata<'a>(cursor: &mut JsonCursor<'a>) -> Result<Metadata<'a>, Unclear> {
     let mut read = Members::default();
     cursor.enter_object()?;
@@ -102,6 +113,7 @@ fn read_metadata<'a>(cursor: &mut JsonCursor<'a>) -> Result<Metadata<'a>, Unclea
         };
         once(place, cursor.skip_value()?)?;
     }
+    // As in Go, a null or absent string is the empty one.
     let text = |value: Option<&'a [u8]>| match present(value) {
         Some(json) => plain_text(json).map(Cow::Borrowed),
         None => Ok(Cow::Borrowed("")),
@@ -139,11 +151,15 @@ struct Members<'a> {
 }
 
 /// Stores the value of a member that may occur only once.
+///
+/// A duplicate is left to serde, which rejects it.
 fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) -> Result<(), Unclear> {
     place.replace(value).map_or(Ok(()), |_| Err(Unclear))
 }
 
-/// Skips a member that is not read. Its name must not have escapes, which could hide one that is.
+/// Skips a member that is not needed.
+///
+/// Its name must not contain escapes, which could hide a name that is needed.
 fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), Unclear> {
     if name.contains(&b'\\') {
         return Err(Unclear);
@@ -151,7 +167,7 @@ fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), Unclear> {
     cursor.skip_value().map(drop)
 }
 
-/// Reads `apiVersion` or `kind`: a string or a null.
+/// Reads `apiVersion` or `kind`: a string or null.
 fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], Unclear> {
     let json = cursor.skip_value()?;
     if json != b"null" {
@@ -160,7 +176,7 @@ fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], Unclear> {
     Ok(json)
 }
 
-/// Returns a member unless it is null, which counts as absent.
+/// Returns a value unless it is null, which counts as absent.
 fn present(value: Option<&[u8]>) -> Option<&[u8]> {
     value.filter(|json| *json != b"null")
 }
@@ -180,7 +196,7 @@ fn plain_text(json: &[u8]) -> Result<&str, Unclear> {
 
 /// Reads an integer.
 fn integer(json: &[u8]) -> Result<i64, Unclear> {
-    // A parser reads this as a floating-point number.
+    // serde_json reads this as a floating-point number, and rejects it.
     if json == b"-0" {
         return Err(Unclear);
     }
@@ -188,17 +204,19 @@ fn integer(json: &[u8]) -> Result<i64, Unclear> {
     text.parse().map_err(|_| Unclear)
 }
 
-/// Returns whether there are control characters. Without an early end, it compiles to vector instructions.
+/// Returns whether a text contains control characters.
+///
+/// It reads to the end, so that it compiles to vector instructions.
 fn has_control_characters(json: &[u8]) -> bool {
     json.iter().fold(false, |has, byte| has | (*byte < b' '))
 }
 
-/// Checks that content or the end follows the metadata.
+/// Checks the members after the metadata without reading them, if possible.
 fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
     let Some(first) = cursor.next_member()? else {
         return cursor.end();
     };
-    // The end is checked although the content is not read: a text that was cut off must not pass.
+    // The content is not read, but its end is checked: a text that was cut off must not pass.
     if counts(first, has_type) || !json.ends_with(b"}") {
         return Err(Unclear);
     }
@@ -206,13 +224,14 @@ fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result
     if !names_what_counts(rest, has_type) {
         return Ok(());
     }
-    // The words occur, perhaps deeper inside, as in the pod templates of workloads, or in a string.
+    // The names occur, perhaps at a deeper level, as in the pod template of a workload, or within a string. Only
+    // reading all members can tell.
     cursor.skip_value()?;
     pass_content(&mut cursor, has_type)?;
     cursor.end()
 }
 
-/// Skips the rest of an object, in which no member that counts may occur.
+/// Skips the rest of an object; fails at a member that would have to be read.
 fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
     while let Some(name) = cursor.next_member()? {
         if counts(name, has_type) {
@@ -225,7 +244,7 @@ fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Uncle
 
 /// Returns whether a member after the metadata would have to be read.
 ///
-/// With escapes, its name may be one that counts.
+/// A name with escapes may be one that would.
 fn counts(name: &[u8], has_type: bool) -> bool {
     match name {
         b"metadata" => true,
@@ -234,11 +253,11 @@ fn counts(name: &[u8], has_type: bool) -> bool {
     }
 }
 
-/// Returns whether a member that counts may occur in a text.
+/// Returns whether a text may contain a member that would have to be read.
 ///
 /// The search costs a hundredth of a parser's pass.
 fn names_what_counts(json: &[u8], has_type: bool) -> bool {
-    // Only `\u` can stand for letters of the names; the other escapes cannot.
+    // Of all escapes only `\u` can stand for letters of the names.
     static ALWAYS: LazyLock<[Finder<'_>; 2]> =
         LazyLock::new(|| [r#""metadata""#, r"\u"].map(Finder::new));
     static OF_THE_TYPE: LazyLock<[Finder<'_>; 2]> =

@@ -1,4 +1,4 @@
-//! What many objects of a kind have in common.
+//! Stores the parts that many objects of a kind have in common once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,24 +11,29 @@ use super::object::OwnerRef;
 use crate::intern::Texts;
 use crate::{Labels, StrictObject};
 
-/// Stores what objects of a kind have in common once: labels, owners, finalizers.
+/// Stores labels, owners and finalizers that objects of a kind share once.
 ///
 /// Texts that no object uses are removed when the collection has doubled since the last removal, so it contains at most
-/// twice as many texts as are in use. It also remembers the parsed form of recent JSON texts of labels, owners and
-/// finalizers, at most 128 kB of each: an object with a known text shares the parsed form, and nothing is parsed.
+/// twice as many texts as are in use. It also caches the parsed form of recently seen JSON of labels, owners and
+/// finalizers, at most 128 kB of JSON for each of the three. An object with cached JSON shares the parsed form, and
+/// nothing is parsed.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use lariat_core::Interner;
+/// use lariat::core::Interner;
 ///
 /// let mut interner = Interner::new();
 /// let (one, other) = (interner.intern("apps/v1"), interner.intern("apps/v1"));
 /// assert!(Arc::ptr_eq(&one, &other));
 /// ```
 pub struct Interner {
+    /// The texts.
     texts: Texts,
+    /// Recently parsed labels.
     labels: Recent<Labels>,
+    /// Recently parsed owner references.
     owners: Recent<Arc<[OwnerRef]>>,
+    /// Recently parsed finalizers.
     finalizers: Recent<Arc<[Arc<str>]>>,
 }
 
@@ -49,11 +54,12 @@ impl Interner {
         self.texts.intern(text)
     }
 
-    /// Parses labels.
+    /// Parses labels; absent ones are empty.
     pub(super) fn labels(&mut self, json: Option<&[u8]>) -> Result<Labels, serde_json::Error> {
         let Some(json) = json else {
             return Ok(Labels::default());
         };
+        // Borrowed apart from `self`, because the cache is borrowed too.
         let texts = &mut self.texts;
         self.labels.get_or_read(json, |json| {
             let PackedLabels(labels) = serde_json::from_slice(json)?;
@@ -61,7 +67,7 @@ impl Interner {
         })
     }
 
-    /// Parses owner references.
+    /// Parses owner references; absent ones are empty.
     pub(super) fn owners(
         &mut self,
         json: Option<&[u8]>,
@@ -76,7 +82,7 @@ impl Interner {
         })
     }
 
-    /// Parses finalizers.
+    /// Parses finalizers; absent ones are empty.
     pub(super) fn finalizers(
         &mut self,
         json: Option<&[u8]>,
@@ -95,7 +101,7 @@ impl Interner {
     }
 }
 
-/// Reads a list; Go's `null` is the empty one.
+/// Reads a list; null is the empty list, as in Go.
 fn list<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<Vec<T>, serde_json::Error> {
     let list: Option<Vec<T>> = serde_json::from_slice(json)?;
     Ok(list.unwrap_or_default())
@@ -118,24 +124,26 @@ impl fmt::Debug for Interner {
     }
 }
 
-/// The parsed forms of recent JSON texts, in two generations.
+/// A cache of parsed JSON texts, in two generations.
 ///
-/// An entry is kept as long as it is used again within 64 kB of different texts, so at most 128 kB of texts are stored.
+/// An entry stays as long as it is used once per 64 kB of different texts, so at most 128 kB of texts are stored.
 struct Recent<V> {
+    /// Entries that were used since the generation began.
     young: HashMap<Box<[u8]>, V>,
-    /// The previous young generation, dropped next; used entries move to the young one.
+    /// The previous generation. Entries that are used move to the young one.
     old: HashMap<Box<[u8]>, V>,
-    /// The size of the young generation in bytes.
+    /// The size of the young generation, in bytes.
     bytes: usize,
 }
 
-/// The maximum size of the young generation in bytes.
+/// The maximum size of a generation, in bytes.
 const GENERATION: usize = 64 << 10;
 
-/// The size of an entry beside its text, in bytes.
+/// The size of an entry apart from its text, in bytes.
 const ENTRY: usize = 64;
 
 impl<V: Clone> Recent<V> {
+    /// Creates an empty cache.
     fn new() -> Self {
         Self {
             young: HashMap::new(),
@@ -144,7 +152,9 @@ impl<V: Clone> Recent<V> {
         }
     }
 
-    /// Returns the parsed form of a text, parsing it if it is unknown. Errors are not stored.
+    /// Returns the parsed form of a text; parses it if it is not cached.
+    ///
+    /// Errors are not cached.
     fn get_or_read<E>(
         &mut self,
         text: &[u8],
@@ -154,16 +164,18 @@ impl<V: Clone> Recent<V> {
             return Ok(known.clone());
         }
         let size = text.len() + ENTRY;
+        // An entry of the old generation moves to the young one with its key.
         let (text, value) = match self.old.remove_entry(text) {
             Some(known) => known,
             None => (text.into(), read(text)?),
         };
-        // Two generations instead of an exact order of use: an entry survives if it is used once per generation.
+        // Two generations approximate least-recently-used eviction without a list: whatever was not used during a whole
+        // generation is dropped.
         if self.bytes + size > GENERATION {
             self.old = std::mem::take(&mut self.young);
             self.bytes = 0;
         }
-        // A text that large would displace many others.
+        // A large text would displace many others.
         if size <= GENERATION / 8 {
             self.bytes += size;
             self.young.insert(text, value.clone());
@@ -171,6 +183,7 @@ impl<V: Clone> Recent<V> {
         Ok(value)
     }
 
+    /// Returns the number of entries.
     fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }

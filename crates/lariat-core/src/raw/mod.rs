@@ -1,4 +1,8 @@
-//! One state of an object as bytes, with the metadata a controller needs.
+//! One state of an object as bytes, with the metadata that a controller needs.
+//!
+//! [`Scan`] reads the metadata of an object without copying. `head` is its fast path, which follows the member order of
+//! API servers with a [`JsonCursor`](crate::JsonCursor); `borrowed` is what serde parses otherwise. [`Interner`] stores
+//! the common parts of many objects once. [`RawObject`] is the result: [`ObjectMetadata`] and one copy of the JSON.
 
 mod borrowed;
 mod head;

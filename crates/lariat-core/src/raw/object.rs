@@ -1,4 +1,4 @@
-//! One state of an object: its JSON and compact metadata.
+//! One state of an object: its JSON and its compact metadata.
 
 use std::fmt;
 use std::ops::Deref;
@@ -10,20 +10,22 @@ use crate::{Gvk, Labels, ObjectKey, ResourceVersion, without_values};
 /// One state of an object: compact metadata, and the JSON without `managedFields`.
 ///
 /// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass over the JSON
-/// and one copy of it; a [`Scan`](crate::Scan) reads the metadata only. Dereferences to [`ObjectMetadata`].
+/// and one copy of it; a [`Scan`](crate::Scan) reads only the metadata. Dereferences to [`ObjectMetadata`].
 ///
 /// ```
-/// use lariat_core::{Gvk, RawObject};
+/// use lariat::{Gvk, RawObject};
 ///
 /// let json = br#"{"metadata":{"name":"web-0","namespace":"shop","labels":{"app":"web"}}}"#;
 /// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
 /// assert_eq!(pod.labels().get("app"), Some("web"));
 /// assert!(pod.json().starts_with(br#"{"apiVersion":"v1","kind":"Pod","#));
-/// # Ok::<(), lariat_core::RawObjectError>(())
+/// # Ok::<(), lariat::core::RawObjectError>(())
 /// ```
 #[derive(Clone)]
 pub struct RawObject {
+    /// The metadata.
     pub(super) metadata: ObjectMetadata,
+    /// The JSON, which may lack `managedFields`.
     pub(super) json: Box<[u8]>,
 }
 
@@ -34,7 +36,7 @@ impl RawObject {
         &self.json
     }
 
-    /// Replaces the JSON; the metadata remains.
+    /// Replaces the JSON and keeps the metadata.
     #[must_use]
     pub fn with_json(self, json: impl Into<Box<[u8]>>) -> Self {
         Self {
@@ -69,6 +71,17 @@ impl fmt::Debug for RawObject {
 }
 
 /// The metadata of an object that a controller needs.
+///
+/// ```
+/// use lariat::{Gvk, RawObject};
+///
+/// let json = br#"{"metadata":{"name":"web-0","uid":"u-1","finalizers":["example.com/data"]}}"#;
+/// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
+/// assert_eq!(pod.uid().to_string(), "u-1");
+/// assert!(pod.finalizers().any(|name| name == "example.com/data"));
+/// assert!(!pod.is_deleting());
+/// # Ok::<(), lariat::core::RawObjectError>(())
+/// ```
 #[derive(Clone)]
 pub struct ObjectMetadata {
     pub(super) key: ObjectKey,
@@ -88,25 +101,25 @@ impl ObjectMetadata {
         &self.key
     }
 
-    /// Returns the uid. Objects with the same key and different uids are different objects.
+    /// Returns the uid, which tells an object from a later one with the same key.
     #[must_use]
     pub fn uid(&self) -> &Uid {
         &self.uid
     }
 
-    /// Returns the version of this state.
+    /// Returns the resource version of this state.
     #[must_use]
     pub fn version(&self) -> &ResourceVersion {
         &self.version
     }
 
-    /// Returns `metadata.generation`, for kinds that count changes of their spec.
+    /// Returns `metadata.generation`; `None` for kinds without it.
     #[must_use]
     pub fn generation(&self) -> Option<i64> {
         self.generation
     }
 
-    /// Returns whether the object is being deleted: it has a deletion timestamp.
+    /// Returns whether the object has a deletion timestamp.
     #[must_use]
     pub fn is_deleting(&self) -> bool {
         self.deleting
@@ -121,28 +134,28 @@ impl ObjectMetadata {
     /// Returns the owner references.
     ///
     /// ```
-    /// use lariat_core::{Gvk, RawObject};
+    /// use lariat::{Gvk, RawObject};
     ///
     /// let json = br#"{"metadata":{"name":"web-0","ownerReferences":[
     ///     {"apiVersion":"apps/v1","kind":"StatefulSet","name":"web","uid":"u-1","controller":true}]}}"#;
     /// let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
     /// let controller = pod.owners().iter().find(|owner| owner.is_controller());
     /// assert_eq!(controller.map(|owner| owner.name()), Some("web"));
-    /// # Ok::<(), lariat_core::RawObjectError>(())
+    /// # Ok::<(), lariat::core::RawObjectError>(())
     /// ```
     #[must_use]
     pub fn owners(&self) -> &[OwnerRef] {
         &self.owners
     }
 
-    /// Returns the finalizers.
+    /// Iterates over the finalizers.
     pub fn finalizers(&self) -> impl Iterator<Item = &str> {
         self.finalizers.iter().map(|name| &**name)
     }
 
-    /// Returns the size on the heap in bytes.
+    /// Returns the size on the heap, in bytes.
     ///
-    /// What is shared with other objects (labels, the kinds of owners) counts for each of them.
+    /// Parts that are shared with other objects, such as labels, count for each of them.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let owners: usize = self.owners.iter().map(OwnerRef::bytes).sum();
@@ -184,7 +197,9 @@ impl OwnerRef {
         &self.kind
     }
 
-    /// Returns the owner's name; its namespace is that of the object, or none.
+    /// Returns the owner's name.
+    ///
+    /// The owner is in the namespace of the object, or is cluster-scoped.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -196,12 +211,13 @@ impl OwnerRef {
         &self.uid
     }
 
-    /// Returns whether this owner is the managing controller.
+    /// Returns whether the owner is the managing controller.
     #[must_use]
     pub fn is_controller(&self) -> bool {
         self.controller
     }
 
+    /// Returns the size on the heap, in bytes.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.api_version.len() + self.kind.len() + self.name.len()
     }
@@ -211,11 +227,14 @@ impl OwnerRef {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a {gvk}: {detail}")]
 pub struct RawObjectError {
+    /// The expected kind.
     gvk: Gvk,
+    /// The reason, without values of the text.
     detail: String,
 }
 
 impl RawObjectError {
+    /// Creates the error of a kind.
     pub(super) fn new(gvk: &Gvk, detail: &str) -> Self {
         Self {
             gvk: gvk.clone(),
@@ -223,6 +242,7 @@ impl RawObjectError {
         }
     }
 
+    /// Creates the error from a parser's, without the values in its message.
     pub(super) fn json(gvk: &Gvk, error: &serde_json::Error) -> Self {
         Self::new(gvk, &without_values(&error.to_string()))
     }

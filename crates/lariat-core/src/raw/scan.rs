@@ -1,4 +1,4 @@
-//! The first look at an object: which state of which object is it?
+//! The scan of an object: its identity and version, without copying.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,28 +12,31 @@ use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear};
 
 /// The result of one pass over an object's metadata, which copies nothing.
 ///
-/// Most objects of a list are already in the cache; for those this pass is all it takes. It ends after the metadata if
-/// they precede the content, as API servers write them: see [`new`](Self::new).
+/// Most objects of a list are already in the cache, and for these the scan is all that is needed. The pass ends after
+/// the metadata if they precede the content, as API servers write them; see [`new`](Self::new).
 ///
 /// ```
-/// use lariat_core::{Gvk, ResourceVersion, Scan, Uid};
+/// use lariat::core::{ResourceVersion, Scan, Uid};
+/// use lariat::Gvk;
 ///
 /// let json = br#"{"metadata":{"name":"web-0","uid":"u-1","resourceVersion":"7"},"spec":{}}"#;
 /// let scan = Scan::new(json, &Gvk::new("", "v1", "Pod"))?;
 /// assert_eq!(scan.name(), "web-0");
 /// assert!(scan.is_state(&Uid::new("u-1"), &ResourceVersion::new("7")), "it is in the cache");
-/// # Ok::<(), lariat_core::RawObjectError>(())
+/// # Ok::<(), lariat::core::RawObjectError>(())
 /// ```
 pub struct Scan<'a> {
+    /// The JSON of the object.
     pub(super) json: &'a [u8],
+    /// The metadata.
     pub(super) metadata: Metadata<'a>,
-    /// Whether `apiVersion` and `kind` are missing.
+    /// Which of `apiVersion` and `kind` are missing.
     pub(super) missing: MissingType,
-    /// Whether it is a `PartialObjectMetadata`.
+    /// Whether the object is a `PartialObjectMetadata`.
     pub(super) partial: bool,
-    /// Type and metadata as written, if the fast path found them.
+    /// Type and metadata as written; `None` unless the fast path found them.
     pub(super) parts: Option<Parts<'a>>,
-    /// The key, if the caller has it already.
+    /// The key, if the caller has one to share.
     pub(super) key: Option<ObjectKey>,
 }
 
@@ -41,10 +44,10 @@ pub struct Scan<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManagedFields {
-    /// `metadata.managedFields` is cut out: it is large, and few controllers read it.
+    /// Removes `metadata.managedFields`: it is large, and few controllers read it.
     #[default]
     Cut,
-    /// `metadata.managedFields` stays.
+    /// Keeps `metadata.managedFields`.
     Keep,
 }
 
@@ -52,18 +55,19 @@ impl<'a> Scan<'a> {
     /// Reads type and metadata of an object.
     ///
     /// In valid JSON it finds what a parser of the whole text finds, wherever `metadata`, `kind` and `apiVersion` are,
-    /// and it rejects an object with two `metadata`. Three things are left to the decoder of the content: that what
-    /// follows the metadata is JSON (it must end with a brace), whether `apiVersion` or `kind` before the metadata are
-    /// repeated after it, and whether skipped strings are UTF-8. So an object with damaged content has a key and
-    /// metadata, but does not decode.
+    /// and it rejects an object with two `metadata`. Three checks are left to the decoder of the content: that the text
+    /// after the metadata is JSON (it must end with a brace), that `apiVersion` and `kind` are not repeated after the
+    /// metadata, and that skipped strings are UTF-8. So an object with damaged content has a key and metadata but
+    /// cannot be decoded.
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or has no `metadata.name`.
+    /// If the text is not a JSON object, or has no `metadata.name`.
     pub fn new(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         let json = json.trim_ascii();
         let scan = match Head::read(json) {
             Ok(head) => Self::of_head(json, head),
+            // The parser either reads the text or reports what is wrong with it.
             Err(Unclear) => Self::parse(json, gvk)?,
         };
         scan.named(gvk)
@@ -75,7 +79,23 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     ///
-    /// No object is here, or only [`new`](Self::new) can read it or say what is wrong with it.
+    /// If there is no object at the cursor, or if the object needs [`new`](Self::new) to be read or to report the
+    /// error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::core::{JsonCursor, Scan};
+    ///
+    /// let mut cursor = JsonCursor::new(br#"[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]"#);
+    /// cursor.enter_list()?;
+    /// let mut names = Vec::new();
+    /// while cursor.next_item()? {
+    ///     names.push(Scan::next(&mut cursor)?.name().to_owned());
+    /// }
+    /// assert_eq!(names, ["a", "b"]);
+    /// # Ok::<(), lariat::core::Unclear>(())
+    /// ```
     pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
         let (head, json) = Head::read_within(cursor)?;
         let scan = Self::of_head(json, head);
@@ -85,6 +105,7 @@ impl<'a> Scan<'a> {
         Ok(scan)
     }
 
+    /// Creates the result of the fast path.
     fn of_head(json: &'a [u8], head: Head<'a>) -> Self {
         let Parts {
             api_version, kind, ..
@@ -102,18 +123,17 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Reads an object with a parser of the whole text.
-    ///
-    /// This detects damaged content too.
+    /// Reads an object with a parser of the whole text, which detects damaged content.
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or has no `metadata.name`.
+    /// If the text is not a JSON object, or has no `metadata.name`.
     pub fn whole(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         let scan = Self::parse(json.trim_ascii(), gvk)?;
         scan.named(gvk)
     }
 
+    /// Checks that the object has a name.
     fn named(self, gvk: &Gvk) -> Result<Self, RawObjectError> {
         if self.metadata.name.is_empty() {
             return Err(RawObjectError::new(gvk, "metadata.name is empty"));
@@ -121,8 +141,9 @@ impl<'a> Scan<'a> {
         Ok(self)
     }
 
+    /// Reads type and metadata with serde.
     fn parse(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
-        // serde would read an array as a struct, by position.
+        // Derived `Deserialize` would read an array as a struct, by position.
         if json.first().is_some_and(|byte| *byte != b'{') {
             return Err(RawObjectError::new(gvk, "expected a JSON object"));
         }
@@ -163,7 +184,7 @@ impl<'a> Scan<'a> {
         &self.metadata.name
     }
 
-    /// Sets the key, so that the object shares its text.
+    /// Sets the key that the object will share, to save an allocation.
     ///
     /// The key of another object is ignored.
     #[must_use]
@@ -176,7 +197,7 @@ impl<'a> Scan<'a> {
         Self { key, ..self }
     }
 
-    /// Returns whether this is a `PartialObjectMetadata`, without content.
+    /// Returns whether this is a `PartialObjectMetadata`, which has no content.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.partial
@@ -187,6 +208,7 @@ impl<'a> Scan<'a> {
     /// Always `false` if the version is empty.
     #[must_use]
     pub fn is_state(&self, uid: &Uid, version: &ResourceVersion) -> bool {
+        // Objects without a version, as in tests, must not all count as the same state.
         !version.is_empty()
             && *uid == Uid::new(&self.metadata.uid)
             && *version == ResourceVersion::new(&self.metadata.resource_version)
@@ -196,7 +218,7 @@ impl<'a> Scan<'a> {
     ///
     /// # Errors
     ///
-    /// Labels, owner references or finalizers have the wrong form.
+    /// If labels, owner references or finalizers have the wrong type.
     pub fn into_object(
         self,
         gvk: &Gvk,
@@ -204,16 +226,31 @@ impl<'a> Scan<'a> {
         managed_fields: ManagedFields,
     ) -> Result<RawObject, RawObjectError> {
         let metadata = self.compact(gvk, interner)?;
+        // The managed fields are cut out of the text rather than removed from a parsed value, which would change the
+        // order of fields.
         let cut = self.cut_of(self.json, managed_fields);
         let json = self.missing.copy_without(gvk, self.json, cut);
         Ok(RawObject { metadata, json })
     }
 
-    /// Creates an object of the metadata alone: `apiVersion`, `kind` and `metadata`.
+    /// Creates an object of `apiVersion`, `kind` and `metadata` only.
     ///
     /// # Errors
     ///
-    /// Labels, owner references or finalizers have the wrong form.
+    /// If labels, owner references or finalizers have the wrong type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    /// use lariat::core::{Interner, ManagedFields, Scan};
+    ///
+    /// let gvk = Gvk::new("", "v1", "Pod");
+    /// let scan = Scan::new(br#"{"metadata":{"name":"web-0"},"spec":{"nodeName":"n"}}"#, &gvk)?;
+    /// let object = scan.into_metadata(&gvk, &mut Interner::new(), ManagedFields::Cut)?;
+    /// assert_eq!(object.json(), br#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web-0"}}"#);
+    /// # Ok::<(), lariat::core::RawObjectError>(())
+    /// ```
     pub fn into_metadata(
         self,
         gvk: &Gvk,
@@ -230,7 +267,9 @@ impl<'a> Scan<'a> {
         Ok(RawObject { metadata, json })
     }
 
-    /// Returns the range of managed fields to be cut from a part of the object.
+    /// Returns the range of the managed fields within a part of the JSON.
+    ///
+    /// The range is empty if they are kept.
     fn cut_of(&self, part: &[u8], managed_fields: ManagedFields) -> Range<usize> {
         match (managed_fields, self.metadata.managed_fields) {
             (ManagedFields::Cut, Some(value)) => {
@@ -240,6 +279,7 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Creates the compact metadata; parses the members that need allocations.
     fn compact(
         &self,
         gvk: &Gvk,
@@ -260,6 +300,7 @@ impl<'a> Scan<'a> {
     }
 }
 
+/// Finds type and metadata as written, for objects beyond the fast path.
 fn read_parts(json: &[u8]) -> Result<Parts<'_>, serde_json::Error> {
     let StrictObject(parts) = serde_json::from_slice::<StrictObject<Partial<'_>>>(json)?;
     Ok(Parts {
@@ -270,12 +311,12 @@ fn read_parts(json: &[u8]) -> Result<Parts<'_>, serde_json::Error> {
 }
 
 impl RawObject {
-    /// Returns the key of an object even if other parts of it are invalid.
+    /// Returns the key of an object even if other parts of the object are invalid.
     ///
-    /// `None` if namespace or name are invalid, or the text is not a JSON object.
+    /// `None` if namespace or name are invalid, or if the text is not a JSON object.
     ///
     /// ```
-    /// use lariat_core::{ObjectKey, RawObject};
+    /// use lariat::{ObjectKey, RawObject};
     ///
     /// let json = br#"{"metadata":{"name":"web-0","namespace":"shop","labels":[1]}}"#;
     /// assert_eq!(RawObject::key_of(json), Some(ObjectKey::namespaced("shop", "web-0")));
@@ -287,27 +328,39 @@ impl RawObject {
         (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
     }
 
-    /// Parses an object of a kind from its JSON.
+    /// Parses an object of a kind from JSON.
     ///
-    /// Items in lists of built-in kinds have no `apiVersion` and `kind`; both are added, so that the object can be
-    /// decoded as any type. Unknown fields and their order are kept.
+    /// `apiVersion` and `kind` are added if they are missing, as in list items of built-in kinds, so that the object
+    /// can be decoded as any type. Unknown fields and the order of fields are kept.
     ///
-    /// The whole text is checked to be JSON, but not whether content and annotations have the types a decoder expects.
-    /// Caches check less of what a server sends: see [`Scan::new`].
+    /// The whole text must be JSON. Whether content and annotations have the types that a decoder expects is not
+    /// checked. Caches check less of what a server sends; see [`Scan::new`].
     ///
     /// # Errors
     ///
-    /// The text is not a JSON object, or has no `metadata.name`.
+    /// If the text is not a JSON object, or has no `metadata.name`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lariat::{Gvk, RawObject};
+    ///
+    /// let gvk = Gvk::new("", "v1", "Pod");
+    /// let pod = RawObject::parse(br#"{"metadata":{"name":"web-0"}}"#, &gvk)?;
+    /// assert_eq!(pod.key().name(), "web-0");
+    /// assert!(RawObject::parse(b"{}", &gvk).is_err());
+    /// # Ok::<(), lariat::core::RawObjectError>(())
+    /// ```
     pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
     }
 
-    /// Copies the type and the metadata of an object, without its content.
+    /// Copies type and metadata of an object without its content.
     ///
     /// `None` unless type and metadata precede the content, as API servers write them.
     ///
     /// ```
-    /// use lariat_core::RawObject;
+    /// use lariat::RawObject;
     ///
     /// let json = br#"{"kind":"Pod","metadata":{"name":"web-0"},"spec":{}}"#;
     /// let metadata = RawObject::metadata_of(json).expect("it is in the usual order");
@@ -326,12 +379,14 @@ impl RawObject {
 #[derive(Clone, Copy)]
 #[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct MissingType {
+    /// Whether `apiVersion` is missing.
     pub(super) api_version: bool,
+    /// Whether `kind` is missing.
     pub(super) kind: bool,
 }
 
 impl MissingType {
-    /// Writes the beginning of an object, with the missing members.
+    /// Returns the opening brace and the missing members.
     fn head(self, gvk: &Gvk) -> Cow<'static, str> {
         if !self.api_version && !self.kind {
             return Cow::Borrowed("{");
@@ -350,11 +405,12 @@ impl MissingType {
         Cow::Owned(head)
     }
 
-    /// Copies a JSON object without the bytes of `cut`, after the missing members.
+    /// Copies a JSON object without the bytes of `cut`, and adds the missing members.
     fn copy_without(self, gvk: &Gvk, json: &[u8], cut: Range<usize>) -> Box<[u8]> {
         let head = self.head(gvk);
+        // Position 0 is the opening brace, which `head` contains.
         let (before, behind) = (&json[1..cut.start.max(1)], &json[cut.end.max(1)..]);
-        // The exact capacity, because `into_boxed_slice` would otherwise copy once more.
+        // With the exact capacity `into_boxed_slice` does not copy again.
         let mut copy = Vec::with_capacity(head.len() + before.len() + behind.len());
         copy.extend_from_slice(head.as_bytes());
         copy.extend_from_slice(before);
@@ -365,9 +421,9 @@ impl MissingType {
 
 /// Returns the range of the member `"name": value`, with one of the commas around it.
 ///
-/// `value` must be borrowed from `json`. Returns `None` if the name is written with escapes; such a member is kept
-/// rather than guessed at.
+/// `value` must be a part of `json`. Returns `None` if the name is written with escapes; such a member is kept.
 fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
+    // The position follows from the addresses, because `value` is a subslice; this reads no memory.
     let start = (value.as_ptr() as usize).checked_sub(json.as_ptr() as usize)?;
     let end = start + value.len();
     let before = json
@@ -378,6 +434,7 @@ fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
         .strip_suffix(b"\"")?
         .strip_suffix(name.as_bytes())?
         .strip_suffix(b"\"")?;
+    // With the comma before the member, or with the one after it if the member is the first.
     if let Some(head) = before.trim_ascii_end().strip_suffix(b",") {
         return Some(head.len()..end);
     }
@@ -386,9 +443,12 @@ fn member_range(json: &[u8], value: &[u8], name: &str) -> Option<Range<usize>> {
     Some(before.len()..json.len() - tail.len())
 }
 
+/// The name of the metadata's member.
 const METADATA: &[u8] = br#""metadata":"#;
 
-/// Copies the type and the metadata, without the bytes of `cut`, after `head`.
+/// Copies type and metadata after `head`, without the bytes of `cut`.
+///
+/// The range `cut` is relative to the metadata.
 pub(super) fn copy_metadata(head: &str, parts: Parts<'_>, cut: Range<usize>) -> Box<[u8]> {
     let types = [
         (&br#""apiVersion":"#[..], parts.api_version),

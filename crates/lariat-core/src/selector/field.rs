@@ -5,28 +5,33 @@ use std::str::FromStr;
 
 use super::SelectorError;
 
-/// A field selector: `path=value`, `path==value` and `path!=value` terms, all of which must match.
+/// A field selector: terms `path=value`, `path==value` and `path!=value`.
 ///
-/// Which paths exist depends on the kind, so matching takes a function that returns the value at a path. In a value, a
-/// backslash escapes `,`, `=` and itself.
+/// All terms must match. Which paths exist depends on the kind, so matching takes a function that returns the value at
+/// a path. In a value, a backslash escapes `,`, `=` and itself.
 ///
 /// ```
-/// use lariat_core::FieldSelector;
+/// use lariat::core::FieldSelector;
 ///
 /// let selector: FieldSelector = "metadata.name!=web,status.phase=Running".parse()?;
 /// let field = |path: &str| if path == "metadata.name" { "api" } else { "Running" };
 /// assert!(selector.matches(field));
-/// # Ok::<(), lariat_core::SelectorError>(())
+/// # Ok::<(), lariat::core::SelectorError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector {
+    /// The terms, all of which must match.
     terms: Vec<Term>,
 }
 
+/// A comparison of one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
+    /// The path of the field.
     path: String,
+    /// Whether the field must equal the value, or differ from it.
     equal: bool,
+    /// The value, without escapes.
     value: String,
 }
 
@@ -38,20 +43,20 @@ impl FieldSelector {
             .all(|term| (field(&term.path) == term.value) == term.equal)
     }
 
-    /// Iterates over the paths in the selector.
+    /// Iterates over the paths of the selector's terms.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.terms.iter().map(|term| &*term.path)
     }
 
-    /// Returns the value that a path must equal, if the selector requires one.
+    /// Returns the value that the selector requires at a path, if any.
     ///
     /// ```
-    /// use lariat_core::FieldSelector;
+    /// use lariat::core::FieldSelector;
     ///
     /// let selector: FieldSelector = "metadata.name=web,status.phase!=Failed".parse()?;
     /// assert_eq!(selector.required("metadata.name"), Some("web"));
     /// assert_eq!(selector.required("status.phase"), None);
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     #[must_use]
     pub fn required(&self, path: &str) -> Option<&str> {
@@ -62,7 +67,7 @@ impl FieldSelector {
         Some(&term.value)
     }
 
-    /// Returns whether the selector is empty and matches everything.
+    /// Returns whether the selector is empty, so that it matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
@@ -91,6 +96,7 @@ impl FromStr for FieldSelector {
 
     fn from_str(text: &str) -> Result<Self, SelectorError> {
         let mut terms = Vec::new();
+        // As in apimachinery, empty terms are ignored.
         for part in split_unescaped(text).filter(|part| !part.is_empty()) {
             let term = term(part).ok_or_else(|| {
                 SelectorError(format!(
@@ -103,7 +109,7 @@ impl FromStr for FieldSelector {
     }
 }
 
-/// Splits at the commas that are not escaped.
+/// Splits a text at the commas that are not escaped.
 fn split_unescaped(text: &str) -> impl Iterator<Item = &str> {
     let mut escaped = false;
     text.split(move |c| {
@@ -113,6 +119,7 @@ fn split_unescaped(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Parses a term.
 fn term(text: &str) -> Option<Term> {
     let at = text.find(['=', '!'])?;
     let (path, rest) = text.split_at(at);
@@ -130,7 +137,7 @@ fn term(text: &str) -> Option<Term> {
     })
 }
 
-/// Resolves escapes; `None` for an unescaped `=` or an unknown escape.
+/// Removes escapes; `None` for an unescaped `=` or an unknown escape.
 fn unescape(value: &str) -> Option<String> {
     let mut plain = String::with_capacity(value.len());
     let mut chars = value.chars();

@@ -7,37 +7,48 @@ use super::SelectorError;
 use super::lexer::{Lexer, Token};
 use crate::Labels;
 
-/// A label selector: all of its requirements must match.
+/// A label selector, all of whose requirements must match.
 ///
-/// Parses the form of URL queries (`app=web,tier in (front,back),!canary,weight>3`), and prints it. The empty selector
+/// Parses and prints the form of URL queries: `app=web,tier in (front,back),!canary,weight>3`. The empty selector
 /// matches everything.
 ///
 /// ```
-/// use lariat_core::{LabelSelector, Labels};
+/// use lariat::core::{LabelSelector, Labels};
 ///
 /// let selector: LabelSelector = "app in (web, api), !canary".parse()?;
 /// let labels: Labels = [("app", "web")].into_iter().collect();
 /// assert!(selector.matches(&labels));
-/// # Ok::<(), lariat_core::SelectorError>(())
+/// # Ok::<(), lariat::core::SelectorError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector {
+    /// The requirements, all of which must match.
     requirements: Vec<Requirement>,
 }
 
+/// A test of one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requirement {
+    /// The key of the label.
     key: String,
+    /// The test of its value.
     test: Test,
 }
 
+/// A test of a label's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Test {
+    /// The label exists.
     Exists,
+    /// The label does not exist.
     DoesNotExist,
+    /// The value is one of these; a missing label fails.
     In(Vec<String>),
+    /// The value is none of these; a missing label passes.
     NotIn(Vec<String>),
+    /// The value is a greater integer.
     GreaterThan(i64),
+    /// The value is a smaller integer.
     LessThan(i64),
 }
 
@@ -50,21 +61,21 @@ impl LabelSelector {
             .all(|requirement| requirement.holds(labels.get(&requirement.key)))
     }
 
-    /// Returns whether the selector is empty and matches everything.
+    /// Returns whether the selector is empty, so that it matches everything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
 
-    /// Adds the requirements of another selector: an object must match both.
+    /// Adds the requirements of another selector; an object must match both.
     ///
     /// ```
-    /// use lariat_core::LabelSelector;
+    /// use lariat::core::LabelSelector;
     ///
     /// let selector: LabelSelector = "app=web".parse()?;
     /// let canaries = selector.and(&"canary".parse()?);
     /// assert_eq!(canaries.to_string(), "app=web,canary");
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
@@ -75,15 +86,15 @@ impl LabelSelector {
 
     /// Iterates over the labels that must have one of several values.
     ///
-    /// For index lookups.
+    /// Use it for index lookups; objects that are found this way must still match the selector.
     ///
     /// ```
-    /// use lariat_core::LabelSelector;
+    /// use lariat::core::LabelSelector;
     ///
     /// let selector: LabelSelector = "app in (api,web),!canary".parse()?;
     /// let required: Vec<_> = selector.required().collect();
     /// assert_eq!(required, [("app", &["api".to_owned(), "web".to_owned()][..])]);
-    /// # Ok::<(), lariat_core::SelectorError>(())
+    /// # Ok::<(), lariat::core::SelectorError>(())
     /// ```
     pub fn required(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.requirements
@@ -126,12 +137,15 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
+    /// Returns whether a label's value passes the test.
     fn holds(&self, value: Option<&str>) -> bool {
+        // As in apimachinery, a value that is no integer matches neither comparison.
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match &self.test {
             Test::Exists => value.is_some(),
             Test::DoesNotExist => value.is_none(),
             Test::In(set) => value.is_some_and(|value| set.iter().any(|each| each == value)),
+            // As in apimachinery, an object without the label matches.
             Test::NotIn(set) => value.is_none_or(|value| set.iter().all(|each| each != value)),
             Test::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
             Test::LessThan(bound) => number().is_some_and(|number| number < *bound),
@@ -151,11 +165,14 @@ impl FromStr for LabelSelector {
     }
 }
 
+/// A recursive-descent parser, modelled on apimachinery's.
 struct Parser<'a> {
+    /// The tokens that are left.
     lexer: Lexer<'a>,
 }
 
 impl Parser<'_> {
+    /// Parses a whole selector.
     fn selector(&mut self) -> Result<Vec<Requirement>, String> {
         let mut requirements = Vec::new();
         match self.lexer.peek() {
@@ -186,6 +203,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses one requirement.
     fn requirement(&mut self) -> Result<Requirement, String> {
         let (mut token, mut key) = self.lexer.next();
         let negated = token == Token::DoesNotExist;
@@ -196,6 +214,7 @@ impl Parser<'_> {
             return Err(format!("found '{key}', expected: identifier"));
         }
         check_key(key)?;
+        // A key alone tests for existence.
         let ends = matches!(self.lexer.peek().0, Token::End | Token::Comma);
         let test = match (negated, ends) {
             (true, _) => Test::DoesNotExist,
@@ -206,6 +225,7 @@ impl Parser<'_> {
         Ok(Requirement { key, test })
     }
 
+    /// Parses an operator and its operand.
     fn comparison(&mut self) -> Result<Test, String> {
         match self.lexer.next() {
             (Token::Word, "in") => Ok(Test::In(self.values()?)),
@@ -220,7 +240,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads the single value of a comparison, which may be empty.
+    /// Parses the single value of a comparison, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         if matches!(self.lexer.peek().0, Token::End | Token::Comma) {
             return Ok(String::new());
@@ -231,6 +251,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Parses the integer of a comparison.
     fn number(&mut self) -> Result<i64, String> {
         let value = self.value()?;
         value.parse().map_err(|_| {
@@ -239,7 +260,7 @@ impl Parser<'_> {
         })
     }
 
-    /// Reads a parenthesised set; nothing between two commas is the empty value.
+    /// Parses a set in parentheses; nothing between two commas is the empty value.
     fn values(&mut self) -> Result<Vec<String>, String> {
         match self.lexer.next() {
             (Token::OpenParenthesis, _) => {}
@@ -267,10 +288,12 @@ impl Parser<'_> {
     }
 }
 
+/// Validates a key, with the API server's message.
 fn check_key(key: &str) -> Result<(), String> {
     Labels::check_key(key).map_err(|rule| invalid(key, rule))
 }
 
+/// Validates and copies a value, with the API server's message.
 fn check_value(value: &str) -> Result<String, String> {
     match Labels::check_value(value) {
         Ok(()) => Ok(value.to_owned()),
@@ -278,6 +301,7 @@ fn check_value(value: &str) -> Result<String, String> {
     }
 }
 
+/// Returns the API server's message for an invalid key or value.
 fn invalid(text: &str, rule: &str) -> String {
     format!("<nil>: Invalid value: \"{text}\": {rule}")
 }

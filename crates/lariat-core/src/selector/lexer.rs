@@ -1,7 +1,9 @@
 //! The tokens of a label selector.
 
+/// A token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {
+    /// The end of the selector.
     End,
     Comma,
     OpenParenthesis,
@@ -12,22 +14,26 @@ pub(super) enum Token {
     NotEquals,
     GreaterThan,
     LessThan,
-    /// A key, a value, or `in` or `notin`.
+    /// A key, a value, `in` or `notin`.
     Word,
-    /// A run of symbols that is not an operator.
+    /// Symbols that are not an operator.
     Unknown,
 }
 
-/// Splits a selector into tokens; clone it to look ahead.
+/// Splits a selector into tokens. A clone can look ahead.
 #[derive(Debug, Clone)]
 pub(super) struct Lexer<'a> {
+    /// The text that has not been read yet.
     rest: &'a str,
 }
 
+/// Characters between tokens.
 const WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+/// Characters of operators, which also end a word.
 const SYMBOLS: [char; 7] = ['=', '!', '(', ')', ',', '>', '<'];
 
 impl<'a> Lexer<'a> {
+    /// Creates a lexer at the beginning of a text.
     pub(super) fn new(text: &'a str) -> Self {
         Self { rest: text }
     }
@@ -53,6 +59,7 @@ impl<'a> Lexer<'a> {
 
     /// Returns the longest operator at the beginning of the rest.
     fn symbol(&mut self) -> (Token, &'a str) {
+        // Longer operators first, because `=` is a prefix of `==`.
         let operators = [
             ("==", Token::DoubleEquals),
             ("!=", Token::NotEquals),
@@ -73,6 +80,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Moves past some bytes and returns them.
     fn advance(&mut self, bytes: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(bytes);
         self.rest = rest;

@@ -145,7 +145,7 @@ fn update(script: &mut Script<'_>, which: usize) {
     }
 }
 
-/// Changes, sometimes, the version that is replaced, or something else that identifies.
+/// Sometimes changes the replaced version, or another part of the identity.
 fn version_edit(script: &mut Script<'_>) -> Option<Edit> {
     match script.random.u32(..14) {
         0 => Some(Edit::remove(&["metadata", "resourceVersion"])),

@@ -1,4 +1,4 @@
-//! Kubeconfigs in a directory.
+//! Reads clusters from kubeconfigs in a directory.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,13 +12,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::wanted::{Access, SourceId, WantedClusters};
 
-/// The longest kubeconfig that is read, in bytes.
+/// The largest kubeconfig that is read, in bytes.
 const LONGEST: u64 = 1024 * 1024;
 
-/// Endings of file names that do not belong to the name of the cluster.
+/// File name extensions that are not part of the cluster's name.
 const ENDINGS: [&str; 3] = [".kubeconfig", ".yaml", ".yml"];
 
-/// Reads the directory again and again, until the token is cancelled.
+/// Reads the directory periodically until the token is cancelled.
 pub(super) async fn follow(
     path: &Path,
     every: Duration,
@@ -26,7 +26,7 @@ pub(super) async fn follow(
     wanted: &WantedClusters,
     until: &CancellationToken,
 ) {
-    let mut troubles = Troubles::default();
+    let mut reported = ReportedErrors::default();
     let mut ticks = time::interval(every);
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
     loop {
@@ -34,35 +34,41 @@ pub(super) async fn follow(
             () = until.cancelled() => return,
             _ = ticks.tick() => {}
         }
-        look(path, id, wanted, &mut troubles).await;
+        read_once(path, id, wanted, &mut reported).await;
     }
 }
 
 /// Reads the directory once.
-async fn look(path: &Path, id: SourceId, wanted: &WantedClusters, troubles: &mut Troubles) {
+async fn read_once(
+    path: &Path,
+    id: SourceId,
+    wanted: &WantedClusters,
+    reported: &mut ReportedErrors,
+) {
     let (files, others) = match files(path).await {
         Ok(found) => found,
-        // Its clusters stay: a directory that is mounted anew is unreadable for a moment.
-        Err(error) => return troubles.note(path, Some(&error)),
+        // The clusters stay: a directory that is being mounted again is unreadable for a moment.
+        Err(error) => return reported.note(path, Some(&error)),
     };
-    troubles.note(path, None);
+    reported.note(path, None);
     for (name, file) in &files {
-        let taken = take(file, name, id, wanted).await;
-        troubles.note(file, taken.err().as_ref());
+        let taken = add_file(file, name, id, wanted).await;
+        reported.note(file, taken.err().as_ref());
     }
     for other in &others {
-        let error = io::Error::other("another file has the name of its cluster");
-        troubles.note(other, Some(&error));
+        let error = io::Error::other("another file has the same cluster name");
+        reported.note(other, Some(&error));
     }
+    // Also if a file could not be read: only a missing file removes its cluster.
     wanted.retain(id, |name| files.contains_key(name));
     let is_there = |known: &PathBuf| files.values().chain(&others).any(|file| file == known);
-    troubles
+    reported
         .0
         .retain(|known, _| known == path || is_there(known));
 }
 
-/// Adds the cluster of a file.
-async fn take(
+/// Adds the cluster of a file, or updates its access.
+async fn add_file(
     file: &Path,
     name: &Arc<str>,
     id: SourceId,
@@ -72,17 +78,20 @@ async fn take(
     if wanted.set(id, name, Access::File(file.into(), text.into())) {
         return Ok(());
     }
-    let taken = format!("another source has the cluster {name:?}");
+    let taken = format!("another source has a cluster named {name:?}");
     Err(io::Error::other(taken))
 }
 
-/// Returns the kubeconfigs of a directory with the names of their clusters, and those whose name is taken.
+/// Returns the kubeconfigs of a directory by cluster name.
+///
+/// The second list has the files whose cluster name is taken by another file.
 async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<PathBuf>)> {
     let mut paths = Vec::new();
     let mut entries = fs::read_dir(path).await?;
     while let Some(entry) = entries.next_entry().await? {
         paths.push(entry.path());
     }
+    // So that of several files with the same cluster name the same one is always used.
     paths.sort();
     let (mut files, mut others) = (BTreeMap::new(), Vec::new());
     for file in paths {
@@ -90,10 +99,10 @@ async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<Path
         let Some(name) = name.and_then(cluster) else {
             continue;
         };
-        // The files of a mounted Secret are links.
+        // Follows links: the files of a mounted Secret are links.
         let is_file = match fs::metadata(&file).await {
             Ok(metadata) => metadata.is_file(),
-            // What cannot be looked at keeps its cluster.
+            // A file that cannot be examined keeps its cluster.
             Err(error) => error.kind() != io::ErrorKind::NotFound,
         };
         match files.entry(Arc::from(name)) {
@@ -107,27 +116,31 @@ async fn files(path: &Path) -> io::Result<(BTreeMap<Arc<str>, PathBuf>, Vec<Path
     Ok((files, others))
 }
 
-/// Returns the name of the cluster of a file; none if it is no kubeconfig.
+/// Returns the cluster name of a file; `None` if the file is no kubeconfig.
 fn cluster(file: &str) -> Option<&str> {
     let mut endings = ENDINGS.iter();
     let name = endings.find_map(|ending| file.strip_suffix(ending));
     let name = name.unwrap_or(file);
+    // A mounted Secret has hidden directories with the real files.
     (!file.starts_with('.') && !name.is_empty()).then_some(name)
 }
 
+/// Reads a file unless it is too large.
 async fn read(file: &Path) -> io::Result<Vec<u8>> {
+    // The directory may contain anything, and the content is kept in memory.
     if fs::metadata(file).await?.len() > LONGEST {
-        let text = format!("it is longer than {LONGEST} bytes");
+        let text = format!("the file is larger than {LONGEST} bytes");
         return Err(io::Error::other(text));
     }
     fs::read(file).await
 }
 
-/// What could not be read, so that each trouble is logged once.
+/// The last error of each path, so that an error is logged once.
 #[derive(Default)]
-struct Troubles(BTreeMap<PathBuf, String>);
+struct ReportedErrors(BTreeMap<PathBuf, String>);
 
-impl Troubles {
+impl ReportedErrors {
+    /// Logs the error of a path if it is new, or that the path is readable again.
     fn note(&mut self, path: &Path, error: Option<&io::Error>) {
         let text = error.map(ToString::to_string);
         if self.0.get(path) == text.as_ref() {
@@ -136,11 +149,11 @@ impl Troubles {
         let shown = path.display();
         match text {
             Some(error) => {
-                tracing::warn!(path = %shown, error, "a kubeconfig or its directory cannot be used");
+                tracing::warn!(path = %shown, error, "cannot read a kubeconfig or its directory");
                 self.0.insert(path.to_owned(), error);
             }
             None => {
-                tracing::info!(path = %shown, "it can be used again");
+                tracing::info!(path = %shown, "the kubeconfig or directory is readable again");
                 self.0.remove(path);
             }
         }

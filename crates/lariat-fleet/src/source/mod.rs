@@ -1,4 +1,4 @@
-//! Where the clusters of a fleet come from.
+//! The sources of a fleet's clusters.
 
 mod directory;
 mod secrets;

@@ -1,4 +1,4 @@
-//! Kubeconfigs in Secrets of a hub cluster.
+//! Reads clusters from kubeconfigs in Secrets of a hub cluster.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,15 +17,20 @@ use tokio_util::sync::CancellationToken;
 use crate::error::FleetError;
 use crate::wanted::{Access, SourceId, WantedClusters};
 
-/// How long a Secret waits before its cluster is added again, if another source has the name.
+/// How long to wait before a cluster is added again if its name is taken.
 const TAKEN: Duration = Duration::from_secs(30);
 
-/// The Secrets of a hub that have kubeconfigs.
+/// The Secrets of a hub that contain kubeconfigs.
 pub(super) struct Secrets {
+    /// The factory of the hub.
     hub: SharedControllerFactory,
+    /// The label selector of the Secrets, not parsed yet.
     selector: String,
+    /// How the clusters are named.
     naming: Naming,
+    /// The namespace to which the source is restricted; `None` for all.
     pub(super) namespace: Option<String>,
+    /// The key of the kubeconfig in the data of a Secret.
     pub(super) data_key: String,
 }
 
@@ -34,11 +39,14 @@ pub(super) struct Secrets {
 pub(super) enum Naming {
     /// By the name of the Secret.
     Secret,
-    /// By the name of the Secret without `-kubeconfig`; Cluster API has other Secrets with the label.
+    /// By the name of the Secret without `-kubeconfig`.
+    ///
+    /// Other Secrets with Cluster API's label are ignored.
     ClusterApi,
 }
 
 impl Secrets {
+    /// Creates a source with the default key of its naming.
     pub(super) fn new(hub: &SharedControllerFactory, selector: &str, naming: Naming) -> Self {
         let data_key = match naming {
             Naming::Secret => "kubeconfig",
@@ -53,7 +61,7 @@ impl Secrets {
         }
     }
 
-    /// Writes down the clusters until the token is cancelled.
+    /// Registers a handler for the Secrets, and waits until the token is cancelled.
     pub(super) async fn follow(
         &self,
         id: SourceId,
@@ -93,21 +101,29 @@ impl Secrets {
     }
 }
 
-/// What the handler of the Secrets needs.
+/// The state of the handler.
 struct Following {
+    /// The label selector.
     selector: LabelSelector,
+    /// How the clusters are named.
     naming: Naming,
+    /// The namespace to which the source is restricted; `None` for all.
     namespace: Option<String>,
+    /// The key of the kubeconfig.
     data_key: String,
+    /// The number of the source.
     id: SourceId,
+    /// The clusters of the fleet.
     wanted: Arc<WantedClusters>,
 }
 
 impl Following {
+    /// Handles a change of a Secret.
     async fn read(&self, cx: &Context<Metadata>) -> HandlerResult {
         let Some(name) = self.name(cx.key()) else {
             return Ok(Outcome::done());
         };
+        // A Secret that was deleted, or that lost its label, removes its cluster.
         let named = cx.raw().filter(|it| self.selector.matches(it.labels()));
         if named.is_none() {
             self.wanted.remove(self.id, &name);
@@ -115,13 +131,14 @@ impl Following {
         }
         let namespace = cx.key().namespace().unwrap_or_default();
         let api: Api<Secret> = Api::namespaced(cx.client(), namespace);
+        // Only metadata is watched, so the kubeconfig itself is read from the API server.
         let Some(secret) = api.get_opt(cx.key().name()).await? else {
             self.wanted.remove(self.id, &name);
             return Ok(Outcome::done());
         };
         let data = secret.data.unwrap_or_default();
+        // A cluster that had a kubeconfig keeps it until the Secret is deleted.
         let Some(text) = data.get(&self.data_key) else {
-            // A cluster that had a kubeconfig keeps it until the Secret is deleted.
             let key = &self.data_key;
             return Err(HandlerError::terminal(format!(
                 "the Secret has no key {key:?} with a kubeconfig"
@@ -131,12 +148,12 @@ impl Following {
         if self.wanted.set(self.id, &name, access) {
             return Ok(Outcome::done());
         }
-        // Until the other source gives the name up.
-        let taken = format!("another source has the cluster {name:?}");
+        // Retried, because the other source may give up the name.
+        let taken = format!("another source has a cluster named {name:?}");
         Err(HandlerError::from(taken).retry_after(TAKEN))
     }
 
-    /// Returns the name of the cluster of a Secret; none if it is not of this source.
+    /// Returns the cluster name of a Secret; `None` if the source ignores the Secret.
     fn name(&self, key: &ObjectKey) -> Option<Arc<str>> {
         let namespace = key.namespace().unwrap_or_default();
         let name = match self.naming {

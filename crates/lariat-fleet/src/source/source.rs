@@ -13,19 +13,19 @@ use super::secrets::{Naming, Secrets};
 use crate::error::FleetError;
 use crate::wanted::{SourceId, WantedClusters};
 
-/// How often a directory is read.
+/// How often a directory is read by default.
 const PERIOD: Duration = Duration::from_secs(10);
 
-/// Where clusters of a fleet come from, while it runs.
+/// A source of clusters, which is read while the fleet runs.
 ///
-/// A cluster that a source names joins the fleet, one that it names no more leaves, and one whose credentials change
-/// leaves and joins again. If two sources name the same cluster, the one that named it first has it until it gives it up, and
-/// a warning is logged.
+/// A cluster that appears in the source joins the fleet, and one that disappears leaves. A cluster whose credentials
+/// change leaves and joins again. If two sources contain a cluster with the same name, the first one keeps it until it
+/// disappears there; the other logs a warning.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_controller::SharedControllerFactory;
-/// use lariat_fleet::ClusterSource;
+/// use lariat::fleet::ClusterSource;
+/// use lariat::SharedControllerFactory;
 ///
 /// fn sources(hub: &SharedControllerFactory) -> [ClusterSource; 3] {
 ///     [
@@ -39,17 +39,20 @@ const PERIOD: Duration = Duration::from_secs(10);
 #[must_use = "a source does nothing until a fleet has it"]
 pub struct ClusterSource(Kind);
 
+/// The kinds of sources.
 enum Kind {
+    /// A directory and the period of reading it.
     Directory { path: PathBuf, every: Duration },
+    /// Secrets of a hub.
     Secrets(Secrets),
 }
 
 impl ClusterSource {
-    /// Takes the files of a directory as kubeconfigs.
+    /// Reads the files of a directory as kubeconfigs.
     ///
-    /// Each is of a cluster with the name of the file. The ending `.kubeconfig`, `.yaml` or `.yml` does not belong to the name. Files that begin with a dot are skipped,
-    /// so a mounted Secret works. The current context of the file counts. A file that cannot be read keeps its cluster;
-    /// an unreadable directory keeps all of them, and is logged once.
+    /// The name of a cluster is the name of its file without `.kubeconfig`, `.yaml` or `.yml`. Files whose name begins
+    /// with a dot are skipped, so a mounted Secret works. The current context of each kubeconfig is used. If a file or
+    /// the directory cannot be read, its clusters stay in the fleet, and the error is logged once.
     pub fn directory(path: impl Into<PathBuf>) -> Self {
         Self(Kind::Directory {
             path: path.into(),
@@ -57,29 +60,32 @@ impl ClusterSource {
         })
     }
 
-    /// Takes Secrets of a hub cluster that match a label selector.
+    /// Reads kubeconfigs from Secrets of a hub cluster that match a label selector.
     ///
-    /// They have a kubeconfig in the key `kubeconfig`. The cluster has the name of the Secret, behind its namespace and a slash unless one
-    /// [namespace](Self::namespace) is read. Only metadata of Secrets is watched; a kubeconfig is read when the Secret
-    /// has changed, and has to contain its certificates and tokens: commands and paths to files are refused, because
-    /// who may write the Secret may not run commands here.
+    /// The kubeconfig is in the key `kubeconfig`; see [`data_key`](Self::data_key). The name of a cluster is
+    /// `namespace/name` of its Secret, or `name` if the source is limited to one [namespace](Self::namespace).
     ///
-    /// The hub's factory has to be started by the program. It watches Secrets as its options say: in all namespaces unless
-    /// [`KindOptions`](lariat_cache::KindOptions) restrict it, for which it needs the permission to list and watch them.
+    /// Only metadata of Secrets is watched. A kubeconfig is read when its Secret has changed. It must contain its
+    /// certificates and tokens: commands and paths of files are refused, because whoever can write the Secret could run
+    /// commands in this process.
+    ///
+    /// The program must start the hub's factory. The factory watches Secrets as its
+    /// [`KindOptions`](lariat_cache::KindOptions) say (default: in all namespaces), and needs permission to list, watch
+    /// and get them.
     pub fn secrets(hub: &SharedControllerFactory, selector: &str) -> Self {
         Self(Kind::Secrets(Secrets::new(hub, selector, Naming::Secret)))
     }
 
-    /// Takes the kubeconfigs that Cluster API writes for its `Cluster`s.
+    /// Reads the kubeconfigs that Cluster API writes for its `Cluster` objects.
     ///
-    /// They are Secrets with the name of the cluster and `-kubeconfig`, and the key `value`. Otherwise as for
-    /// [`secrets`](Self::secrets); a cluster whose control plane is not up yet is tried again until it is.
+    /// These are Secrets named after the cluster, with the suffix `-kubeconfig` and the key `value`. Otherwise it works
+    /// as [`secrets`](Self::secrets) does. A cluster whose control plane is not up yet is retried until it is.
     pub fn cluster_api(hub: &SharedControllerFactory) -> Self {
         let label = "cluster.x-k8s.io/cluster-name";
         Self(Kind::Secrets(Secrets::new(hub, label, Naming::ClusterApi)))
     }
 
-    /// Sets how often a directory is read (default: 10 seconds).
+    /// Sets how often a directory is read (default: every 10 seconds).
     ///
     /// Less than a second counts as a second. It has no effect on Secrets, which are watched.
     pub fn every(mut self, period: Duration) -> Self {
@@ -89,9 +95,9 @@ impl ClusterSource {
         self
     }
 
-    /// Takes Secrets of one namespace only (default: of all).
+    /// Limits the source to Secrets of one namespace (default: all).
     ///
-    /// What the hub's factory watches is not changed by it. It has no effect on directories.
+    /// It does not change which Secrets the hub's factory watches. It has no effect on directories.
     pub fn namespace(mut self, namespace: &str) -> Self {
         if let Kind::Secrets(secrets) = &mut self.0 {
             secrets.namespace = Some(namespace.to_owned());
@@ -101,7 +107,7 @@ impl ClusterSource {
 
     /// Sets the key of the kubeconfig in Secrets.
     ///
-    /// The default is `kubeconfig`, and for Cluster API `value`. It has no effect on directories.
+    /// The default is `kubeconfig`, or `value` for Cluster API. It has no effect on directories.
     pub fn data_key(mut self, key: &str) -> Self {
         if let Kind::Secrets(secrets) = &mut self.0 {
             secrets.data_key = key.to_owned();
@@ -109,7 +115,7 @@ impl ClusterSource {
         self
     }
 
-    /// Writes down the clusters until the token is cancelled.
+    /// Reads the source until the token is cancelled.
     pub(crate) async fn follow(
         &self,
         id: SourceId,

@@ -24,7 +24,7 @@ async fn clusters_come_and_go_while_the_fleet_runs() {
     let run = Run::begin(&fleet);
     settle().await;
     assert_eq!(log.take(), ["eu: default/a"]);
-    assert_eq!(run.status(), ["eu: runs"]);
+    assert_eq!(run.status(), ["eu: running"]);
 
     fleet.add("us", us.client()).expect("added");
     create(&us, "b").await;
@@ -40,7 +40,7 @@ async fn clusters_come_and_go_while_the_fleet_runs() {
     assert!(fleet.remove("eu") && !fleet.remove("eu"));
     assert!(fleet.get("eu").is_none());
     settle().await;
-    assert_eq!(run.status(), ["us: runs"]);
+    assert_eq!(run.status(), ["us: running"]);
     assert_eq!(eu.inspector().watches().len(), 0);
     create(&eu, "d").await;
     create(&us, "e").await;
@@ -119,9 +119,9 @@ async fn a_cluster_that_leaves_and_joins_at_once_is_never_processed_twice_at_a_t
         .add("eu", eu.client())
         .expect("the name is free at once");
     settle().await;
-    assert_eq!(run.status(), ["eu: leaves"], "a call is running");
+    assert_eq!(run.status(), ["eu: leaving"], "a call is running");
     time::sleep(60 * SECOND).await;
-    assert_eq!(run.status(), ["eu: runs"]);
+    assert_eq!(run.status(), ["eu: running"]);
     let calls = calls.lock().clone();
     // Two workers process two keys at the same time, but those of the two stays do not overlap.
     assert!(
@@ -236,7 +236,7 @@ async fn a_setup_that_fails_or_panics_is_tried_again() {
         time::sleep(SECOND + 2 * SECOND).await;
         settle().await;
         assert_eq!(tries.load(Ordering::Relaxed), 3);
-        assert_eq!(run.status(), ["eu: runs"]);
+        assert_eq!(run.status(), ["eu: running"]);
         run.stop().await.expect("stopped");
     }
 }

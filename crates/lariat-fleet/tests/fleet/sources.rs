@@ -93,7 +93,7 @@ async fn files_of_a_directory_are_clusters() {
     directory.write("us.yaml", &us_config);
     directory.write("us.yml", "a second file of the name");
     logs(&log, "us: default/b").await;
-    reaches(&run, &["eu: runs", "us: runs"]).await;
+    reaches(&run, &["eu: running", "us: running"]).await;
 
     // Another cluster under the same name: it leaves and joins again.
     create(&us, "c").await;
@@ -101,7 +101,7 @@ async fn files_of_a_directory_are_clusters() {
     logs(&log, "eu: default/c").await;
     directory.remove("us.yml");
     directory.remove("us.yaml");
-    reaches(&run, &["eu: runs"]).await;
+    reaches(&run, &["eu: running"]).await;
 
     // A file that is no kubeconfig is a cluster that cannot be started, and says why without its content.
     directory.write("bad", "token: hunter2");
@@ -109,7 +109,7 @@ async fn files_of_a_directory_are_clusters() {
         while !run
             .status()
             .iter()
-            .any(|line| line.starts_with("bad: waits"))
+            .any(|line| line.starts_with("bad: retrying"))
         {
             time::sleep(Duration::from_millis(20)).await;
         }
@@ -117,7 +117,7 @@ async fn files_of_a_directory_are_clusters() {
     time::timeout(DEADLINE, waiting).await.expect("it is tried");
     let status = run.status().join("\n");
     assert!(
-        status.contains("eu: runs") && !status.contains("hunter2"),
+        status.contains("eu: running") && !status.contains("hunter2"),
         "{status}"
     );
     run.stop().await.expect("stopped");
@@ -149,20 +149,20 @@ async fn secrets_of_a_hub_are_clusters() {
     secrets.create(&post, &eu_secret).await.expect("created");
     create(&eu, "a").await;
     logs(&log, "default/eu: default/a").await;
-    reaches(&run, &["default/eu: runs"]).await;
+    reaches(&run, &["default/eu: running"]).await;
 
     let labels = json!({"cluster.x-k8s.io/cluster-name": "us"});
     let us_secret = secret("us-kubeconfig", &labels, "value", &us_config);
     secrets.create(&post, &us_secret).await.expect("created");
     let certificates = secret("us-ca", &labels, "tls.crt", "");
     secrets.create(&post, &certificates).await.expect("created");
-    reaches(&run, &["default/eu: runs", "us: runs"]).await;
+    reaches(&run, &["default/eu: running", "us: running"]).await;
 
     let patch = json!({"metadata": {"labels": {"cluster": null}}});
     let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
     let patched = secrets.patch("eu", &params, &patch).await;
     patched.expect("patched");
-    reaches(&run, &["us: runs"]).await;
+    reaches(&run, &["us: running"]).await;
     let params = DeleteParams::default();
     let deleted = secrets.delete("us-kubeconfig", &params).await;
     deleted.expect("deleted");

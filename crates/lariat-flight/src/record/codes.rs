@@ -1,4 +1,4 @@
-//! Enums that are encoded as one byte.
+//! The enums that are encoded as one byte.
 
 use crate::code::{Decoder, Encoder, Field};
 
@@ -51,9 +51,9 @@ codes! {
     FactoryStep {
         /// It started.
         1 Started = "started",
-        /// It began to stop.
+        /// It is stopping.
         2 Stopping = "stopping",
-        /// It stopped, and no task is left.
+        /// It has stopped, and all its tasks have ended.
         3 Stopped = "stopped",
     }
 }
@@ -81,13 +81,13 @@ codes! {
         3 Updated = "updated",
         /// The object was deleted.
         4 Deleted = "deleted",
-        /// A scheduled resync published the object again.
+        /// A periodic resync published the object again.
         5 Resynced = "resynced",
     }
 }
 
 codes! {
-    /// What a reflector was doing.
+    /// The stage of a reflector.
     Stage {
         /// Reading a list.
         1 List = "list",
@@ -96,38 +96,38 @@ codes! {
         /// Watching.
         3 Watch = "watch",
         /// Checking the server's history.
-        4 Check = "check of the history",
+        4 Check = "history check",
     }
 }
 
 codes! {
     /// The next step of a reflector.
     NextStep {
-        /// Reads all objects again.
-        1 Load = "everything is read again",
-        /// Watches from the version it has reached.
-        2 Watch = "a watch goes on from the last version",
-        /// Nothing: the kind is not served, or it was stopped.
-        3 Nothing = "nothing more is read",
+        /// Lists all objects again.
+        1 Load = "relist",
+        /// Watches from the version that it has reached.
+        2 Watch = "resume the watch from the last version",
+        /// Stops, because the kind is not served or the reflector was stopped.
+        3 Nothing = "stop",
     }
 }
 
 codes! {
     /// The priority of a key.
     Urgency {
-        /// Work without urgency.
+        /// Work that can wait.
         1 Low = "low",
-        /// Fresh changes.
+        /// Changes.
         2 Normal = "normal",
-        /// Work that overtakes fresh changes.
+        /// Work that is done before changes.
         3 High = "high",
     }
 }
 
 codes! {
-    /// Why a key was enqueued.
+    /// The reason why a key was enqueued.
     CauseType {
-        /// No reason is known.
+        /// The reason is unknown.
         1 Unknown = "unknown",
         /// The object was added.
         2 Added = "added",
@@ -139,15 +139,15 @@ codes! {
         5 Wrote = "written",
         /// A related object changed.
         6 Related = "related",
-        /// A scheduled resync.
+        /// A periodic resync.
         7 Resync = "resync",
         /// A call enqueued the key.
         8 Enqueued = "enqueued",
         /// A handler failed and is retried.
         9 Retry = "retry",
-        /// A handler asked for another run.
+        /// A handler requested another run.
         10 Requeued = "requeued",
-        /// A handler was registered late.
+        /// A handler was registered while the controller was running.
         11 LateHandler = "late handler",
     }
 }
@@ -157,33 +157,33 @@ codes! {
     VerdictType {
         /// The lane is done.
         1 Done = "done",
-        /// The lane asked for another run.
+        /// The lane requested another run.
         2 Again = "again",
-        /// The lane failed, and is retried.
+        /// The lane failed and is retried.
         3 Failed = "failed",
         /// The lane is retried without counting a failure.
-        4 Held = "held",
+        4 Held = "postponed",
     }
 }
 
 codes! {
     /// How a call of a handler ended.
     CallEnd {
-        /// The handler is done.
+        /// The handler succeeded.
         1 Done = "done",
-        /// The handler asked for another run after a delay.
+        /// The handler succeeded and requested another run.
         2 Requeued = "requeued",
         /// The handler's error is ignored.
         3 Ignored = "ignored",
-        /// The handler failed, and is retried.
+        /// The handler failed and is retried.
         4 Failed = "failed",
-        /// The handler failed, and a retry is of no use.
+        /// The handler failed and is not retried.
         5 Terminal = "terminal",
         /// The handler panicked.
         6 Panicked = "panicked",
         /// The handler took longer than its timeout.
         7 TimedOut = "timed out",
         /// The handler is retried without counting a failure.
-        8 Held = "held",
+        8 Held = "postponed",
     }
 }

@@ -1,43 +1,43 @@
-//! How a list or a watch can end.
+//! The ways in which a list or a watch can end.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::code::{Decoder, Encoder, Field};
 
-/// Why a list, a watch or a check of the history ended, without error texts.
+/// How a list, a watch or a history check ended, without error texts.
 ///
 /// ```
 /// use lariat_flight::End;
 ///
 /// let busy = End::Refused { status: 429, retry_after: Some(std::time::Duration::from_secs(7)) };
-/// assert_eq!(busy.to_string(), "refused with 429, to be asked again after 7s");
+/// assert_eq!(busy.to_string(), "refused with 429, retry after 7s");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
-    /// It was read to its end, or answered as expected.
+    /// It was read to the end, or answered as expected.
     Complete,
-    /// The server ended the watch, as servers do after some minutes.
+    /// The server closed the watch, as servers do after some minutes.
     Closed,
     /// The watch ended immediately, without an event.
     EndedAtOnce,
-    /// The version is not in the server's history any more (410).
+    /// The version is no longer in the server's history (410).
     Expired,
-    /// The answer was cut off.
+    /// The connection was lost in the middle of the response.
     Cut,
     /// Nothing arrived for too long.
     Silent,
     /// The request could not be sent, or was not answered.
     Unreachable,
-    /// The request was sent, and no answer came in time.
+    /// The request was sent, but no response came in time.
     Unanswered,
-    /// The answer does not follow the API.
+    /// The response does not follow the API.
     Malformed,
     /// The server answered with an error.
     Refused {
         /// The HTTP status.
         status: u16,
-        /// The `Retry-After` of the server.
+        /// The `Retry-After` header of the response.
         retry_after: Option<Duration>,
     },
     /// The server does not serve the kind.
@@ -46,35 +46,31 @@ pub enum End {
     NoEndMarker,
     /// The server returned an earlier version than before.
     WentBack,
-    /// The server has another history than the one from which the store was read.
+    /// The server has a different history than the one the store was read from.
     OtherHistory,
-    /// The server's answers do not show which history it has.
+    /// The server's responses do not show which history it has.
     UnknownHistory,
-    /// The server does not answer a check of its history.
+    /// The server does not answer history checks.
     NoHistory,
 }
 
 /// The ends without fields, with their codes and texts.
 const PLAIN: [(u8, End, &str); 15] = [
-    (1, End::Complete, "read to its end"),
+    (1, End::Complete, "complete"),
     (2, End::Closed, "closed by the server"),
-    (3, End::EndedAtOnce, "ended at once"),
+    (3, End::EndedAtOnce, "ended without an event"),
     (4, End::Expired, "the version has expired (410)"),
-    (5, End::Cut, "the connection was cut off"),
-    (6, End::Silent, "silent for too long"),
-    (7, End::Unreachable, "the server cannot be reached"),
-    (8, End::Unanswered, "no answer in time"),
-    (9, End::Malformed, "the answer is not understood"),
-    (11, End::NotServed, "the kind is not served"),
-    (12, End::NoEndMarker, "the watch list had no end marker"),
-    (13, End::WentBack, "the server returned an earlier version"),
-    (14, End::OtherHistory, "the server has another history"),
-    (15, End::UnknownHistory, "the server's history is uncertain"),
-    (
-        16,
-        End::NoHistory,
-        "the server does not answer checks of its history",
-    ),
+    (5, End::Cut, "connection lost"),
+    (6, End::Silent, "no data for too long"),
+    (7, End::Unreachable, "server unreachable"),
+    (8, End::Unanswered, "request timed out"),
+    (9, End::Malformed, "malformed response"),
+    (11, End::NotServed, "kind not served"),
+    (12, End::NoEndMarker, "watch list without an end marker"),
+    (13, End::WentBack, "server returned an earlier version"),
+    (14, End::OtherHistory, "server has a different history"),
+    (15, End::UnknownHistory, "server history unknown"),
+    (16, End::NoHistory, "server does not answer history checks"),
 ];
 
 /// The code of [`End::Refused`].
@@ -82,6 +78,7 @@ const REFUSED: u8 = 10;
 
 impl Field<'_> for End {
     fn put(&self, to: &mut Encoder) {
+        // The only end with fields; all others are in the table.
         if let Self::Refused {
             status,
             retry_after,
@@ -118,7 +115,7 @@ impl fmt::Display for End {
         {
             write!(f, "refused with {status}")?;
             return match retry_after {
-                Some(after) => write!(f, ", to be asked again after {after:?}"),
+                Some(after) => write!(f, ", retry after {after:?}"),
                 None => Ok(()),
             };
         }

@@ -1,4 +1,4 @@
-//! The records.
+//! The records, and the enums they consist of.
 
 mod codes;
 mod end;

@@ -1,4 +1,4 @@
-//! A record of what happened.
+//! The records of what happened.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::codes::{
 use super::end::End;
 use crate::code::{Decoder, Encoder, Field};
 
-/// Lanes by their numbers; [`u32::MAX`] stands for all of them.
+/// Lanes by number; [`u32::MAX`] stands for all lanes.
 pub type Lanes = SmallVec<[u32; 4]>;
 
-/// Numbers whose meaning only their owner knows.
+/// Numbers that only their producer can interpret.
 pub type Numbers = SmallVec<[u32; 12]>;
 
 /// The results of a key's lanes.
@@ -34,7 +34,7 @@ pub type Verdicts = SmallVec<[LaneVerdict; 2]>;
 pub enum Version<'a> {
     /// A number, as conformant API servers use.
     Number(u64),
-    /// Anything else; empty for none.
+    /// Any other text; empty if there is no version.
     Text(&'a str),
 }
 
@@ -94,9 +94,9 @@ impl<'a> Field<'a> for Version<'a> {
 pub struct LaneVerdict {
     /// The lane; [`u32::MAX`] for the key as a whole.
     pub lane: u32,
-    /// The result.
+    /// The type of the result.
     pub what: VerdictType,
-    /// The delay until the next run, if there is one.
+    /// The delay before the next run; zero if there is none.
     pub after: Duration,
     /// The priority of the next run; `None` keeps that of the key.
     pub priority: Option<Urgency>,
@@ -175,7 +175,7 @@ records! {
             /// The default number of workers per kind; `None` for a factory of caches.
             workers: Option<u32>,
         }
-        /// A reflector read, or decided what to read next.
+        /// A reflector read something, or decided about its next step.
         2 Reflector {
             /// The kind.
             kind: &'a str,
@@ -197,7 +197,7 @@ records! {
         4 Queue {
             /// The kind.
             kind: &'a str,
-            /// The number of the queue; the controller of a kind may end and begin again.
+            /// The number of the queue; a kind's controller that restarts gets a new one.
             queue: u32,
             /// The event.
             what: Queued<'a>,
@@ -219,7 +219,7 @@ records! {
         1 Began {
             /// The namespace it reads; empty for all.
             namespace: &'a str,
-            /// Whether it loads by watch lists, if the server supports them.
+            /// Whether it uses watch lists if the server supports them.
             streams: bool,
             /// Whether a watch may continue without a check of the server's history.
             verified: bool,
@@ -228,7 +228,7 @@ records! {
         }
         /// It began to list.
         2 ListBegan {
-            /// Whether in one piece, rather than in pages.
+            /// Whether the list is requested in one piece rather than in pages.
             whole: bool,
         }
         /// It began a watch list.
@@ -277,7 +277,7 @@ records! {
             /// The number of objects.
             objects: u32,
         }
-        /// It, or another reflector, found that the server has another history.
+        /// A reflector found that the server has a different history.
         10 Doubted {}
         /// A list or a watch ended.
         11 Ended {
@@ -320,14 +320,14 @@ records! {
             /// The version of the state; the last one of a deleted object.
             version: Version<'a>,
         }
-        /// The answer to a write of this process was applied, ahead of the watch.
+        /// The response to a write of this process was applied, ahead of the watch.
         2 Wrote {
             /// The object.
             key: &'a str,
-            /// The version in the server's answer.
+            /// The version in the server's response.
             version: Version<'a>,
         }
-        /// The answer to a deletion by this process came.
+        /// The response to a deletion by this process was received.
         3 Removed {
             /// The object.
             key: &'a str,
@@ -340,9 +340,9 @@ records! {
     Queued<'a> {
         /// It was created.
         1 Opened {
-            /// How long a lower priority waits before it gets a share.
+            /// How long a lower priority waits before it is aged.
             patience: Duration,
-            /// Which share of dequeues it gets then: one of so many.
+            /// The share of aged keys: one of this many dequeues.
             share: u32,
             /// Whether it has fair queuing between groups of keys.
             fair: bool,
@@ -355,24 +355,24 @@ records! {
             lanes: Lanes,
             /// The delay.
             after: Duration,
-            /// Whether the delay is kept if the key runs earlier for another reason.
+            /// Whether the delay is kept if the lanes become due earlier.
             kept: bool,
             /// The priority.
             priority: Urgency,
             /// How many times in a row the lanes failed, if the caller set it.
             failures: u32,
-            /// The delay of the rate limiter, if it was asked; the shorter one counts.
+            /// The delay of the rate limiter, if it was called; the shorter delay counts.
             limited: Option<Duration>,
             /// The group of the key, with fair queuing.
             group: Option<u64>,
-            /// The first of the causes.
+            /// The first cause.
             cause: CauseType,
             /// The handler that caused it; empty if there is none.
             by: &'a str,
-            /// The version that is the cause; empty for none.
+            /// The version in the cause; empty if there is none.
             version: Version<'a>,
         }
-        /// Delays had ended by the time of a call that got no key.
+        /// Delays ended in a call that dequeued no key.
         3 Released {}
         /// A key was dequeued.
         4 Dequeued {
@@ -382,22 +382,22 @@ records! {
             lanes: Lanes,
             /// The priority.
             priority: Urgency,
-            /// How long it was ready.
+            /// How long the key was due.
             waited: Duration,
         }
         /// A worker finished a key.
         5 Finished {
             /// The key.
             key: &'a str,
-            /// The results of its lanes; others are done.
+            /// The results of its lanes; lanes without one are done.
             verdicts: Verdicts,
         }
-        /// A worker gave a key back without processing it.
+        /// A worker returned a key without processing it.
         6 GivenBack {
             /// The key.
             key: &'a str,
         }
-        /// A drain began: keys that become due later are kept for after it.
+        /// A drain began: keys that become due later are deferred until it ends.
         7 DrainBegan {}
         /// A drain ended.
         8 DrainEnded {}
@@ -415,7 +415,7 @@ records! {
             /// The lane; [`u32::MAX`] for all.
             lane: u32,
         }
-        /// The queue is empty, and behaves like a new one from now on.
+        /// The queue contains nothing any more and behaves like a new one.
         12 Emptied {
             /// As for [`Opened`](Self::Opened), whose record may have been overwritten.
             patience: Duration,
@@ -449,7 +449,7 @@ records! {
             /// The number of workers.
             workers: u32,
         }
-        /// Its workers have ended.
+        /// Its workers ended.
         4 Stopped {}
         /// A call of a handler began.
         5 CallBegan {

@@ -6,19 +6,20 @@ use std::time::Duration;
 use super::label::ShardLabel;
 use crate::config::Lease;
 
-/// How long a hand-over waits for running calls.
+/// How long a hand-over waits for running calls by default.
 const DRAIN: Duration = Duration::from_secs(30);
 
+/// The longest drain timeout.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The configuration of a ring of replicas that share the work.
 ///
-/// All replicas use the same name and the same times. Each has a lease of its own, `NAME-xxxxxxxx`, with the label
-/// `lariat.dev/ring=NAME`, in one namespace.
+/// All replicas use the same name and the same times. Each has its own lease, `NAME-xxxxxxxx`, with the label
+/// `lariat.dev/ring=NAME`; all leases are in one namespace.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_lease::{Lease, Sharding};
+/// use lariat::{Lease, Sharding};
 ///
 /// let sharding = Sharding::new(Lease::new("shop-operator")).drain_timeout(Duration::from_secs(60));
 /// # let _ = sharding;
@@ -26,17 +27,20 @@ const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a ring does nothing until a factory has it"]
 pub struct Sharding {
+    /// Name, namespace, identity and times.
     pub(crate) lease: Lease,
+    /// The drain timeout.
     pub(crate) drain: Duration,
+    /// The label by which objects are divided; `None` if they are divided by owner.
     pub(super) label: Option<ShardLabel>,
-    /// Identifies label and values; empty without a label.
+    /// Identifies the label and its values; empty without a label.
     pub(super) division: Arc<str>,
 }
 
 impl Sharding {
     /// Creates the configuration of a ring.
     ///
-    /// Name, namespace, identity and times are those of a lease.
+    /// Name, namespace, identity and times are those of the lease.
     pub fn new(lease: Lease) -> Self {
         Self {
             lease,
@@ -46,39 +50,43 @@ impl Sharding {
         }
     }
 
-    /// Sets how long a key that moves waits for its running call (default 30 seconds).
+    /// Sets how long the hand-over of a key waits for its running call (default: 30 s).
     ///
-    /// A call that takes longer is dropped; zero drops it immediately. Its key is then handed over after the difference
-    /// of lease duration and renew deadline, so that a write it had sent has arrived by then.
+    /// A call that takes longer is dropped; zero drops it immediately. The key of a dropped call is handed over later
+    /// by the difference of lease duration and renew deadline, so that a write which the call had sent has arrived by
+    /// then. More than a year counts as a year.
     ///
     /// ```
     /// use std::time::Duration;
-    /// use lariat_lease::{Lease, Sharding};
+    /// use lariat::{Lease, Sharding};
     ///
     /// let at_most_a_minute = Sharding::new(Lease::new("shop")).drain_timeout(Duration::from_secs(60));
     /// # let _ = at_most_a_minute;
     /// ```
     pub fn drain_timeout(self, drain: Duration) -> Self {
-        // A year is as good as for ever, and no clock overflows by it.
+        // Adding a longer time to a clock might overflow.
         let drain = drain.min(YEAR);
         Self { drain, ..self }
     }
 
-    /// Divides objects by the value of a label, and watches only the own part (default: by owner, watching all).
+    /// Divides objects by the value of a label (default: by owner).
     ///
-    /// Each of the values belongs to one member, with all objects that have it. The kinds that members handle are watched
-    /// with a selector of the member's values, so the API server sends each object to one member only. Choose many more
-    /// values than replicas (64 for three), because a value is never split. When the members change, values that a
-    /// member gains are listed before their objects are handled, and objects of values that it loses leave its cache
-    /// without a call of the handlers.
+    /// By owner, every member watches all objects and handles its part. By label, each value belongs to one member,
+    /// with all objects that have it, and a member watches only its own values, so the API server sends each object to
+    /// one member only. Choose many more values than replicas, such as 64 for three, because a value is never split.
     ///
-    /// The program sets the label when it creates an object. Objects without it, or with another value, are handled by
-    /// no member. A change of the label looks like a deletion to the member of the old value, and is not coordinated
-    /// between the two members: do not change it. An owner and the objects it controls need the same value. All members
-    /// should have the same label and values: a member with others joins when no member with different ones is left.
+    /// When members join or leave, a member lists the values it gains before it handles their objects. Objects of the
+    /// values it loses leave its cache without a call of the handlers.
+    ///
+    /// The program sets the label when it creates an object. Objects without the label, or with another value, are
+    /// handled by no member. An owner and the objects that it controls need the same value. Do not change the label of
+    /// an object: the member of the old value sees a deletion, and the change is not coordinated between the two
+    /// members.
+    ///
+    /// All members should have the same label and values. A member with different ones joins when the others have left.
     ///
     /// ```
-    /// use lariat_lease::{Lease, Sharding};
+    /// use lariat::{Lease, Sharding};
     ///
     /// let shards = (0..64).map(|shard| shard.to_string());
     /// let sharding = Sharding::new(Lease::new("shop-operator")).by_label("example.com/shard", shards);
@@ -93,7 +101,7 @@ impl Sharding {
         }
     }
 
-    /// Returns how long a write of a dropped call may be on its way.
+    /// Returns how long a write of a dropped call may take to arrive.
     pub(crate) fn margin(&self) -> Duration {
         self.lease.duration - self.lease.renew_deadline
     }

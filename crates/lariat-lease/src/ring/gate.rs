@@ -1,4 +1,4 @@
-//! Which keys a member of a ring may handle, and which it is handling.
+//! Admits the keys of a member's share and tracks the running calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,50 +8,61 @@ use tokio::sync::watch;
 
 use super::share::{ShardKey, Share};
 
-/// Admits the keys of a member's share; a clone is the same gate.
+/// Admits the keys of a member's share; clones share one gate.
 ///
-/// If the share becomes smaller, the gate closes for the lost keys immediately. Running calls continue;
+/// When the share shrinks, the gate closes for the lost keys immediately. Their running calls continue;
 /// [`drained`](Self::drained) waits for them, and [`revoke`](Self::revoke) ends them.
 #[derive(Debug, Clone)]
 pub(crate) struct Gate {
+    /// The shared state.
     inner: Arc<Inner>,
 }
 
+/// The state that a gate and its permits share.
 #[derive(Debug)]
 struct Inner {
+    /// The share and the running calls.
     state: Mutex<GateState>,
-    /// The share, for its followers.
+    /// The share, for tasks that follow it.
     share: watch::Sender<Share>,
-    /// Notifies when a call for a lost key has ended, and when calls are revoked.
+    /// Notifies when a call for a lost key ends, and when calls are revoked.
     moves: watch::Sender<()>,
 }
 
+/// The state behind the lock of a gate.
 #[derive(Debug)]
 struct GateState {
+    /// The keys that are admitted.
     share: Share,
     /// Which running calls may continue.
     allowed: Allowed,
-    /// How many calls are running for a key.
+    /// The number of running calls of each key that has any.
     under_way: BTreeMap<ShardKey, u32>,
 }
 
+/// The running calls that may continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Allowed {
-    /// All that were begun.
+    /// All of them.
     All,
     /// Those of keys in the share.
     Share,
 }
 
 /// The permission to handle a key, until it is dropped.
+///
+/// While it exists, no other member of the ring gets the key. Returned by [`Shards::enter`](crate::Shards::enter).
 #[derive(Debug)]
 #[must_use = "a permit that is dropped permits nothing"]
 pub struct Permit {
+    /// The gate.
     inner: Arc<Inner>,
+    /// The key.
     key: ShardKey,
 }
 
 impl Gate {
+    /// Creates a gate that admits nothing.
     pub(crate) fn new() -> Self {
         let inner = Inner {
             state: Mutex::new(GateState {
@@ -71,8 +82,12 @@ impl Gate {
     pub(crate) fn set(&self, share: &Share) -> bool {
         let mut state = self.inner.state.lock();
         state.share = share.clone();
+        // Another change of the share begins another hand-over, whose calls get the full drain timeout.
         state.allowed = Allowed::All;
+        // Share and running calls are compared under one lock, so a call that is admitted by the old share is either
+        // counted here or not admitted any more.
         let is_drained = state.is_drained();
+        // Receivers are woken outside the lock, because they look at the gate.
         drop(state);
         self.inner.share.send_if_modified(|known| {
             let is_new = known != share;
@@ -87,7 +102,7 @@ impl Gate {
         self.inner.share.subscribe()
     }
 
-    /// Admits a key if it is in the share.
+    /// Admits a call for a key if the key is in the share.
     pub(crate) fn enter(&self, key: ShardKey) -> Option<Permit> {
         let mut state = self.inner.state.lock();
         if !state.share.holds(key) {
@@ -100,8 +115,9 @@ impl Gate {
         })
     }
 
-    /// Waits until no call outside the share is running.
+    /// Waits until no call for a key outside the share is running.
     pub(crate) async fn drained(&self) {
+        // Subscribed before the check, so that a call that ends in between is not missed.
         let mut moves = self.inner.moves.subscribe();
         while !self.inner.state.lock().is_drained() {
             // The gate owns the sender, so this cannot fail.
@@ -109,12 +125,12 @@ impl Gate {
         }
     }
 
-    /// Returns whether no call outside the share is running.
+    /// Returns whether no call for a key outside the share is running.
     pub(crate) fn is_drained(&self) -> bool {
         self.inner.state.lock().is_drained()
     }
 
-    /// Ends the running calls outside the share.
+    /// Ends the running calls for keys outside the share.
     pub(crate) fn revoke(&self) {
         self.inner.state.lock().allowed = Allowed::Share;
         self.inner.moves.send_replace(());
@@ -122,16 +138,25 @@ impl Gate {
 }
 
 impl GateState {
+    /// Returns whether no call for a key outside the share is running.
     fn is_drained(&self) -> bool {
         self.under_way.keys().all(|key| self.share.holds(*key))
     }
 }
 
 impl Permit {
-    /// Waits until the key must be given up, because another member waits for it.
+    /// Waits until the key must be given up because another member waits for it.
+    ///
+    /// Abort the work and drop the permit then: the hand-over waits for it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// use lariat_lease::Permit;
+    /// use lariat::lease::Permit;
     ///
     /// async fn guarded(permit: Permit, work: impl Future<Output = ()>) {
     ///     tokio::select! {
@@ -141,15 +166,12 @@ impl Permit {
     /// }
     /// # let _ = |permit| guarded(permit, async {});
     /// ```
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future loses nothing.
     pub async fn revoked(&self) {
         let mut moves = self.inner.moves.subscribe();
         loop {
             {
                 let state = self.inner.state.lock();
+                // The share is checked too: the key may have come back since the calls were revoked.
                 if state.allowed == Allowed::Share && !state.share.holds(self.key) {
                     return;
                 }
@@ -171,7 +193,7 @@ impl Drop for Permit {
         }
         let is_lost = !state.share.holds(self.key);
         drop(state);
-        // Only calls for lost keys are waited for.
+        // Only calls for lost keys are waited for. Without this check every call would wake the member's task.
         if is_lost {
             self.inner.moves.send_replace(());
         }

@@ -1,4 +1,4 @@
-//! Division by the value of a label.
+//! Divides objects by the value of a label.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,11 +10,14 @@ use super::share::ShardKey;
 /// A label whose values are divided among the members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ShardLabel {
+    /// The label's key.
     key: Arc<str>,
+    /// The values.
     values: Arc<BTreeSet<String>>,
 }
 
 impl ShardLabel {
+    /// Creates a label from its key and values.
     pub(super) fn new<V: Into<String>>(key: &str, values: impl IntoIterator<Item = V>) -> Self {
         Self {
             key: key.into(),
@@ -44,14 +47,14 @@ impl ShardLabel {
         Ok(())
     }
 
-    /// Returns the hash of an object's value; none if the value is not one of those that are divided.
+    /// Returns the key of an object's value; `None` if it has none of the values.
     pub(super) fn key_of(&self, object: &ObjectMetadata) -> Option<ShardKey> {
         let value = object.labels().get(&self.key)?;
         let is_divided = self.values.contains(value);
         is_divided.then(|| ShardKey::of_label(&self.key, value))
     }
 
-    /// Returns the hashes of the values that are selected.
+    /// Returns the keys of the selected values.
     pub(super) fn keys(&self, is_selected: impl Fn(ShardKey) -> bool) -> BTreeSet<ShardKey> {
         let keys = self.values.iter();
         keys.map(|value| ShardKey::of_label(&self.key, value))
@@ -59,14 +62,15 @@ impl ShardLabel {
             .collect()
     }
 
-    /// Returns the selector of the objects with one of some values.
+    /// Returns a selector of the objects with some of the values.
     pub(super) fn selector(&self, keys: &BTreeSet<ShardKey>) -> LabelSelector {
         let values = self.values.iter();
         let selected = values.filter(|value| keys.contains(&ShardKey::of_label(&self.key, value)));
         let selected: Vec<&str> = selected.map(String::as_str).collect();
         let key = &self.key;
         let text = if selected.is_empty() {
-            // No object has a label and does not have it.
+            // `in ()` would select the empty value. This contradicts itself instead: no object has a label and lacks
+            // it.
             format!("{key},!{key}")
         } else {
             format!("{key} in ({})", selected.join(","))

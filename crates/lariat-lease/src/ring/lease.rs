@@ -1,4 +1,4 @@
-//! The requests of a member: for its own lease, and for expired ones of others.
+//! The requests of a member, for its own lease and for expired leases of others.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -17,15 +17,23 @@ use crate::request::{Answer, Refusals};
 
 /// The lease of a member.
 pub(super) struct OwnLease<'a> {
+    /// Sends the requests.
     pub(super) api: &'a Api<Object>,
+    /// The times of the ring.
     pub(super) config: &'a Lease,
-    /// Its name, which is unique: this process does not use it again after it lost the lease.
+    /// The name of the lease.
+    ///
+    /// It is unique: a process that has lost its lease joins with another name, so an old renewal cannot revive it.
     pub(super) name: Arc<str>,
+    /// The namespace of the ring.
     pub(super) namespace: &'a str,
+    /// The holder identity of this process.
     pub(super) identity: Arc<str>,
     /// How the member divides objects; empty if by owner.
     division: &'a str,
+    /// The lease as the server last stored it; `None` before it is created.
     known: Option<Object>,
+    /// Logs refused requests once.
     refusals: Refusals,
     /// How many renewals had to read the lease first.
     pub(super) slow: u64,
@@ -34,15 +42,16 @@ pub(super) struct OwnLease<'a> {
 /// The result of an attempt to create or renew the lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Renewal {
-    /// The lease is held; its time counts from when the request was sent.
+    /// The lease is held, counted from when the request was sent.
     Held { sent: Instant },
     /// Another attempt may succeed.
     Failed,
-    /// The lease does not belong to this member any more.
+    /// The lease does not belong to this member any more, for this reason.
     Lost(String),
 }
 
 impl<'a> OwnLease<'a> {
+    /// Creates a lease that is not on the server yet.
     pub(super) fn new(
         api: &'a Api<Object>,
         config: &'a Lease,
@@ -72,25 +81,31 @@ impl<'a> OwnLease<'a> {
         };
         match answer {
             Answer::Object(object) => self.held(*object, sent),
-            // An earlier attempt may have reached the server, or the lease has another holder.
+            // An earlier attempt whose answer was lost may have reached the server, or the lease has another holder.
+            // The read tells the two apart.
             _ => self.read_and_renew(acks).await,
         }
     }
 
+    /// Reads the lease, and renews it if it still belongs to this member.
     async fn read_and_renew(&mut self, acks: &BTreeSet<Arc<str>>) -> Renewal {
         let object = match self.get(&self.name).await {
             Answer::Object(object) => *object,
+            // The lease existed and was deleted, so other members may soon regard its keys as free. Creating it again
+            // would be too late for members that have not seen it.
             Answer::Absent if self.known.is_some() => {
-                return Renewal::Lost("its lease does not exist any more".to_owned());
+                return Renewal::Lost("its lease was deleted".to_owned());
             }
+            // Absent before the first creation has succeeded: there is nothing to lose yet.
             _ => return Renewal::Failed,
         };
         let known = self.known.as_ref();
+        // An object with another uid is a different lease under the same name.
         let is_other = known.is_some_and(|known| known.metadata.uid != object.metadata.uid);
         let holder = Record::of(&object).holder;
         if is_other || holder != self.identity {
             return Renewal::Lost(if holder.is_empty() {
-                "another member took its lease after it had expired".to_owned()
+                "its lease expired, and another member took it".to_owned()
             } else {
                 format!("{holder} holds its lease")
             });
@@ -103,11 +118,13 @@ impl<'a> OwnLease<'a> {
         }
     }
 
+    /// Stores the lease for the next renewal.
     fn held(&mut self, object: Object, sent: Instant) -> Renewal {
         self.known = Some(object);
         Renewal::Held { sent }
     }
 
+    /// Creates the lease; returns when the request was sent, and its answer.
     async fn create(&self) -> (Instant, Answer) {
         let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
         let unlabelled = record.create(&self.name, self.namespace);
@@ -118,8 +135,10 @@ impl<'a> OwnLease<'a> {
         (sent, self.answer(created).await)
     }
 
+    /// Updates the lease; returns when the request was sent, and its answer.
     async fn update(&self, known: &Object, acks: &BTreeSet<Arc<str>>) -> (Instant, Answer) {
         let record = Record {
+            // A renewal keeps the time of the acquisition.
             acquired: Record::of(known).acquired,
             ..Record::new(&self.identity, self.config.seconds(), moment().wall)
         };
@@ -129,18 +148,21 @@ impl<'a> OwnLease<'a> {
 
     /// Takes a lease from a holder that has let it expire; returns the released lease.
     ///
-    /// The holder may have renewed it just now. Then its state differs, or the update meets a conflict.
+    /// `None` if the holder has renewed it in the meantime: then its state differs, or the update conflicts.
     pub(super) async fn take_away(&self, expired: &Object) -> Option<Object> {
         let name = expired.metadata.name.as_deref()?;
         let Answer::Object(now) = self.get(name).await else {
             return None;
         };
+        // The lease expired according to an observation that may be old. Only if nothing has changed since may it be
+        // taken, and the resource version of this read guards the update.
         if !is_same_state(&now, expired) {
             return None;
         }
         let record = Record::of(&now);
         let released = Record {
             transitions: record.transitions.saturating_add(1),
+            // The transition changes the record, so that a late renewal by the holder conflicts and shows the loss.
             ..record.released(moment().wall)
         };
         match self.replace(&released.replace(&now)).await {
@@ -149,7 +171,7 @@ impl<'a> OwnLease<'a> {
         }
     }
 
-    /// Releases the lease, within the renew deadline.
+    /// Releases the lease; gives up after the renew deadline.
     pub(super) async fn release(&mut self) {
         let tries = async {
             while !self.release_if_held().await {
@@ -163,9 +185,9 @@ impl<'a> OwnLease<'a> {
         }
     }
 
-    /// Reads and releases the lease if it is held.
+    /// Reads the lease and releases it if it is held.
     ///
-    /// Returns whether it is not held any more.
+    /// Returns whether this member does not hold it any more.
     async fn release_if_held(&self) -> bool {
         let object = match self.get(&self.name).await {
             Answer::Object(object) => object,
@@ -173,6 +195,7 @@ impl<'a> OwnLease<'a> {
             Answer::Conflict | Answer::Failed => return false,
         };
         let record = Record::of(&object);
+        // Another member has taken it, and the release is done.
         if record.holder != self.identity {
             return true;
         }
@@ -187,6 +210,7 @@ impl<'a> OwnLease<'a> {
     pub(super) async fn clear_away(&self, released: &Object) {
         let metadata = &released.metadata;
         let params = DeleteParams {
+            // Only this state of this object: if the name is used again, the new lease must stay.
             preconditions: Some(Preconditions {
                 uid: metadata.uid.clone(),
                 resource_version: metadata.resource_version.clone(),
@@ -199,21 +223,27 @@ impl<'a> OwnLease<'a> {
         }
     }
 
+    /// Reads a lease.
     async fn get(&self, name: &str) -> Answer {
         self.answer(self.api.get(name)).await
     }
 
+    /// Updates a lease; the object carries the resource version.
     async fn replace(&self, object: &Object) -> Answer {
         let name = object.metadata.name.as_deref().unwrap_or_default();
         let params = PostParams::default();
         self.answer(self.api.replace(name, &params, object)).await
     }
 
+    /// Waits for the answer to a request; after the timeout it counts as failed.
     async fn answer(&self, sent: impl Future<Output = kube::Result<Object>>) -> Answer {
         let timeout = self.timeout();
         self.refusals.answer(&self.name, timeout, sent).await
     }
 
+    /// Returns the timeout of a request.
+    ///
+    /// Half of the renew deadline, so that a hanging request leaves time for a second one.
     fn timeout(&self) -> Duration {
         (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT)
     }

@@ -17,15 +17,17 @@ use crate::leadership::Leadership;
 
 /// A member of a ring: joins it, handles a share of its keys, and leaves it.
 ///
-/// Its [`Leadership`] shows whether this process is a member: from when it has joined until it leaves or cannot renew
-/// its lease in time. Its [`Shards`] shows which keys belong to it. At any moment at most one process has a key, under
-/// the same conditions as in an election: no clock runs faster than the ratio of lease duration to renew deadline, and
-/// leases are not edited by hand. If a server is restored from a backup that is older than a lease, the lease's holder
-/// notices with its next renewal; only a process that joins an otherwise empty ring in between can meet it.
+/// Its [`Leadership`] shows whether this process is a member: from when it has joined until it leaves, or until it
+/// cannot renew its lease in time. Its [`Shards`] show which keys belong to it.
+///
+/// At any time at most one process holds a key, under the same conditions as in an election: no clock runs faster than
+/// another by more than the ratio of lease duration to renew deadline, and leases are not edited by hand. If a server
+/// is restored from a backup that is older than a member's lease, the member notices with its next renewal. Until then,
+/// only a process that joins an otherwise empty ring can hold the same keys.
 ///
 /// ```no_run
-/// use lariat_core::{Gvk, ObjectKey};
-/// use lariat_lease::{Lease, LeaseError, RingMember, ShardKey};
+/// use lariat::lease::{LeaseError, RingMember, ShardKey};
+/// use lariat::{Gvk, Lease, ObjectKey};
 ///
 /// # async fn example(client: kube::Client) -> Result<(), LeaseError> {
 /// let member = RingMember::new(client, Lease::new("shop-operator").into())?;
@@ -43,23 +45,25 @@ use crate::leadership::Leadership;
 /// ```
 #[derive(Debug)]
 pub struct RingMember {
+    /// The parts that every term uses.
     membership: Membership,
 }
 
 impl RingMember {
-    /// Creates a member, which does nothing until it runs.
+    /// Creates a member, which does nothing until it [runs](Self::run).
     ///
     /// # Errors
     ///
-    /// The configuration is invalid: see [`Lease::validate`](crate::Lease::validate); or the name of the ring is too
-    /// long for the value of a label.
+    /// If the configuration is invalid (see [`Lease::validate`](crate::Lease::validate)), if the name of the ring is
+    /// longer than 54 characters, or if the [label](Sharding::by_label) or one of its values is invalid.
     pub fn new(client: Client, config: Sharding) -> Result<Self, LeaseError> {
         let lease = &config.lease;
         lease.validate()?;
+        // A label value has at most 63 characters, and `-xxxxxxxx` takes nine.
         if lease.name.len() > 54 {
             return Err(LeaseError::Invalid {
                 lease: lease.name.clone(),
-                reason: "the name of a ring has at most 54 characters: it is a label's value, and each lease adds nine"
+                reason: "the name of a ring must not be longer than 54 characters: it is the value of a label, and each lease adds nine"
                     .to_owned(),
             });
         }
@@ -96,40 +100,43 @@ impl RingMember {
         self.membership.shards.clone()
     }
 
-    /// Sets the membership to standby, before a [run](Self::run) begins.
+    /// Sets the membership to standby before a further [run](Self::run).
     ///
-    /// After a run the membership has ended, until the next run is first polled. A task that waits for the membership
-    /// meanwhile would take that for the end of the next run.
+    /// After a run the membership is [`Standing::Ended`](crate::Standing::Ended) until the next run is polled for the
+    /// first time. A task that waits for the membership in between would return as if the next run had ended.
     pub fn stand_by(&self) {
         self.membership.leadership.stands_by(None);
     }
 
     /// Joins the ring once `warm` resolves, and leaves it once `stop` does.
     ///
-    /// Until `warm` resolves, it observes the ring without joining it, so that [`Shards::keeps`] knows the approximate
-    /// share in advance. When `stop` resolves, no call may be running any more.
+    /// Until `warm` resolves, the process watches the ring without joining it, so that [`Shards::keeps`] knows the
+    /// approximate share in advance. All calls must have ended when `stop` resolves.
     ///
     /// # Errors
     ///
-    /// The membership was lost: the lease was not renewed in time, or another process took it.
+    /// [`LeaseError::Lost`] if the lease was not renewed in time, or if another process took it.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future leaves the lease as it is; its keys wait until it expires.
+    /// Dropping the future ends the membership but does not release the lease. Other members get its keys when it has
+    /// expired.
     pub async fn run(
         &self,
         warm: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), LeaseError> {
+        // Also when this future is dropped, because the lease is not renewed any more.
         let _ended = Ended(self);
         self.stand_by();
         let mut stop = pin!(stop);
+        // Watching needs no lease: a process that stops before it has joined leaves nothing behind.
         let mut term = Term::new(&self.membership);
         tokio::select! {
             biased;
             () = stop.as_mut() => return Ok(()),
             () = warm => {}
-            () = term.look_on() => {}
+            () = term.watch_only() => {}
         }
         loop {
             let reason = tokio::select! {
@@ -138,18 +145,19 @@ impl RingMember {
                 reason = term.run() => Some(reason),
             };
             match reason {
-                // It had no keys yet.
+                // It had not handled any key, so losing the lease is no error: it joins again, with a new lease.
                 Some(reason) if !term.has_joined() => {
                     tracing::debug!(
                         ring = self.membership.config.lease.name,
-                        "joins again: {reason}"
+                        "joining the ring again: {reason}"
                     );
+                    // A new term gets a new lease name, so a late request of the old one cannot affect it.
                     term.pause().await;
                     term = Term::new(&self.membership);
                 }
                 Some(reason) => return Err(self.lost(reason)),
                 None => {
-                    // Ended before the release, so that nothing acts as a member while the lease is given away.
+                    // Ended before the release, so that nothing acts as a member after others have taken its keys.
                     self.end();
                     if self.membership.config.lease.releases {
                         term.release().await;
@@ -160,6 +168,7 @@ impl RingMember {
         }
     }
 
+    /// Ends the membership and returns the error.
     fn lost(&self, reason: String) -> LeaseError {
         self.end();
         let lease = self.membership.leadership.lease().to_owned();
@@ -168,13 +177,14 @@ impl RingMember {
         LeaseError::Lost { lease, reason }
     }
 
+    /// Ends the membership, until the next run.
     fn end(&self) {
         self.membership.leadership.end();
         self.membership.shards.end();
     }
 }
 
-/// Ends the membership when a run is dropped.
+/// Ends the membership when a run returns or is dropped.
 struct Ended<'a>(&'a RingMember);
 
 impl Drop for Ended<'_> {

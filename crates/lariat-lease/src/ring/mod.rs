@@ -1,12 +1,14 @@
 //! Sharding: a ring of members, each with a lease of its own, that share the keys.
 //!
-//! # How a key has one holder at any time
+//! # Why a key has at most one holder
 //!
-//! There is no coordinator. A member creates its lease, and then lists the leases of the ring: of two members that join
-//! at the same time, at least one sees the other. Every member that sees a new one gives up the keys that now belong to
-//! it: it admits no more of them, waits for the running calls, and then writes the new member's name into its own lease
-//! (`ack`). A member handles its first key when all members it sees have done so. A member that it does not see has
-//! joined later, and waits for its ack.
+//! There is no coordinator. A new member creates its lease first and then lists the leases of the ring. So of two
+//! members that join at the same time, at least one sees the other.
+//!
+//! A member that sees a new one hands over the keys that now belong to the new member. It admits no more calls for
+//! them, waits for the running calls, and then writes the name of the new member into its own lease: the
+//! *acknowledgement* (`ack`). The new member handles its first key when all members that it sees have acknowledged it.
+//! A member that it does not see has joined later and waits for its acknowledgement.
 //!
 //! ```text
 //! a  ──renew──renew──┬─ sees c ── drains c's keys ── ack c ──renew──▶
@@ -14,10 +16,15 @@
 //! c      creates its lease, lists a and b ─────────── joined: handles its share
 //! ```
 //!
-//! A member leaves by releasing its lease once its calls have ended; its keys are free immediately. A member that dies
-//! stops renewing its lease: its own time has ended a renew deadline after its last answered renewal was sent, and
-//! another member takes its lease away a lease duration after it saw that renewal, by an update that conflicts with a
-//! later renewal.
+//! A member leaves by releasing its lease after its calls have ended; its keys are free immediately. A member that dies
+//! stops renewing its lease. Its own time ends a renew deadline after it sent its last answered renewal. Another member
+//! takes the lease away a lease duration after it saw that renewal, by an update that conflicts with any later renewal.
+//!
+//! # Modules
+//!
+//! [`RingMember`] runs `term`, which is one membership. `observer` lists and watches the leases, `members` is the state
+//! machine of what was observed, and `lease` sends the requests. [`Share`] assigns keys to members, `gate` admits
+//! calls, and [`Shards`] is what the rest of the program sees.
 
 mod config;
 mod gate;

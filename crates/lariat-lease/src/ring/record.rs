@@ -1,4 +1,4 @@
-//! The lease of a member of a ring, and its contents.
+//! The contents of a member's lease beyond those of an election.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use k8s_openapi::api::coordination::v1::Lease as Object;
 
 use crate::record::Record;
 
-/// The label by which the leases of a ring are selected.
-///
-/// Its value is the ring's name.
+/// The label that selects the leases of a ring; its value is the ring's name.
 pub(crate) const RING: &str = "lariat.dev/ring";
 
-/// The annotation that names the members to which this one handed over keys.
+/// The annotation with the members to which the holder has handed over their keys.
 pub(crate) const ACKS: &str = "lariat.dev/ring-acks";
 
-/// The annotation that says by which label and values a member divides objects; absent if it divides them by owner.
+/// The annotation with the label and values by which the holder divides objects.
+///
+/// It is absent if the holder divides them by owner.
 pub(crate) const DIVISION: &str = "lariat.dev/ring-division";
 
 /// Returns how the lease's holder divides objects; empty if by owner.
@@ -25,7 +25,7 @@ pub(crate) fn division_of(object: &Object) -> &str {
     text.map_or("", String::as_str)
 }
 
-/// Returns the members to which the lease's holder has handed over keys.
+/// Returns the members to which the lease's holder has handed over their keys.
 pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
     let annotations = object.metadata.annotations.as_ref();
     let text = annotations.and_then(|annotations| annotations.get(ACKS));
@@ -36,7 +36,7 @@ pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Adds the label of a ring to a new lease, and how its holder divides objects.
+/// Adds the ring's label, and how the holder divides objects, to a new lease.
 pub(crate) fn labelled(mut object: Object, ring: &str, division: &str) -> Object {
     let label = (RING.to_owned(), ring.to_owned());
     object.metadata.labels = Some(BTreeMap::from([label]));

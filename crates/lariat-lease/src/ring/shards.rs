@@ -1,4 +1,4 @@
-//! The share of a process in a ring.
+//! The share of a process in a ring, as the rest of the program sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,13 +13,17 @@ use super::label::ShardLabel;
 use super::share::{ShardKey, Share};
 use crate::leadership::Leadership;
 
-/// The share of this process in a ring; a clone is the same.
+/// The share of this process in a ring; clones share one state.
 ///
-/// It is empty until the process has joined, and after it has left or lost its lease.
+/// The share is empty until the process has joined, and after it has left or lost its lease.
+///
+/// Controllers use it in three ways: [`enter`](Self::enter) admits a call for a key, [`keeps`](Self::keeps) selects which
+/// objects to cache with content, and, with [division by label](crate::Sharding::by_label), [`wanted`](Self::wanted) is
+/// the selector of what to watch.
 ///
 /// ```no_run
-/// use lariat_core::{Gvk, ObjectKey};
-/// use lariat_lease::{ShardKey, Shards};
+/// use lariat::lease::{ShardKey, Shards};
+/// use lariat::{Gvk, ObjectKey};
 ///
 /// # fn example(shards: &Shards) {
 /// let key = ShardKey::of_key(&Gvk::new("", "v1", "Pod"), &ObjectKey::namespaced("shop", "web-0"));
@@ -30,48 +34,57 @@ use crate::leadership::Leadership;
 /// ```
 #[derive(Clone)]
 pub struct Shards {
+    /// The shared state.
     inner: Arc<Inner>,
 }
 
+/// The state that clones share.
 struct Inner {
+    /// Whether this process is a member.
     leadership: Leadership,
-    /// The label by whose values objects are divided; none if they are divided by owner.
+    /// The label by which objects are divided; `None` if they are divided by owner.
     label: Option<ShardLabel>,
+    /// Admits calls.
     gate: Gate,
+    /// The shares whose objects are cached.
     content: RwLock<Content>,
     /// The kinds whose keys are handled by members.
     divided: RwLock<BTreeSet<Gvk>>,
+    /// Changes when `content` does, except when it shrinks with calls still running.
     content_changes: watch::Sender<u64>,
-    /// Changes whenever the values that may be handled do.
+    /// Changes when the values that may be handled do.
     fills: watch::Sender<u64>,
 }
 
-/// The shares whose content is cached.
+/// The shares whose objects are cached.
 struct Content {
+    /// The current share, or the one that this process will have once it has joined.
     share: Share,
-    /// The previous share, while calls for the keys it lost are running.
+    /// The previous share, while calls for the keys that it lost are running.
     before: Share,
     /// The values of the label whose objects are cached; unused without a label.
     filled: Filled,
 }
 
-/// Which values of the label are cached.
+/// The values of the label whose objects are in the caches.
 ///
-/// Every key here is of a value that [`Content`] holds: it is removed before the objects may leave the caches.
+/// Every key here is of a value that [`Content`] holds: a lost value is removed here before its objects may leave the
+/// caches.
 #[derive(Default)]
 struct Filled {
-    /// By kind, as its cache has reported.
+    /// The values in the cache of each kind, as the cache has reported.
     kinds: BTreeMap<Gvk, Arc<BTreeSet<ShardKey>>>,
-    /// Those that all kinds had cached at some time since they were gained.
+    /// The values that all kinds had cached at the same time, since they were gained.
     ready: BTreeSet<ShardKey>,
 }
 
 impl Content {
+    /// Returns whether a key is in one of the shares.
     fn holds(&self, key: ShardKey) -> bool {
         self.share.holds(key) || self.before.holds(key)
     }
 
-    /// Forgets values that are not held any more.
+    /// Removes values that are in neither share any more.
     fn forget_lost(&mut self) {
         let (share, before) = (self.share.clone(), self.before.clone());
         let holds = |key: &ShardKey| share.holds(*key) || before.holds(*key);
@@ -83,12 +96,13 @@ impl Content {
         }
     }
 
-    /// Adds the values that all kinds have cached.
+    /// Adds the values that all kinds have in their caches.
     fn add_ready(&mut self) {
         let mut kinds = self.filled.kinds.values();
         let Some(first) = kinds.next() else {
             return;
         };
+        // A handler of one kind reads objects of other kinds, so a value is ready only when every kind has it.
         let by_all = |key: &&ShardKey| self.filled.kinds.values().all(|keys| keys.contains(key));
         let ready: Vec<ShardKey> = first.iter().filter(by_all).copied().collect();
         self.filled.ready.extend(ready);
@@ -96,6 +110,7 @@ impl Content {
 }
 
 impl Shards {
+    /// Creates an empty share.
     pub(super) fn new(leadership: Leadership, label: Option<ShardLabel>) -> Self {
         let content = Content {
             share: Share::none(),
@@ -123,8 +138,9 @@ impl Shards {
 
     /// Returns the share of a kind that this process may handle now.
     ///
-    /// With [`by_label`](crate::Sharding::by_label) it is limited to the values whose objects are cached: those of this
-    /// kind by what it has [reported](Self::note_filled), and those of the others at some time since the value was gained.
+    /// With [division by label](crate::Sharding::by_label), it is limited to values whose objects are cached: for this
+    /// kind the values it last [reported](Self::note_filled), for the other kinds the values they had at some time
+    /// since the value was gained.
     #[must_use]
     pub fn share_of(&self, gvk: &Gvk) -> Share {
         let share = self.share();
@@ -133,6 +149,7 @@ impl Shards {
         }
         let filled = &self.inner.content.read().filled;
         let own = filled.kinds.get(gvk).cloned().unwrap_or_default();
+        // The usual case, in which the share uses the set without copying it.
         if own.is_subset(&filled.ready) {
             return share.within(own);
         }
@@ -142,7 +159,7 @@ impl Shards {
 
     /// Returns the key by which an object is assigned to a member.
     ///
-    /// `None` if no member handles it, because it does not have the [label](crate::Sharding::by_label).
+    /// `None` if the object lacks the [label](crate::Sharding::by_label), so that no member handles it.
     #[must_use]
     pub fn key_of(&self, gvk: &Gvk, object: &ObjectMetadata) -> Option<ShardKey> {
         match &self.inner.label {
@@ -153,7 +170,7 @@ impl Shards {
 
     /// Returns whether objects are divided by a [label](crate::Sharding::by_label).
     ///
-    /// If so, an object that is not cached is of another member, or does not exist.
+    /// If so, an object that is not cached belongs to another member or does not exist.
     #[must_use]
     pub fn has_label(&self) -> bool {
         self.inner.label.is_some()
@@ -161,7 +178,8 @@ impl Shards {
 
     /// Returns the values of the label that this process should cache.
     ///
-    /// Those are the values that it has, will have once it has joined, or is about to hand over.
+    /// These are the values it has, will have once it has joined, or is about to hand over. `None` without [division by
+    /// label](crate::Sharding::by_label).
     #[must_use]
     pub fn wanted(&self) -> Option<WantedValues> {
         let label = self.inner.label.as_ref()?;
@@ -173,31 +191,34 @@ impl Shards {
         })
     }
 
-    /// Declares that a kind begins to report what it has cached, which is nothing yet.
+    /// Declares that a kind will report what it has cached; nothing is cached yet.
     ///
-    /// Values that are gained from now on wait for it.
+    /// Values that are gained from now on wait for this kind.
     pub fn begin_filling(&self, gvk: &Gvk) {
         let mut content = self.inner.content.write();
+        // `ready` keeps its values, so a kind that is added later does not stop the handlers of other kinds.
         content.filled.kinds.insert(gvk.clone(), Arc::default());
     }
 
-    /// Reports that the cache of a kind has all objects with some values.
+    /// Reports that the cache of a kind contains all objects with some values.
     ///
-    /// Values that were lost in the meantime do not count.
+    /// Values that were lost in the meantime are ignored.
     pub fn note_filled(&self, gvk: &Gvk, values: &WantedValues) {
         let mut content = self.inner.content.write();
         let kinds = &mut content.filled.kinds;
         kinds.insert(gvk.clone(), Arc::clone(&values.keys));
+        // The report may be older than the share, and contain values that were lost meanwhile.
         content.forget_lost();
         content.add_ready();
         drop(content);
         self.inner.fills.send_modify(|count| *count += 1);
     }
 
-    /// Declares that a kind does not report any more.
+    /// Declares that a kind no longer reports what it has cached.
     pub fn end_filling(&self, gvk: &Gvk) {
         let mut content = self.inner.content.write();
         content.filled.kinds.remove(gvk);
+        // Values may have waited for this kind alone.
         content.add_ready();
         if content.filled.kinds.is_empty() {
             content.filled.ready.clear();
@@ -206,7 +227,9 @@ impl Shards {
         self.inner.fills.send_modify(|count| *count += 1);
     }
 
-    /// Returns a receiver that changes whenever [`share_of`](Self::share_of) grows because something was cached.
+    /// Returns a receiver that changes whenever caches report new values.
+    ///
+    /// [`share_of`](Self::share_of) may have grown then.
     #[must_use]
     pub fn fills(&self) -> watch::Receiver<u64> {
         self.inner.fills.subscribe()
@@ -218,34 +241,48 @@ impl Shards {
         self.inner.gate.follow()
     }
 
-    /// Returns the permission to handle a key; `None` if it belongs to another process.
+    /// Admits a call for a key; `None` if the key belongs to another process.
     ///
-    /// While the permit exists, no other process gets the key. Drop it when the work has ended, and soon after
+    /// While the permit exists, no other process handles the key. Drop it when the work has ended, and soon after
     /// [`Permit::revoked`] resolves.
+    ///
+    /// ```no_run
+    /// use lariat::lease::{ShardKey, Shards};
+    ///
+    /// # async fn example(shards: &Shards, key: ShardKey, work: impl Future<Output = ()>) {
+    /// if let Some(permit) = shards.enter(key) {
+    ///     tokio::select! {
+    ///         () = work => {}
+    ///         () = permit.revoked() => {}
+    ///     }
+    /// }
+    /// # }
+    /// ```
     #[must_use]
     pub fn enter(&self, key: ShardKey) -> Option<Permit> {
-        // A process that was suspended may not be a member any more before its task has noticed.
+        // After a suspension the gate may still be open although the time of the lease has ended. The leadership
+        // compares with the clock.
         let is_member = self.inner.leadership.leads();
         is_member.then(|| self.inner.gate.enter(key)).flatten()
     }
 
-    /// Declares that members handle the keys of a kind.
+    /// Declares that the keys of a kind are divided among the members.
     pub fn divide(&self, gvk: &Gvk) {
         self.inner.divided.write().insert(gvk.clone());
     }
 
     /// Returns whether this process should cache the content of an object.
     ///
-    /// That is so for the share that it has, will have once it has joined, or is about to hand over. Objects that no
-    /// member handles belong to all: those of kinds that are not [divided](Self::divide), if they have no controlling
-    /// owner.
+    /// It should for the share it has, will have once it has joined, or is about to hand over. Objects that no member
+    /// handles are cached by all members: those of kinds that are not [divided](Self::divide), if they have no
+    /// controlling owner.
     #[must_use]
     pub fn keeps(&self, gvk: &Gvk, object: &ObjectMetadata) -> bool {
         let is_controlled = || object.owners().iter().any(OwnerRef::is_controller);
         if !self.inner.divided.read().contains(gvk) && !is_controlled() {
             return true;
         }
-        // What has no label is handled by no member.
+        // An object without the label is handled by no member, so all members keep it.
         let key = self.key_of(gvk, object);
         key.is_none_or(|key| self.inner.content.read().holds(key))
     }
@@ -256,27 +293,31 @@ impl Shards {
         self.inner.content_changes.subscribe()
     }
 
+    /// Returns the gate that admits calls.
     pub(super) fn gate(&self) -> &Gate {
         &self.inner.gate
     }
 
-    /// Keeps the content of a new share.
+    /// Sets the share whose objects are cached.
     ///
-    /// That of lost keys is kept until [`let_go`](Self::let_go).
+    /// The objects of lost keys stay cached until [`drop_lost`](Self::drop_lost).
     pub(super) fn keep(&self, share: &Share, grows: bool, shrinks: bool) {
         let mut content = self.inner.content.write();
         let before = std::mem::replace(&mut content.share, share.clone());
+        // Running calls for lost keys still read their objects, so these must not leave the caches yet.
         content.before = if shrinks { before } else { Share::none() };
         content.forget_lost();
         drop(content);
+        // A share that shrinks changes nothing before its calls have ended: see `drop_lost`.
         if grows {
             self.inner.content_changes.send_modify(|count| *count += 1);
         }
     }
 
-    /// Keeps only the content of the present share.
-    pub(super) fn let_go(&self) {
+    /// Limits the cached objects to those of the current share.
+    pub(super) fn drop_lost(&self) {
         let mut content = self.inner.content.write();
+        // Nothing was lost, so the caches need not be searched.
         if content.before == Share::none() {
             return;
         }
@@ -286,21 +327,25 @@ impl Shards {
         self.inner.content_changes.send_modify(|count| *count += 1);
     }
 
-    /// Admits no key any more.
+    /// Stops admitting calls.
     pub(super) fn end(&self) {
         self.inner.gate.set(&Share::none());
     }
 }
 
-/// The values of a label that a process should cache.
+/// The values of a label whose objects a process should cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedValues {
+    /// Selects the objects.
     selector: LabelSelector,
+    /// The keys of the values.
     keys: Arc<BTreeSet<ShardKey>>,
 }
 
 impl WantedValues {
-    /// Returns the selector of the objects with these values; it selects none if there are no values.
+    /// Returns the selector of the objects with these values.
+    ///
+    /// Without values, it selects no object.
     #[must_use]
     pub fn selector(&self) -> &LabelSelector {
         &self.selector
@@ -389,7 +434,7 @@ mod tests {
         shards.gate().set(&both);
         check(&shards, &pods, &both);
         assert_eq!(shards.wanted(), Some(all.clone()), "until it is drained");
-        shards.let_go();
+        shards.drop_lost();
         assert_ne!(shards.wanted(), Some(all.clone()));
         // A report of what was read before says nothing about what was lost.
         shards.note_filled(&pods, &all);

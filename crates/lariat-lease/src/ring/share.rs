@@ -1,4 +1,4 @@
-//! The assignment of keys to members: rendezvous hashing.
+//! Assigns keys to members by rendezvous hashing.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,8 +9,17 @@ use lariat_core::{Gvk, ObjectKey, ObjectMetadata};
 /// The hash by which an object is assigned to a member of a ring.
 ///
 /// It is computed from group, kind, namespace and name of the object's controlling owner, or of the object itself if it
-/// has none. So an object and what it controls belong to the same member. Versions are left out: one object has one
-/// hash, whatever version it is read in. The hash is the same in all processes and builds.
+/// has none. So an object and the objects that it controls belong to the same member. The API version is left out: an
+/// object has the same hash in every version. The hash is the same in all processes and builds.
+///
+/// ```
+/// use lariat::lease::ShardKey;
+/// use lariat::{Gvk, ObjectKey};
+///
+/// let key = ObjectKey::namespaced("shop", "web");
+/// let [old, new] = ["v1beta1", "v1"].map(|version| ShardKey::of_key(&Gvk::new("apps", version, "Deployment"), &key));
+/// assert_eq!(old, new);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardKey(u64);
 
@@ -26,11 +35,11 @@ impl ShardKey {
         )
     }
 
-    /// Returns the hash of an object's controlling owner, else of the object.
+    /// Returns the hash of an object's controlling owner, or of the object itself.
     ///
-    /// The owner is assumed to be in the object's namespace, because an owner reference does not say whether its kind
-    /// is namespaced. So what a cluster-scoped owner controls in a namespace belongs to one member per namespace, which
-    /// may differ from the owner's.
+    /// The owner is assumed to be in the object's namespace, because an owner reference does not tell whether its kind
+    /// is namespaced. So the objects that a cluster-scoped owner controls belong to one member per namespace, which
+    /// need not be the owner's member.
     #[must_use]
     pub fn of_object(gvk: &Gvk, object: &ObjectMetadata) -> Self {
         let owner = object.owners().iter().find(|owner| owner.is_controller());
@@ -43,15 +52,18 @@ impl ShardKey {
         Self::of(group, owner.kind(), namespace, owner.name())
     }
 
-    /// Returns the hash of a value of a label, by which objects are [divided](crate::Sharding::by_label).
+    /// Returns the hash of a label's value.
+    ///
+    /// See [division by label](crate::Sharding::by_label).
     pub(super) fn of_label(key: &str, value: &str) -> Self {
         Self::of("", "", key, value)
     }
 
+    /// Returns the hash of four parts.
     fn of(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let parts = [group, kind, namespace, name];
         Self(mixed(parts.iter().fold(FNV_OFFSET, |hash, part| {
-            // No name contains the separator.
+            // No name contains the separator, so different parts cannot give the same text.
             fnv(fnv(hash, part.as_bytes()), b"/")
         })))
     }
@@ -65,12 +77,12 @@ impl fmt::LowerHex for ShardKey {
 
 /// The keys of one member of a ring, by rendezvous hashing.
 ///
-/// Each key has a score with each member, and belongs to the member with the highest. When a member joins, it gets a
-/// fair part of all others' keys, and no other keys move; when one leaves, its keys are spread over all others.
+/// Each key has a score with each member and belongs to the member with the highest. When a member joins, it gets a
+/// fair part of all others' keys, and no other keys move. When a member leaves, its keys are spread over all others.
 ///
 /// ```
-/// use lariat_core::{Gvk, ObjectKey};
-/// use lariat_lease::{ShardKey, Share};
+/// use lariat::lease::{ShardKey, Share};
+/// use lariat::{Gvk, ObjectKey};
 ///
 /// let (a, b) = (Share::of("a", ["b"]), Share::of("b", ["a"]));
 /// let key = ShardKey::of_key(&Gvk::new("", "v1", "Pod"), &ObjectKey::namespaced("shop", "web-0"));
@@ -78,10 +90,11 @@ impl fmt::LowerHex for ShardKey {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Share {
-    /// The hash of the own name; `None` for the empty share.
+    /// The hash of the member's name; `None` for the empty share.
     me: Option<u64>,
+    /// The hashes of the other members' names.
     others: Arc<[u64]>,
-    /// The keys to which the share is limited; none for all.
+    /// The keys to which the share is limited; `None` for no limit.
     within: Option<Arc<BTreeSet<ShardKey>>>,
 }
 
@@ -96,7 +109,7 @@ impl Share {
         }
     }
 
-    /// Returns the share of a member, given its name and those of the others.
+    /// Returns the share of a member, from its name and the names of the others.
     #[must_use]
     pub fn of<'a>(me: &str, others: impl IntoIterator<Item = &'a str>) -> Self {
         Self {
@@ -127,22 +140,24 @@ impl Share {
         {
             return false;
         }
-        // On a tie, both members would win or lose. It is lost by both, with a probability of one in 2^64.
+        // On a tie, which has a probability of one in 2^64, neither member holds the key: two holders would be worse.
         let mine = mixed(me ^ key.0);
         self.others.iter().all(|other| mixed(other ^ key.0) < mine)
     }
 
-    /// Returns the number of members, including this one; zero for the empty share.
+    /// Returns the number of members including this one; zero for the empty share.
     #[must_use]
     pub fn members(&self) -> usize {
         self.me.map_or(0, |_| self.others.len() + 1)
     }
 }
 
+/// The initial value of FNV-1a.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+/// The multiplier of FNV-1a.
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// FNV-1a.
+/// Continues an FNV-1a hash.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME)
@@ -151,11 +166,13 @@ fn fnv(hash: u64, bytes: &[u8]) -> u64 {
 
 /// The finalizer of splitmix64: every bit of the input changes half of the output's.
 fn mixed(mut hash: u64) -> u64 {
+    // FNV alone maps similar names to similar hashes, which would divide the keys unevenly.
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ (hash >> 31)
 }
 
+/// Returns the hash of a member's name.
 fn hash_of(name: &str) -> u64 {
     mixed(fnv(FNV_OFFSET, name.as_bytes()))
 }

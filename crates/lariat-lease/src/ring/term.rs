@@ -1,4 +1,6 @@
-//! One membership, from the creation of a lease to its end.
+//! One membership in a ring, from the creation of a lease to its end.
+//!
+//! [`Term::run`] is a loop: act on what was observed, renew the lease if it is time, wait for the next event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use tokio::time::{self, Instant};
 use super::config::Sharding;
 use super::lease::{OwnLease, Renewal};
 use super::members::Members;
-use super::observer::{Observer, Sight};
+use super::observer::{Observation, Observer};
 use super::shards::Shards;
 use super::share::Share;
 use crate::config::JITTER;
@@ -21,55 +23,70 @@ use crate::record::Record;
 use crate::request::Refusals;
 
 /// How many observations may wait to be processed.
-const SIGHTS: usize = 64;
+const QUEUED: usize = 64;
 
-/// What a member of a ring works with.
+/// The parts that all terms of a member use.
 #[derive(Debug)]
 pub(super) struct Membership {
+    /// Sends the requests.
     pub(super) api: Api<Object>,
+    /// The configuration of the ring.
     pub(super) config: Sharding,
+    /// The membership, as other tasks see it.
     pub(super) leadership: Leadership,
+    /// The share, as other tasks see it.
     pub(super) shards: Shards,
 }
 
 /// A process as a member of a ring, or about to become one.
 pub(super) struct Term<'a> {
+    /// The member.
     member: &'a Membership,
+    /// The lease of this term.
     lease: OwnLease<'a>,
+    /// The other members, as observed.
     members: Members,
+    /// The share with the members in `counted`.
     share: Share,
-    /// The other members of the current share.
+    /// The other members that `share` takes into account.
     counted: BTreeSet<Arc<str>>,
-    /// The members to which their keys were handed over.
+    /// The members to which their keys have been handed over.
     acked: BTreeSet<Arc<str>>,
-    /// Since when a hand-over waits for running calls.
+    /// When the current hand-over began to wait for running calls; `None` without one.
     drain: Option<Instant>,
     /// When calls that took too long were last dropped.
     ///
-    /// Their requests may be under way for a while.
+    /// Requests that they sent may still arrive for a while.
     revoked: Option<Instant>,
     /// Whether the other members are known.
     has_listed: bool,
+    /// Whether this process handles keys.
     has_joined: bool,
     /// When the last answered renewal was sent.
     sent: Instant,
+    /// When to renew the lease next.
     renew_at: Instant,
     /// The earliest time to take another lease away, after a failed attempt.
     take_away_at: Instant,
-    /// Leases without a holder, and when they are deleted.
+    /// Leases without a holder, and when to delete them.
     released: BTreeMap<String, (Object, Instant)>,
 }
 
-/// An event that a member waits for.
+/// An event that a term waits for.
 enum Event {
-    Sight(Option<Sight>),
+    /// An observation; `None` if the observer has ended.
+    Observation(Option<Observation>),
+    /// No call for a lost key is running.
     Drained,
+    /// A timer has expired.
     Timer,
 }
 
 impl<'a> Term<'a> {
+    /// Begins a term with a new lease name; sends no request.
     pub(super) fn new(member: &'a Membership) -> Self {
         let (config, now) = (&member.config.lease, Instant::now());
+        // Random, so that no two terms of any process use the same lease.
         let name: Arc<str> = format!("{}-{:08x}", config.name, fastrand::u32(..)).into();
         let leadership = &member.leadership;
         let identity = Arc::clone(&leadership.status().identity);
@@ -98,21 +115,22 @@ impl<'a> Term<'a> {
         }
     }
 
+    /// Returns whether this process has handled keys in this term.
     pub(super) fn has_joined(&self) -> bool {
         self.has_joined
     }
 
-    /// Observes the ring without joining it; never ends.
-    pub(super) async fn look_on(&mut self) {
-        let (_observer, mut sights) = self.observe();
-        while let Some(sight) = sights.recv().await {
-            self.take_in(sight);
+    /// Watches the ring without joining it; never resolves.
+    pub(super) async fn watch_only(&mut self) {
+        let (_observer, mut observations) = self.observe();
+        while let Some(observation) = observations.recv().await {
+            self.apply(observation);
             self.count();
         }
         std::future::pending().await
     }
 
-    /// Joins the ring and stays in it; returns why the membership has ended.
+    /// Joins the ring and stays in it; returns the reason for which it ended.
     pub(super) async fn run(&mut self) -> String {
         loop {
             match self.lease_renewed().await {
@@ -122,32 +140,37 @@ impl<'a> Term<'a> {
             }
         }
         self.has_listed = false;
-        // What was observed before the lease existed does not show who joined at the same time.
+        // Observations from before the lease existed are worthless: they do not show who joined at the same time.
         self.members = Members::new(Arc::clone(&self.lease.name), &self.member.config.division);
-        // After the lease was created, so that of two members that join at the same time one sees the other.
-        let (_observer, mut sights) = self.observe();
+        // The list begins after the lease was created. So of two members that join at the same time, at least one sees
+        // the other.
+        let (_observer, mut observations) = self.observe();
         loop {
+            // Before the renewal, so that new acknowledgements are written with it.
             self.settle();
             if Instant::now() >= self.renew_at
                 && let Err(reason) = self.renew().await
             {
                 return reason;
             }
-            match self.next(&mut sights).await {
-                Event::Sight(Some(sight)) => self.take_in(sight),
-                Event::Sight(None) => return "the leases of the ring cannot be watched".to_owned(),
+            match self.next(&mut observations).await {
+                Event::Observation(Some(observation)) => self.apply(observation),
+                Event::Observation(None) => {
+                    return "the leases of the ring cannot be watched".to_owned();
+                }
                 Event::Drained => self.drained(),
-                Event::Timer => self.attend().await,
+                Event::Timer => self.handle_timers().await,
             }
         }
     }
 
-    /// Releases the lease. No call may be running any more.
+    /// Releases the lease; all calls must have ended.
     pub(super) async fn release(&mut self) {
         self.lease.release().await;
     }
 
-    fn observe(&self) -> (JoinSet<()>, mpsc::Receiver<Sight>) {
+    /// Starts to list and watch the leases; dropping the returned task ends it.
+    fn observe(&self) -> (JoinSet<()>, mpsc::Receiver<Observation>) {
         let config = &self.member.config.lease;
         let observer = Observer {
             api: self.member.api.clone(),
@@ -156,28 +179,32 @@ impl<'a> Term<'a> {
             pause: config.retry_period,
             refusals: Refusals::default(),
         };
-        let (sender, sights) = mpsc::channel(SIGHTS);
+        let (sender, observations) = mpsc::channel(QUEUED);
         let mut task = JoinSet::new();
         task.spawn(observer.run(sender));
-        (task, sights)
+        (task, observations)
     }
 
-    async fn next(&self, sights: &mut mpsc::Receiver<Sight>) -> Event {
+    /// Waits for the next event.
+    async fn next(&self, observations: &mut mpsc::Receiver<Observation>) -> Event {
+        // While writes of dropped calls may still arrive, the end of the calls does not count as drained.
         let is_draining = self.drain.is_some() && self.waits_until() <= Some(Instant::now());
         tokio::select! {
             biased;
+            // Timers come first: many observations must not delay a renewal.
             () = time::sleep_until(self.next_timer()) => Event::Timer,
-            sight = sights.recv() => Event::Sight(sight),
+            observation = observations.recv() => Event::Observation(observation),
             () = self.member.shards.gate().drained(), if is_draining => Event::Drained,
         }
     }
 
-    /// Returns when something is due if no event comes.
+    /// Returns when there is something to do if no event comes.
     fn next_timer(&self) -> Instant {
         let config = &self.member.config;
         let ends = self
             .members
             .next_end()
+            // After a failed attempt the expired lease would otherwise end every wait immediately.
             .map(|end| end.max(self.take_away_at));
         let waits_until = self.waits_until().filter(|until| *until > Instant::now());
         let drain = (self.drain).map(|since| waits_until.unwrap_or(since + config.drain));
@@ -189,42 +216,45 @@ impl<'a> Term<'a> {
             .fold(self.renew_at, Instant::min)
     }
 
-    /// Does what is due.
-    async fn attend(&mut self) {
+    /// Does whatever is due now.
+    async fn handle_timers(&mut self) {
         let now = Instant::now();
         if let Some(since) = self.drain {
-            self.attend_drain(since, now);
+            self.handle_drain(since, now);
         }
+        // Before the next `settle`, which counts the members.
         self.members.forget_missing(now);
         if now >= self.take_away_at
             && let Some(expired) = self.members.expired(now).cloned()
         {
             self.take_away(&expired).await;
         }
+        // One request per call, so that the renewal is never behind more than one.
         let mut due = self.released.iter().filter(|(_, (_, due))| *due <= now);
         if let Some(name) = due.next().map(|(name, _)| name.clone())
             && let Some((lease, _)) = self.released.remove(&name)
         {
             let patience = self.member.config.lease.renew_deadline / 4;
-            // Another member may delete it.
+            // A failure is ignored: another member may have deleted it, and nothing depends on the deletion.
             let _ = time::timeout(patience, self.lease.clear_away(&lease)).await;
         }
     }
 
-    /// Returns until when writes of dropped calls may be under way.
+    /// Returns until when writes of dropped calls may arrive.
     ///
-    /// `None` if none were dropped.
+    /// `None` if no calls were dropped.
     fn waits_until(&self) -> Option<Instant> {
         self.revoked
             .map(|revoked| revoked + self.member.config.margin())
     }
 
-    fn attend_drain(&mut self, since: Instant, now: Instant) {
+    /// Ends a hand-over whose calls have ended, or drops the calls after the timeout.
+    fn handle_drain(&mut self, since: Instant, now: Instant) {
         let config = &self.member.config;
         if self.waits_until() > Some(now) {
             return;
         }
-        // First, because the timeout may be zero, or as long as the call took.
+        // Checked before the timeout, which may be zero or may expire together with the last call.
         if self.member.shards.gate().is_drained() {
             return self.drained();
         }
@@ -236,9 +266,10 @@ impl<'a> Term<'a> {
         }
     }
 
+    /// Takes an expired lease from its holder.
     async fn take_away(&mut self, expired: &Object) {
         let name = expired.metadata.name.as_deref().unwrap_or_default();
-        // The own renewals take precedence.
+        // Bounded, because this member's own renewals wait meanwhile.
         let patience = self.member.config.lease.renew_deadline / 4;
         let taken = time::timeout(patience, self.lease.take_away(expired)).await;
         match taken.ok().flatten() {
@@ -247,27 +278,28 @@ impl<'a> Term<'a> {
                     lease = name,
                     "took the lease of a member that has not renewed it"
                 );
-                self.take_in(Sight::Seen(Box::new(released)));
+                self.apply(Observation::Seen(Box::new(released)));
             }
             None => self.take_away_at = Instant::now() + self.member.config.lease.retry_period,
         }
     }
 
-    fn take_in(&mut self, sight: Sight) {
+    /// Processes an observation.
+    fn apply(&mut self, observation: Observation) {
         let now = Instant::now();
-        match sight {
-            Sight::All(leases) => {
+        match observation {
+            Observation::All(leases) => {
                 leases
                     .iter()
                     .for_each(|lease| self.note_released(lease, now));
                 self.members.listed(leases, now);
                 self.has_listed = true;
             }
-            Sight::Seen(lease) => {
+            Observation::Seen(lease) => {
                 self.note_released(&lease, now);
                 self.members.seen(*lease, now);
             }
-            Sight::Deleted(name) => {
+            Observation::Deleted(name) => {
                 self.released.remove(&name);
                 self.members.missing(&name, now);
             }
@@ -276,50 +308,59 @@ impl<'a> Term<'a> {
 
     /// Schedules the deletion of a released lease.
     ///
-    /// By then all members have seen its release.
+    /// It is deleted only after all members have seen that it was released: to a member that did not, a deleted lease
+    /// looks like a missing one and counts for its duration.
     fn note_released(&mut self, lease: &Object, now: Instant) {
         let name = lease.metadata.name.clone().unwrap_or_default();
         if Record::of(lease).holder.is_empty() {
             let jitter = JITTER * fastrand::f64();
             let due = now + self.member.config.lease.duration.mul_f64(1.0 + jitter);
+            // The time is random, so that the members do not all send the same deletion.
             self.released.entry(name).or_insert((lease.clone(), due));
         }
     }
 
-    /// Acts on what was observed.
+    /// Acts on what was observed: counts the members, joins, or begins a hand-over.
     fn settle(&mut self) {
         self.count();
         let now = Instant::now();
+        // A member may have waited long for its acknowledgements. Joining with an expired lease would admit calls that
+        // others may run too.
         let is_held = self.deadline() > now;
         if !self.has_joined && self.has_listed && is_held && self.members.all_acked() {
             self.join();
         }
         let has_to_ack = self.members.others().any(|name| !self.acked.contains(name));
         let drains = has_to_ack && self.members.may_ack();
+        // A hand-over that is under way keeps its beginning, and so its timeout, if further members join.
         self.drain = drains.then(|| self.drain.unwrap_or_else(Instant::now));
     }
 
-    /// Updates the members and the share.
+    /// Updates the share if the members have changed.
     fn count(&mut self) {
         let others: BTreeSet<Arc<str>> = self.members.others().cloned().collect();
         if !self.has_listed || others == self.counted && self.share != Share::none() {
             return;
         }
         let is_first = self.share == Share::none();
+        // The share grows when a member leaves, and shrinks when one joins. Both can happen in one observation.
         let grows = is_first || self.counted.iter().any(|name| !others.contains(name));
         let shrinks = !is_first && others.iter().any(|name| !self.counted.contains(name));
         self.share = Share::of(&self.lease.name, others.iter().map(|name| &**name));
+        // Members that have left need no acknowledgement. The annotation would grow with every restart.
         self.acked.retain(|name| others.contains(name));
         self.counted = others;
         self.member.shards.keep(&self.share, grows, shrinks);
         if self.has_joined {
-            // The gate closes for lost keys before the acknowledgement is written.
+            // The gate closes for lost keys before the acknowledgement is written: from then on the new member may
+            // handle them.
             self.member.shards.gate().set(&self.share);
             let (ring, members) = (&self.member.config.lease.name, self.share.members());
             tracing::info!(%ring, members, "the ring has changed");
         }
     }
 
+    /// Begins to handle the keys of the share.
     fn join(&mut self) {
         self.has_joined = true;
         let leadership = &self.member.leadership;
@@ -331,19 +372,21 @@ impl<'a> Term<'a> {
         tracing::info!(%ring, %lease, members, "joined the ring");
     }
 
-    /// Notes that no call for lost keys is running, and acknowledges that in the lease.
+    /// Acknowledges the new members, since no call for their keys is running.
     fn drained(&mut self) {
         self.drain = None;
         self.acked = self.members.others().cloned().collect();
-        self.member.shards.let_go();
+        self.member.shards.drop_lost();
+        // The acknowledgement is written with the next renewal, which happens now because the new member waits for it.
         self.renew_at = Instant::now();
     }
 
+    /// Returns when this process stops being a member unless it renews its lease.
     fn deadline(&self) -> Instant {
         self.sent + self.member.config.lease.renew_deadline
     }
 
-    /// Renews the lease, with as many attempts as there is time for.
+    /// Renews the lease, with as many attempts as fit before the deadline.
     async fn renew(&mut self) -> Result<(), String> {
         let (deadline, after) = (self.deadline(), self.member.config.lease.renew_deadline);
         let tries = async {
@@ -366,7 +409,7 @@ impl<'a> Term<'a> {
             self.sent = sent;
             self.renew_at = Instant::now() + self.member.config.lease.retry_period;
             if self.deadline() <= Instant::now() {
-                // The process was paused, or the answer came late: another process may have taken over.
+                // The process was suspended, or the answer was late. Another process may have taken the lease by now.
                 return Renewal::Failed;
             }
             if self.has_joined {
@@ -376,12 +419,14 @@ impl<'a> Term<'a> {
         renewal
     }
 
+    /// Publishes a renewal.
     fn note_renewal(&self) {
         let (leadership, slow) = (&self.member.leadership, self.lease.slow);
+        // A ring has no epochs: terms differ in the names of their leases.
         leadership.renewed(0, self.sent, self.deadline(), slow);
     }
 
-    /// Waits between two attempts to create the lease; the time is random.
+    /// Waits between two attempts to create the lease, for a random time.
     pub(super) async fn pause(&self) {
         let period = self.member.config.lease.retry_period;
         time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;

@@ -1,4 +1,7 @@
-//! Reads objects of one kind from the shared cache, and writes them through the factory's client.
+//! A handle that reads one kind from the shared cache and writes it through the factory's client.
+//!
+//! Each write sends one request and decodes the answer. The client records every object of an answer in the cache, so a
+//! later read through the factory is never older than the write.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,17 +22,21 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Reads a kind from the shared cache, and writes it to the API server.
 ///
-/// Clones are the same handle. The methods have the names of those of kube's [`Api`](kube::Api), but take keys instead
-/// of being bound to a namespace. A read waits until the cache is synced, by default for at most [30
-/// seconds](Self::with_patience), and sends no request. It may return a state older than the API server's, but never
-/// one older than the last write through the factory, including writes through this handle. Some writes are visible
-/// only once the watch reports them: writes through another version of the kind; writes to a kind whose cache is
-/// restricted by a field selector; and, by other handles than this, those whose answers do not show the object:
-/// deletions of collections, and the subresources `scale`, `eviction` and `binding`. After these the methods here read
-/// what was written once more. If that read fails, the write has succeeded all the same, and the watch shows it.
+/// The methods are named like those of kube's [`Api`](kube::Api), but take an [`ObjectKey`] instead of being bound to
+/// one namespace. Clones share the same cache and client.
 ///
-/// If only metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), each
-/// object that is read is fetched.
+/// A read sends no request. It waits until the cache is synced, by default for at most [30
+/// seconds](Self::with_patience). The state it returns may be older than the API server's, but is never older than the
+/// last write through the factory, including writes through this handle.
+///
+/// The answers of a few writes do not contain the object: deletions of collections, and the subresources `scale`,
+/// `eviction` and `binding`. After these, the methods of this handle read the object once more to update the cache. If
+/// that read fails, the write has succeeded all the same, and the watch reports it later. Writes through another
+/// version of the kind, and writes to a kind whose cache has a field selector, are visible only once the watch reports
+/// them.
+///
+/// If only the metadata of a kind is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), or a memory
+/// budget), each object that is read is fetched from the API server.
 ///
 /// A handle keeps the kind's cache in use, like [`SharedController::cache`]. It reads and writes as the factory's
 /// client, or with the [identity](SharedController::with_identity) of the controller it was created from.
@@ -37,9 +44,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
 /// use kube::api::DeleteParams;
-/// use lariat_cache::Query;
-/// use lariat_controller::SharedControllerFactory;
-/// use lariat_operator::CachedApi;
+/// use lariat::operator::CachedApi;
+/// use lariat::{Query, SharedControllerFactory};
 ///
 /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
 /// let pods = CachedApi::new(&factory.for_object::<Pod>());
@@ -51,7 +57,9 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub struct CachedApi<K> {
     cache: Cache<K>,
     client: Arc<KindClient>,
+    /// Whether a read of an object that is not cached asks the API server.
     falls_back: bool,
+    /// How long a read waits for the cache to sync.
     patience: Duration,
     /// The field manager of writes without parameters; none for the client's default.
     manager: Option<Arc<str>>,
@@ -59,6 +67,17 @@ pub struct CachedApi<K> {
 
 impl<K: View> CachedApi<K> {
     /// Creates a handle for the kind of a controller.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat::SharedControllerFactory;
+    /// use lariat::operator::CachedApi;
+    ///
+    /// # fn example(factory: SharedControllerFactory) {
+    /// let configs = CachedApi::new(&factory.for_object::<ConfigMap>());
+    /// assert_eq!(configs.gvk().kind(), "ConfigMap");
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///
@@ -76,11 +95,11 @@ impl<K: View> CachedApi<K> {
 
     /// Sets how long reads wait for the cache to sync (default 30 seconds).
     ///
-    /// Zero means not to wait. The time counts from the first read of the kind, through any handle, that found the
-    /// cache not synced since the kind was started or last synced. A later read fails immediately with
-    /// [`ApiError::NotFilled`], which says what the cache waits for. A handler that returns this error is retried and
-    /// occupies no worker meanwhile. So a list that is forbidden does not delay objects that do not need it, however
-    /// many others read it.
+    /// Zero means not to wait. The time is measured once for the kind, not for each read: it starts with the first
+    /// read, through any handle, that found the cache not synced. Later reads fail immediately with
+    /// [`ApiError::NotFilled`], which says what the cache waits for. So a forbidden list delays only the first reader.
+    ///
+    /// A handler that returns this error is retried, and occupies no worker until then.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -88,8 +107,19 @@ impl<K: View> CachedApi<K> {
 
     /// Asks the API server for objects that the cache does not have.
     ///
-    /// By default such objects do not exist. Use it for kinds of which only a [selection](lariat_cache::Selection) is
-    /// cached, and to find objects that another client has just created. Lists are still read from the cache.
+    /// By default an object that is not cached counts as not existing. Use the fallback for kinds of which only a
+    /// [selection](lariat_cache::Selection) is cached, and to find objects that another client has just created. Lists
+    /// are still read from the cache.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Secret;
+    /// # use lariat::SharedControllerFactory;
+    /// # use lariat::operator::CachedApi;
+    /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+    /// let secrets = CachedApi::new(&factory.for_object::<Secret>()).with_fallback();
+    /// let token = secrets.get_opt(&"shop/token".parse()?).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_fallback(self) -> Self {
         Self {
@@ -98,10 +128,11 @@ impl<K: View> CachedApi<K> {
         }
     }
 
-    /// Sets the field manager of the writes that take no parameters (default: derived from the client's user agent).
+    /// Sets the field manager of the writes that take no parameters.
     ///
-    /// These are creations, replacements, and changes by a function. The handles of an operator
-    /// ([`Operator::api`](crate::Operator::api)) have its name.
+    /// These are [`create`](Self::create), [`replace`](Self::replace), and [`create_or_update`](Self::create_or_update)
+    /// and its relatives. By default the API server derives the field manager from the client's user agent. The handles
+    /// of an operator ([`Operator::api`](crate::Operator::api)) have the operator's name.
     #[must_use]
     pub fn with_field_manager(self, manager: &str) -> Self {
         let manager = Some(manager.into());
@@ -116,7 +147,7 @@ impl<K: View> CachedApi<K> {
         self.falls_back
     }
 
-    /// Returns the parameters of a write that has none of its own.
+    /// Returns the parameters of a write that takes none from its caller.
     fn params(&self) -> PostParams {
         PostParams {
             field_manager: self.manager().map(ToOwned::to_owned),
@@ -137,15 +168,15 @@ impl<K: View> CachedApi<K> {
     }
 
     /// Waits until the cache is synced.
-    pub(super) async fn filled(&self) -> Result<&Cache<K>, ApiError> {
+    pub(super) async fn synced(&self) -> Result<&Cache<K>, ApiError> {
         match self.cache.readable_within(self.patience).await {
             Some(true) => Ok(&self.cache),
             Some(false) => Err(ApiError::not_served(self.gvk())),
-            None => Err(self.not_filled()),
+            None => Err(self.not_synced()),
         }
     }
 
-    fn not_filled(&self) -> ApiError {
+    fn not_synced(&self) -> ApiError {
         let status = self.cache.status();
         ApiError::NotFilled {
             gvk: status.gvk,
@@ -155,7 +186,7 @@ impl<K: View> CachedApi<K> {
         }
     }
 
-    /// Fetches an object of which only metadata is cached.
+    /// Fetches the content of an object of which only metadata is cached.
     async fn load(&self, cache: &Cache<K>, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
         let object = cache.load(key).await.map_err(Box::new)?;
         let read = |object| cache.store().read(&object, self.gvk());
@@ -168,16 +199,27 @@ impl<K: View> CachedApi<K> {
 
     /// Returns the objects that a query selects, in key order.
     ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use lariat::Query;
+    /// # use lariat::operator::{ApiError, CachedApi};
+    /// # async fn example(pods: CachedApi<Pod>) -> Result<(), ApiError> {
+    /// let pods = pods.list(&Query::in_namespace("shop")).await?;
+    /// println!("{} pods", pods.len());
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// The kind is not served, its cache does not sync in time, an object does not fit the type, or content that is not
-    /// cached cannot be fetched. [`Cache::select`] returns the objects that fit, with an error for each that does not.
+    /// The kind is not served, its cache does not sync in time, an object does not decode as `K`, or content that is
+    /// not cached cannot be fetched. Use [`Cache::select`] for a list that skips objects which do not decode and
+    /// reports an error for each.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
     pub async fn list(&self, query: &Query) -> Result<Vec<Arc<K>>, ApiError> {
-        let cache = self.filled().await?;
+        let cache = self.synced().await?;
         let objects = cache.store().select(query);
         let mut read = Vec::with_capacity(objects.len());
         for object in objects {
@@ -194,11 +236,20 @@ impl<K: View> CachedApi<K> {
 }
 
 impl<K: View + DeserializeOwned> CachedApi<K> {
-    /// Returns an object.
+    /// Returns an object from the cache.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::operator::CachedApi;
+    /// # async fn example(configs: CachedApi<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let colors = configs.get(&"shop/colors".parse()?).await?;
+    /// println!("{:?}", colors.data);
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// It does not exist ([`ApiError::is_not_found`]), or as for [`get_opt`](Self::get_opt).
+    /// The object does not exist ([`ApiError::is_not_found`]), or as for [`get_opt`](Self::get_opt).
     ///
     /// # Cancel safety
     ///
@@ -208,18 +259,18 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         found.ok_or_else(|| ApiError::not_found(self.gvk(), key))
     }
 
-    /// Returns an object, or `None` if it does not exist.
+    /// Returns an object from the cache, or `None` if it does not exist.
     ///
     /// # Errors
     ///
-    /// The kind is not served, its cache does not sync in time, the object does not fit the type, or a request to the
-    /// API server fails.
+    /// The kind is not served, its cache does not sync in time, the object does not decode as `K`, or a request to the
+    /// API server fails ([fallback](Self::with_fallback), content that is not cached).
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
     pub async fn get_opt(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
-        let cache = self.filled().await?;
+        let cache = self.synced().await?;
         match cache.get(key) {
             Ok(Some(object)) => Ok(Some(object)),
             Ok(None) if self.falls_back => self.get_live(key).await,
@@ -231,9 +282,11 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Reads an object from the API server, bypassing the cache.
     ///
+    /// Prefer [`get_opt`](Self::get_opt), which costs no request.
+    ///
     /// # Errors
     ///
-    /// The API server does not answer, or answers with something else.
+    /// The request fails, or the answer does not decode as `K`. An object that does not exist is `Ok(None)`.
     ///
     /// # Cancel safety
     ///
@@ -246,13 +299,27 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Creates an object, in the namespace of its metadata.
+    /// Creates an object in the namespace of its metadata.
     ///
-    /// With a `generateName`, the answer has the generated name.
+    /// With a `generateName`, the returned object has the generated name.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Namespace;
+    /// # use kube::api::ObjectMeta;
+    /// # use lariat::operator::{ApiError, CachedApi};
+    /// # async fn example(namespaces: CachedApi<Namespace>) -> Result<(), ApiError> {
+    /// let metadata = ObjectMeta { name: Some("shop".to_owned()), ..ObjectMeta::default() };
+    /// match namespaces.create(&Namespace { metadata, ..Namespace::default() }).await {
+    ///     Err(error) if error.is_already_exists() => println!("it exists already"),
+    ///     created => println!("{:?}", created?.metadata.uid),
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// It exists already ([`ApiError::is_already_exists`]), has no namespace, or the API server refuses it.
+    /// The object exists already ([`ApiError::is_already_exists`]), a namespaced object has no namespace, or the API
+    /// server refuses it.
     ///
     /// # Cancel safety
     ///
@@ -266,7 +333,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.read("create", &key, &answer)
     }
 
-    /// Creates an object, and returns the answer.
+    /// Creates an object, and returns the text of the answer.
     pub(super) async fn post<B: Serialize>(
         &self,
         key: &ObjectKey,
@@ -277,7 +344,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.answer("create", key, request).await
     }
 
-    /// Replaces an object, and returns the answer.
+    /// Replaces an object, and returns the text of the answer.
     pub(super) async fn put<B: Serialize>(
         &self,
         key: &ObjectKey,
@@ -290,7 +357,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Patches an object, and returns the answer.
+    /// Patches an object, and returns the text of the answer.
     pub(super) async fn patch_text<P: Serialize>(
         &self,
         key: &ObjectKey,
@@ -303,7 +370,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Reads an object from the API server, and returns the answer.
+    /// Reads an object from the API server, and returns the text of the answer.
     pub(super) async fn get_text(&self, key: &ObjectKey) -> Result<String, ApiError> {
         self.text("get", key, |request, name| {
             request.get(name, &GetParams::default())
@@ -313,11 +380,25 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Replaces an object.
     ///
-    /// If its metadata has a resource version, only that state is replaced.
+    /// If the metadata has a resource version, the API server replaces only that state and refuses any other with a
+    /// conflict. Without one, the last writer wins. For a read, a change and a retry on conflicts in one call, see
+    /// [`create_or_update`](Self::create_or_update).
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::operator::CachedApi;
+    /// # async fn example(configs: CachedApi<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let cached = configs.get(&"shop/colors".parse()?).await?;
+    /// let mut colors = ConfigMap::clone(&cached);
+    /// colors.data.get_or_insert_default().insert("sky".to_owned(), "blue".to_owned());
+    /// configs.replace(&colors).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// It has changed since ([`ApiError::is_conflict`]), does not exist, or the API server refuses the new state.
+    /// The object has changed since it was read ([`ApiError::is_conflict`]), does not exist, or the API server refuses
+    /// the new state.
     ///
     /// # Cancel safety
     ///
@@ -354,9 +435,20 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Patches an object.
     ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # use kube::api::{Patch, PatchParams};
+    /// # use lariat::operator::CachedApi;
+    /// # use serde_json::json;
+    /// # async fn example(nodes: CachedApi<Node>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let cordon = Patch::Merge(json!({"spec": {"unschedulable": true}}));
+    /// nodes.patch(&"node-1".parse()?, &PatchParams::default(), &cordon).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     ///
-    /// It does not exist, or the patch is refused.
+    /// The object does not exist, or the API server refuses the patch.
     ///
     /// # Cancel safety
     ///
@@ -394,12 +486,24 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Deletes an object.
     ///
-    /// When this returns, the object may still exist: it is removed when its finalizers are removed and its grace
-    /// period has ended.
+    /// The object may still exist when this returns: the API server removes it once its finalizers are removed and its
+    /// grace period has ended.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube::api::DeleteParams;
+    /// # use lariat::operator::CachedApi;
+    /// # async fn example(pods: CachedApi<Pod>) -> Result<(), Box<dyn std::error::Error>> {
+    /// match pods.delete(&"shop/web-0".parse()?, &DeleteParams::default()).await {
+    ///     Err(error) if error.is_not_found() => {}
+    ///     deleted => deleted?,
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// It does not exist ([`ApiError::is_not_found`]), or a precondition does not hold.
+    /// The object does not exist ([`ApiError::is_not_found`]), or a precondition does not hold.
     ///
     /// # Cancel safety
     ///
@@ -421,7 +525,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.read(verb, key, &answer)
     }
 
-    /// Sends a request for one object, whose name is a segment of the path.
+    /// Sends a request for one object, and returns the text of the answer.
+    ///
+    /// The name is escaped as a path segment.
     pub(super) async fn text(
         &self,
         verb: &'static str,
@@ -431,8 +537,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let request = build(self.object(key).await?, &path_segment(key.name()));
         let answer = self.answer(verb, key, request).await?;
         let answered = RawObject::key_of(answer.as_bytes());
-        // An answer that is not such an object fails where it is decoded, and the error says what does not fit. A
-        // subresource may answer with a Status, which has no name.
+        // An answer about another object must not be returned as the wanted one, and must not reach the cache under the
+        // wrong key. An answer that is no object at all fails where it is decoded, with an error that says what does
+        // not fit. A subresource may answer with a Status, which has no name.
         let is_other = |other: &ObjectKey| !other.name().is_empty() && !self.is_of(other, key);
         if let Some(other) = answered.filter(is_other) {
             return Err(ApiError::another(verb, self.gvk(), key, &other));
@@ -442,7 +549,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Returns whether an answer is about the object of a key.
     ///
-    /// For cluster-scoped kinds the namespace of the key is ignored.
+    /// Cluster-scoped objects have no namespace, so the namespace of the key is ignored for them.
     fn is_of(&self, answered: &ObjectKey, key: &ObjectKey) -> bool {
         answered.name() == key.name()
             && answered
@@ -478,7 +585,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         serde_json::from_str(answer).map_err(|error| self.misfit(verb, key, &error))
     }
 
-    /// Returns the error of a value that does not fit its type.
+    /// Returns the error of a value that does not fit its type, without the value.
     pub(super) fn misfit(
         &self,
         verb: &'static str,
@@ -497,7 +604,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Builds a request for the collection of an object.
+    /// Builds a request for the collection that contains an object.
     async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
         let resource = self.resource().await?;
         if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
@@ -506,7 +613,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.collection_of(key, key.namespace()).await
     }
 
-    /// Builds a request for the objects of a namespace, or of all; `key` is for errors.
+    /// Builds a request for the objects of one namespace, or of all namespaces.
+    ///
+    /// `key` is used in errors only.
     pub(super) async fn collection_of(
         &self,
         key: &ObjectKey,
@@ -530,7 +639,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     }
 }
 
-/// Returns the key in an object's metadata; the name is empty if it is to be generated.
+/// Returns the key in an object's metadata, or one with its `generateName`.
 pub(super) fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
     let meta = object.meta();
     let name = meta

@@ -1,4 +1,4 @@
-//! Deletes collections, and patches metadata.
+//! Deletions of collections, and patches of metadata only.
 
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::core::{ObjectMeta, PartialObjectMeta};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::api::CachedApi;
 use crate::wire::ApiError;
 
-/// What the answer to a deletion says of the deleted objects.
+/// The part of the answer to a collection deletion that names the deleted objects.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Deleted {
@@ -24,15 +24,26 @@ struct Item {
 }
 
 impl<K: View + DeserializeOwned> CachedApi<K> {
-    /// Deletes the objects of a namespace, or of all, that the selectors of `list` match.
+    /// Deletes the objects that the selectors of `list` match, in one request.
     ///
-    /// Returns how many there were. When this returns, some may still exist: those with finalizers or a grace period.
-    /// The cache shows what is left, which is listed for this. For `None` the API server refuses to delete objects of
-    /// namespaced kinds.
+    /// `namespace` is the namespace to delete in; with `None` it is all namespaces, which the API server refuses for
+    /// namespaced kinds. Returns how many objects the selectors matched. Objects with finalizers or a grace period may
+    /// still exist when this returns. The objects that are left are listed to update the cache.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::batch::v1::Job;
+    /// # use kube::api::{DeleteParams, ListParams};
+    /// # use lariat::operator::{ApiError, CachedApi};
+    /// # async fn example(jobs: CachedApi<Job>) -> Result<(), ApiError> {
+    /// let nightly = ListParams::default().labels("run=nightly");
+    /// let deleted = jobs.delete_collection(Some("shop"), &DeleteParams::background(), &nightly).await?;
+    /// println!("{deleted} jobs deleted");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The deletion is refused. Some objects may have been deleted.
+    /// The API server refuses the deletion, perhaps after some objects were deleted.
     ///
     /// # Cancel safety
     ///
@@ -43,7 +54,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         params: &DeleteParams,
         list: &ListParams,
     ) -> Result<usize, ApiError> {
-        // For errors: all objects of the namespace.
+        // There is no single object; errors name all objects of the namespace as `NAMESPACE/*`.
         let all = ObjectKey::namespaced(namespace.unwrap_or_default(), "*");
         let request = self.collection_of(&all, namespace).await?;
         let request = request.delete_collection(params, list);
@@ -58,9 +69,12 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         Ok(deleted.len())
     }
 
+    /// Lists the objects that are left, so that the cache shows the deletion.
+    ///
+    /// The deletion has succeeded, so a failure is only logged: the watch reports the deletions later.
     async fn show_all(&self, namespace: Option<&str>, list: &ListParams, deleted: &[Uid]) {
         let labels = list.label_selector.as_deref().unwrap_or_default();
-        // Labels that cannot be parsed here count as all labels.
+        // Labels that this parser does not understand widen the list to all objects of the namespace.
         let labels: LabelSelector = labels.parse().unwrap_or_default();
         let informer = self.cache().informer();
         if let Err(error) = informer.refresh_all(namespace, &labels, deleted).await {
@@ -70,12 +84,24 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Patches the metadata of an object, and returns the new metadata.
     ///
-    /// The patch must not contain anything else. The answer is the metadata alone, unless the content of the object is
-    /// cached, which a read must show as of this write.
+    /// The patch must contain nothing but metadata. If the cache holds the whole object, the API server is asked for
+    /// the whole object, because a later read must not be older than this write. Otherwise the answer is the metadata
+    /// alone.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use kube::api::{Patch, PatchParams};
+    /// # use lariat::operator::CachedApi;
+    /// # use serde_json::json;
+    /// # async fn example(configs: CachedApi<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let label = Patch::Merge(json!({"metadata": {"labels": {"team": "red"}}}));
+    /// configs.patch_metadata(&"shop/colors".parse()?, &PatchParams::default(), &label).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The object does not exist, or the patch is refused.
+    /// The object does not exist, or the API server refuses the patch.
     ///
     /// # Cancel safety
     ///

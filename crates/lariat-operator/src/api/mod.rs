@@ -1,4 +1,7 @@
-//! Reads of one kind from the shared cache, and writes through the factory's client.
+//! A handle for one kind: reads from the shared cache, and writes through the factory's client.
+//!
+//! [`CachedApi`] has the reads and the plain writes. `collection` adds deletions of collections, `subresources` the
+//! subresources, and `mutate` the read-change-write loop [`CachedApi::create_or_update`], whose result is [`Mutated`].
 
 mod api;
 mod collection;

@@ -1,4 +1,8 @@
-//! Creates an object or changes it by a function.
+//! The read-change-write loop: creates an object, or changes it by a function.
+//!
+//! The function gets a typed value. What it changed is computed on JSON and carried over to the JSON that was read, so
+//! that fields which the type does not know survive. The write carries the resource version of that state; on a
+//! conflict the newest state is read and the function is called again.
 
 use std::error::Error;
 
@@ -14,10 +18,10 @@ use super::mutated::{Mutated, Mutation};
 use super::overlay::{merge_patch, overlay};
 use crate::wire::ApiError;
 
-/// The number of attempts while others change the object all the time.
+/// The number of attempts before a conflict is returned.
 const TRIES: usize = 5;
 
-/// The members of `metadata` that only the API server sets; a function cannot change them.
+/// The members of `metadata` that only the API server sets.
 const OF_THE_SERVER: [&str; 7] = [
     "uid",
     "resourceVersion",
@@ -28,17 +32,17 @@ const OF_THE_SERVER: [&str; 7] = [
     "managedFields",
 ];
 
-/// The error of a function that changes an object.
+/// The error type of the functions that change an object.
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The request by which an existing object is changed.
+/// The request that changes an existing object.
 #[derive(Clone, Copy)]
 enum How {
     Update,
     Patch,
 }
 
-/// A change of one state of an object.
+/// The state of an object before and after the function.
 struct Change {
     before: Value,
     after: Value,
@@ -47,23 +51,25 @@ struct Change {
 impl<K: View + DeserializeOwned> CachedApi<K> {
     /// Creates an object, or changes the existing one by a function.
     ///
-    /// This is controller-runtime's `CreateOrUpdate`. The function is called with the given object if there is none of
-    /// its key, and otherwise with the present one, read from the cache. It sets what it cares about, and leaves the
-    /// rest. If it changes nothing, nothing is sent. If the object is not in the state that the cache had, the newest
-    /// state is read and the function is called again, at most five times in all.
+    /// This is controller-runtime's `CreateOrUpdate`. If there is no object of the key, the function is called with
+    /// `object`, and the result is created. Otherwise it is called with the existing object, read from the cache. It
+    /// sets the fields it cares about and leaves the others alone. If it changes nothing, no request is sent. If the
+    /// object has changed since the cache saw it, the newest state is read from the API server and the function is
+    /// called again, at most five times in all.
     ///
-    /// Changes of the status are ignored, as are those of what only the API server sets. Fields that the type does not
-    /// know stay. A function that replaces a whole `spec` removes the defaults of the API server each time, so that a
-    /// request is sent each time; set single fields instead, or use [`Reconcile::apply`](crate::Reconcile::apply).
+    /// Changes of the status and of metadata that only the API server sets are ignored. Fields that the type does not
+    /// know are kept. A function that replaces a whole `spec` removes the defaults which the API server has filled in,
+    /// so it sends a request in every call. Set single fields instead, or use
+    /// [`Reconcile::apply`](crate::Reconcile::apply).
     ///
-    /// [`create_or_patch`](Self::create_or_patch) sends the changed fields only.
+    /// [`create_or_patch`](Self::create_or_patch) sends only the changed fields.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::api::ObjectMeta;
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{CachedApi, Reconcile};
+    /// use lariat::operator::CachedApi;
+    /// use lariat::{HandlerResult, Outcome, Reconcile};
     ///
     /// async fn reconcile(cx: Reconcile<Deployment>, config_maps: CachedApi<ConfigMap>) -> HandlerResult {
     ///     let metadata = ObjectMeta {
@@ -85,8 +91,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The function fails or changes the name ([`ApiError::Function`], [`ApiError::Renamed`]), the object changes faster
-    /// than it can be written ([`ApiError::is_conflict`]), the cache cannot be read, or the API server refuses the
+    /// The function fails or changes the key ([`ApiError::Function`], [`ApiError::Renamed`]), the object changes faster
+    /// than it can be written ([`ApiError::is_conflict`]), the cache does not sync, or the API server refuses the
     /// request.
     ///
     /// # Cancel safety
@@ -100,10 +106,11 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.mutate(object, change, How::Update).await
     }
 
-    /// Creates an object, or patches what a function changes in the existing one.
+    /// Creates an object, or patches the fields that a function changes in it.
     ///
-    /// As [`create_or_update`](Self::create_or_update), but an existing object gets a merge patch with the changed
-    /// fields, for the state they were computed from. It needs the permission to patch, not to update.
+    /// Works like [`create_or_update`](Self::create_or_update), but an existing object gets a merge patch with the
+    /// changed fields only. The patch carries the resource version, so it conflicts with concurrent changes as an
+    /// update does. It needs the RBAC verb `patch` instead of `update`.
     ///
     /// # Errors
     ///
@@ -143,6 +150,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
                 }
             };
             match result {
+                // Another client was faster: the object was changed, created or deleted since it was read. The cache
+                // may not show that yet, so the next attempt starts from a live read.
                 Err(error) if attempt < TRIES && has_moved_on(&error) => {}
                 result => return result,
             }
@@ -151,9 +160,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         unreachable!("the last attempt returns")
     }
 
-    /// Returns the present object as JSON: from the cache, if it has all of it.
+    /// Returns the existing object as JSON, from the cache if it has the whole object.
     async fn present(&self, key: &ObjectKey) -> Result<Option<Value>, ApiError> {
-        let cache = self.filled().await?;
+        let cache = self.synced().await?;
         let Some(cached) = cache.store().get(key) else {
             return if self.falls_back() {
                 self.live_value(key).await
@@ -161,6 +170,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
                 Ok(None)
             };
         };
+        // A merge onto a part of an object would delete the rest of it. The cache has only a part if it keeps metadata
+        // only, or drops fields.
         if !cached.has_content() || !cache.informer().keeps("") {
             return self.live_value(key).await;
         }
@@ -176,7 +187,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         }
     }
 
-    /// Returns a state with the changes of the function.
+    /// Calls the function, and returns the object with its changes.
     fn changed(
         &self,
         key: &ObjectKey,
@@ -188,8 +199,11 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     {
         let read = K::deserialize(&before);
         let mut typed = read.map_err(|error| self.misfit("get", key, &error))?;
+        // The changes are those between two typed values, not between the JSON and a typed value: serializing the type
+        // alone adds and drops fields that the function never touched.
         let known = self.value_of(key, &typed)?;
         change(&mut typed).map_err(|source| ApiError::function(self.gvk(), key, source))?;
+        // A renamed object would be created beside the old one, or overwrite a third.
         if key_of(&typed) != *key {
             return Err(ApiError::renamed(self.gvk(), key, &key_of(&typed)));
         }
@@ -202,6 +216,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     async fn create_changed(&self, key: &ObjectKey, made: Change) -> Result<Mutated<K>, ApiError> {
         let mut body = made.after;
+        // The API server ignores a status at creation for most kinds, and stores it for those without a status
+        // subresource.
         if let Some(object) = body.as_object_mut() {
             object.remove("status");
         }
@@ -222,6 +238,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let text = match how {
             How::Update => self.put(key, &after).await?,
             How::Patch => {
+                // Without the resource version a merge patch would apply to any state, and two writers could each
+                // overwrite what the other computed.
                 patch["metadata"]["resourceVersion"] = version_of(&before).clone();
                 let params = PatchParams {
                     field_manager: self.manager().map(ToOwned::to_owned),
@@ -232,7 +250,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
             }
         };
         let answer = self.parse("read", key, text.as_bytes())?;
-        // The version shows a change, except that a dry run does not change it.
+        // A write without effect keeps the resource version. A dry run keeps it too, whatever it changes, so the
+        // contents are compared as well.
         let is_same = version_of(&answer) == version_of(&before) && is_same(&answer, &before);
         let mutation = if is_same {
             Mutation::Unchanged
@@ -252,7 +271,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         Ok(Mutated { object, mutation })
     }
 
-    /// Returns an object as JSON, with its kind.
+    /// Returns an object as JSON, with the `apiVersion` and `kind` of this handle.
     fn value_of(&self, key: &ObjectKey, object: &K) -> Result<Value, ApiError>
     where
         K: Serialize,
@@ -271,7 +290,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     }
 }
 
-/// Returns whether an error says that the object is not in the state that was read.
+/// Returns whether an error means that the object has changed since it was read.
 fn has_moved_on(error: &ApiError) -> bool {
     error.is_conflict() || error.is_already_exists() || error.is_object_missing()
 }
@@ -298,7 +317,7 @@ fn keep_of_the_server(wanted: &mut Value, known: &Value) {
     }
 }
 
-/// Returns whether two states of an object differ in nothing but what each write changes.
+/// Returns whether two states of an object differ at most in their managed fields.
 fn is_same(one: &Value, other: &Value) -> bool {
     let without = |object: &Value| {
         let mut object = object.clone();

@@ -1,10 +1,11 @@
-//! Changes of a typed value, carried over to the JSON it was read from.
+//! Carries the changes of a typed value over to the JSON from which it was read.
 
 use serde_json::{Map, Value};
 
-/// Carries the difference of two values over to a third, from which the first was read.
+/// Carries the changes between two values over to a third one.
 ///
-/// Members that the type does not know are not in the values, and stay. Lists of equal length are compared element by
+/// `before` is `raw` after a round trip through the user's type, and `after` is what the user made of it.
+/// Members that the type does not know are missing in both, and are kept. Lists of equal length are compared element by
 /// element, unless their elements have other names; other lists are replaced.
 pub(super) fn overlay(raw: &mut Value, before: &Value, after: &Value) {
     if before == after {
@@ -18,7 +19,7 @@ pub(super) fn overlay(raw: &mut Value, before: &Value, after: &Value) {
             for (name, after) in after {
                 match (raw.get_mut(name), before.get(name)) {
                     (Some(raw), Some(before)) => overlay(raw, before, after),
-                    // The type adds what the JSON does not have, such as an empty list.
+                    // The type has added a default, such as an empty list, which the user has not changed.
                     (None, Some(before)) if before == after => {}
                     _ => {
                         raw.insert(name.clone(), after.clone());
@@ -45,7 +46,7 @@ fn is_same_list(raw: &[Value], before: &[Value], after: &[Value]) -> bool {
         && pairs.all(|(before, after)| before.get("name") == after.get("name"))
 }
 
-/// Returns the JSON merge patch that leads from one value to another; `None` if they are equal.
+/// Returns the JSON merge patch between two values; `None` if they are equal.
 pub(super) fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;

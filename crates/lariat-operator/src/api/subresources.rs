@@ -1,4 +1,7 @@
-//! Subresources of objects.
+//! Subresources of objects: scale, eviction, binding, status, debug containers, resources and tokens.
+//!
+//! The answers of `scale`, `eviction` and `binding` are not the object itself. After these the object is read once
+//! more, so that the cache shows the write.
 
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::autoscaling::v1::Scale;
@@ -14,7 +17,7 @@ use serde_json::json;
 use super::api::CachedApi;
 use crate::wire::{ApiError, Built};
 
-/// The subresource of debug containers of Pods.
+/// The subresource of the debug containers of Pods.
 const EPHEMERAL: &str = "ephemeralcontainers";
 
 impl<K: View + DeserializeOwned> CachedApi<K> {
@@ -34,13 +37,14 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Replaces the scale of an object; with a resource version, only that state's.
+    /// Replaces the scale of an object.
     ///
-    /// The cache shows the object with the new number of replicas, which is read for this if the watch was not faster.
+    /// If `scale` has a resource version, only that state is replaced. The cache shows the object with the new number
+    /// of replicas: the object is read for this, unless the watch has reported it already.
     ///
     /// # Errors
     ///
-    /// It has changed since ([`ApiError::is_conflict`]), does not exist, or its kind has no scale.
+    /// The object has changed since ([`ApiError::is_conflict`]), does not exist, or its kind has no scale.
     ///
     /// # Cancel safety
     ///
@@ -58,12 +62,14 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.scaled(key, answer.await?).await
     }
 
-    /// Patches the scale of an object; otherwise as [`replace_scale`](Self::replace_scale).
+    /// Patches the scale of an object.
+    ///
+    /// Otherwise like [`replace_scale`](Self::replace_scale).
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use kube::api::{Patch, PatchParams};
-    /// use lariat_operator::{ApiError, CachedApi};
+    /// use lariat::operator::{ApiError, CachedApi};
     /// use serde_json::json;
     ///
     /// # async fn example(deployments: CachedApi<Deployment>) -> Result<(), Box<dyn std::error::Error>> {
@@ -91,12 +97,21 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.scaled(key, answer.await?).await
     }
 
-    /// Evicts a Pod: it is deleted, if its PodDisruptionBudgets allow it.
+    /// Evicts a Pod: deletes it if its PodDisruptionBudgets allow it.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube::api::EvictParams;
+    /// # use lariat::operator::CachedApi;
+    /// # async fn example(pods: CachedApi<Pod>) -> Result<(), Box<dyn std::error::Error>> {
+    /// pods.evict(&"shop/web-0".parse()?, &EvictParams::default()).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// A budget does not allow it now (429, which the client retries as long as the API server asks for), or the Pod
-    /// does not exist.
+    /// A budget does not allow it now (429, which the client retries for as long as the API server asks for), or the
+    /// Pod does not exist.
     ///
     /// # Cancel safety
     ///
@@ -110,6 +125,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         if let Some(options) = &params.delete_options {
             eviction["deleteOptions"] = json!(options);
         }
+        // A dry run leaves the object as the cache has it, so the read is saved.
         let is_dry_run = params.post_options.dry_run;
         self.act("eviction", key, &params.post_options, &eviction)
             .await?;
@@ -117,9 +133,10 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         Ok(())
     }
 
-    /// Binds a Pod to the node that is the target of a binding, as schedulers do.
+    /// Binds a Pod to a node, as schedulers do.
     ///
-    /// Name and namespace of the binding are those of the key.
+    /// The node is the target of the binding. The name and namespace of the binding are overwritten by those of the
+    /// key.
     ///
     /// # Errors
     ///
@@ -142,7 +159,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         Ok(())
     }
 
-    /// Replaces the debug containers of a Pod; existing ones must stay.
+    /// Replaces the debug containers of a Pod; existing ones cannot be removed.
     ///
     /// # Errors
     ///
@@ -180,7 +197,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.patch_part(EPHEMERAL, key, params, patch).await
     }
 
-    /// Replaces the resources of a Pod's containers, without a restart of the Pod.
+    /// Replaces the resources of a Pod's containers without restarting the Pod.
     ///
     /// # Errors
     ///
@@ -196,7 +213,9 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.replace_part("resize", params, pod).await
     }
 
-    /// Patches the resources of a Pod's containers; otherwise as [`replace_resize`](Self::replace_resize).
+    /// Patches the resources of a Pod's containers.
+    ///
+    /// Otherwise like [`replace_resize`](Self::replace_resize).
     ///
     /// # Errors
     ///
@@ -214,11 +233,25 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.patch_part("resize", key, params, patch).await
     }
 
-    /// Requests a token of a ServiceAccount; the account does not change.
+    /// Requests a token for a ServiceAccount.
+    ///
+    /// The ServiceAccount itself does not change, so neither does the cache.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ServiceAccount;
+    /// # use kube::api::PostParams;
+    /// # use lariat::operator::CachedApi;
+    /// # use serde_json::json;
+    /// # async fn example(accounts: CachedApi<ServiceAccount>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let request = serde_json::from_value(json!({"spec": {"audiences": ["vault"]}}))?;
+    /// let answer = accounts.create_token_request(&"shop/web".parse()?, &PostParams::default(), &request).await?;
+    /// assert!(answer.status.is_some());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The account does not exist, or the API server refuses the request.
+    /// The ServiceAccount does not exist, or the API server refuses the request.
     ///
     /// # Cancel safety
     ///
@@ -236,11 +269,13 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Reads an object with its status from the API server, with the permission for its status only.
+    /// Reads an object from the API server, through its status subresource.
+    ///
+    /// The answer is the whole object, but the request needs permission for the status only.
     ///
     /// # Errors
     ///
-    /// The object does not exist, or its kind has no such subresource.
+    /// The object does not exist, or its kind has no status subresource.
     ///
     /// # Cancel safety
     ///
@@ -282,7 +317,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Creates a subresource that answers with a Status.
+    /// Creates a subresource whose answer is a Status, not an object.
     async fn act<B: Serialize>(
         &self,
         part: &'static str,
@@ -297,7 +332,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         answer.await.map(drop)
     }
 
-    /// Sends a request about a subresource, and decodes the answer.
+    /// Sends a request for a subresource, and decodes the answer.
     async fn part<T: DeserializeOwned>(
         &self,
         verb: &'static str,
@@ -308,7 +343,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         self.decode(verb, key, &text)
     }
 
-    /// Shows a scaled object in the cache, unless the watch has.
+    /// Shows a scaled object in the cache, unless the watch has reported it already.
     async fn scaled(&self, key: &ObjectKey, scale: Scale) -> Result<Scale, ApiError> {
         let version = scale
             .metadata
@@ -318,6 +353,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let version = ResourceVersion::new(version);
         let cached = self.cache().store().get(key);
         let is_shown = cached.is_some_and(|cached| {
+            // The answer carries the resource version of the object, so a cached state of at least that version has the
+            // new scale, and the read can be saved.
             let order = cached.version().compare(&version);
             order.is_some_and(std::cmp::Ordering::is_ge)
         });
@@ -327,7 +364,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
 
     /// Reads an object again, so that the cache shows what a write did to it.
     ///
-    /// The write is done, so a failure is no error of it.
+    /// The write has succeeded, so a failure is only logged: the watch reports the change later.
     async fn show(&self, key: &ObjectKey, is_shown: bool) {
         if is_shown {
             return;

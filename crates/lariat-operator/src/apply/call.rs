@@ -1,4 +1,7 @@
-//! Applies a set, or plans to.
+//! The two entry points of an applied set: [`Apply::apply`] writes it, [`Apply::plan`] runs it dry.
+//!
+//! Both check the objects first. `apply` then records the extent of the set, applies the steps in order, and prunes
+//! what is no longer wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +15,12 @@ use super::report::Applied;
 use super::run::Run;
 use super::set::Apply;
 
+/// The ids of the objects of one set.
 type Objects = BTreeSet<ObjectId>;
 
-/// The objects of each set that one call of a reconciler applied, by name.
+/// The objects that one call of a reconciler applied, by the name of the set.
+///
+/// Kept for the duration of the call, to find two applies of one set: each would prune the objects of the other.
 #[derive(Default)]
 struct Pruned(Mutex<BTreeMap<String, Objects>>);
 
@@ -25,8 +31,8 @@ impl Apply {
     ///
     /// # Errors
     ///
-    /// Some objects could not be applied or deleted. All others were, except that nothing is deleted in a call in which
-    /// an object could not be applied.
+    /// Some objects could not be applied or deleted; [`ApplyError`] names each of them. The other objects were applied.
+    /// Nothing is pruned in a call in which an object could not be applied.
     ///
     /// # Cancel safety
     ///
@@ -35,9 +41,19 @@ impl Apply {
         Run::new(self).apply(desired).await
     }
 
-    /// Returns what [`apply`](Self::apply) would do, by dry runs; nothing is written.
+    /// Returns what [`apply`](Self::apply) would do, by dry runs.
     ///
-    /// The dry run of an object fails if something it needs does not exist yet, such as its namespace or CRD.
+    /// Nothing is written. The dry run of an object fails if something it needs does not exist yet, such as its
+    /// namespace or CRD.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::{Desired, Reconcile};
+    /// # async fn example(cx: Reconcile<ConfigMap>, desired: Desired) {
+    /// let plan = cx.apply_set("main").plan(desired).await;
+    /// println!("{plan}");
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
@@ -51,6 +67,8 @@ impl Run<'_> {
     /// Applies the wanted objects, and prunes the others.
     async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
         let (stages, targets, mut failures) = self.resolve(desired).await;
+        // An invalid object is a failure of its own, and the others are applied all the same. Steps without an order stop
+        // everything, because it is unknown which objects may be applied before which.
         let mut applied = Applied::default();
         if failures
             .iter()
@@ -59,24 +77,33 @@ impl Run<'_> {
             return Err(self.failed(failures, applied));
         }
         let wanted: Objects = targets.iter().map(|each| each.id()).collect();
+        // Checked before anything is written. The check after the steps repeats it, for two applies that run
+        // concurrently in one call.
         if self.is_another(&wanted) {
             failures.push(self.of_owner(ObjectError::AppliedTwice));
             return Err(self.failed(failures, applied));
         }
-        match self.note_extent(&targets).await {
+        // The extent (the kinds and namespaces with objects of the set) is recorded on the owner before the first
+        // write. If the process stops between the two, the next process knows where to look for objects to prune.
+        match self.record_extent(&targets).await {
             Ok(known) => {
                 self.apply_steps(&stages, &targets, &mut applied, &mut failures)
                     .await;
                 if failures.is_empty() && !self.is_first(&wanted) {
                     failures.push(self.of_owner(ObjectError::AppliedTwice));
                 }
+                // An unwanted object may be in use until its successor exists. So pruning needs every object applied, and
+                // every step begun.
                 if failures.is_empty() {
+                    // An object that is wanted again later may have been changed or recreated by then, so nothing of it
+                    // is remembered.
                     self.set.remembered().keep(|id| wanted.contains(id));
                     if applied.waiting.is_empty() {
                         failures = self.prune(&known, &targets, &mut applied).await;
                     }
                 }
-                self.look_again(&applied);
+                // Also after failures of single objects: the others may become ready, and steps may continue.
+                self.schedule_next_call(&applied);
             }
             Err(error) => failures.push(self.of_owner(error)),
         }
@@ -91,7 +118,7 @@ impl Run<'_> {
         ApplyError::new(self.set.marks.set.clone(), failures, applied)
     }
 
-    /// Returns whether this call of the reconciler has applied the same set with other objects before.
+    /// Returns whether this call has applied the same set with other objects before.
     fn is_another(&self, wanted: &Objects) -> bool {
         let pruned = self.set.call.feature::<Pruned>();
         let sets = pruned.0.lock();
@@ -99,7 +126,9 @@ impl Run<'_> {
         before.is_some_and(|before| before != wanted)
     }
 
-    /// Records the objects of the set before it is pruned; returns whether it had no others in this call.
+    /// Records the objects of the set before pruning.
+    ///
+    /// Returns `false` if this call has recorded other objects for the set before.
     fn is_first(&self, wanted: &Objects) -> bool {
         let pruned = self.set.call.feature::<Pruned>();
         let set = self.set.marks.set.clone();

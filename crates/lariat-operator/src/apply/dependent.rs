@@ -13,11 +13,12 @@ use crate::readiness::Readiness;
 
 /// A wanted object of a set, with options that differ from those of the set.
 ///
-/// Added to a set by [`Desired::with_dependent`](crate::Desired::with_dependent), or to a step by
-/// [`Step::with_dependent`](crate::Step::with_dependent).
+/// Add it to a set with [`Desired::with_dependent`](crate::Desired::with_dependent), or to a step with
+/// [`Step::with_dependent`](crate::Step::with_dependent). Options that are not set are those of the set.
 ///
 /// ```
-/// use lariat_operator::{Dependent, Desired};
+/// use lariat::operator::Dependent;
+/// use lariat::Desired;
 /// use serde_json::json;
 ///
 /// let password = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"},
@@ -43,9 +44,9 @@ pub(super) struct Bad {
 /// The options of one object; `None` for those of the set.
 #[derive(Clone, Default)]
 pub(super) struct ObjectOptions {
-    /// It is created if there is none, and not changed afterwards.
+    /// Whether the object is created if it does not exist, and never changed.
     pub(super) create_only: bool,
-    /// It is never deleted.
+    /// Whether the object is never deleted.
     pub(super) kept: bool,
     pub(super) adopts: Option<bool>,
     pub(super) force: Option<bool>,
@@ -53,7 +54,7 @@ pub(super) struct ObjectOptions {
     pub(super) ready: Option<ReadyRule>,
 }
 
-/// Returns whether an object is ready.
+/// Decides whether an object is ready, from its state on the server.
 pub(super) type ReadyRule = Arc<dyn Fn(&Value) -> Readiness + Send + Sync>;
 
 impl Dependent {
@@ -69,6 +70,7 @@ impl Dependent {
             reason: error.to_string(),
         });
         Self::of(value.map(|mut value| {
+            // Not every type serializes its `apiVersion` and `kind`.
             if let Some(object) = value.as_object_mut() {
                 object.insert("apiVersion".to_owned(), json!(gvk.api_version()));
                 object.insert("kind".to_owned(), json!(gvk.kind()));
@@ -77,7 +79,9 @@ impl Dependent {
         }))
     }
 
-    /// Creates a wanted object from a dynamic one, whose kind is in its [`types`](DynamicObject::types).
+    /// Creates a wanted object from a dynamic one.
+    ///
+    /// Its kind is that of its [`types`](DynamicObject::types).
     pub fn dynamic(object: &DynamicObject) -> Self {
         let TypeMeta { api_version, kind } = object.types.clone().unwrap_or_default();
         Self::of(serde_json::to_value(object).map_err(|error| Bad {
@@ -99,47 +103,69 @@ impl Dependent {
         }
     }
 
-    /// Creates the object if there is none, and never changes it (default: it is kept as wanted).
+    /// Creates the object if it does not exist, and never changes it.
     ///
-    /// This is for content that differs in each call, such as generated passwords. Labels and owner of an object that
-    /// the set adopts are set once.
+    /// By default an object is changed whenever it differs from the wanted state. Use this for content that differs in
+    /// each call, such as generated passwords. If the set adopts an existing object, its labels and owner reference are
+    /// set once.
     pub fn create_only(mut self) -> Self {
         self.options.create_only = true;
         self
     }
 
-    /// Never deletes the object (default: it is deleted once it is not wanted, or its owner is deleted).
+    /// Never deletes the object.
     ///
-    /// It has a label, `lariat.dev/keep`, and no owner reference, so that neither pruning nor the garbage collector
-    /// deletes it, nor a [replacement](Immutable::Replace). Without an owner reference,
-    /// [`owns`](crate::Reconciler::owns) does not notice its changes. A set that [adopts](Self::adopts) it takes it over
-    /// from a former owner that does not exist any more.
+    /// By default an object is deleted when it is no longer wanted, and when its owner is deleted. A kept object has
+    /// the label `lariat.dev/keep` and no owner reference, so neither pruning, nor the garbage collector, nor a
+    /// [replacement](Immutable::Replace) deletes it. Without an owner reference, [`owns`](crate::Reconciler::owns) does
+    /// not notice its changes. If the former owner does not exist any more, a set that [adopts](Self::adopts) objects
+    /// takes the object over.
     pub fn keep(mut self) -> Self {
         self.options.kept = true;
         self
     }
 
-    /// Sets whether an existing object without a controller is adopted (default: as [the set](crate::Apply::adopts)).
+    /// Sets whether an existing object without a controller is adopted.
+    ///
+    /// The default is the option of [the set](crate::Apply::adopts).
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = Some(adopts);
         self
     }
 
-    /// Sets whether fields of other managers are taken over (default: as [the set](crate::Apply::force)).
+    /// Sets whether fields that other field managers own are taken over.
+    ///
+    /// The default is the option of [the set](crate::Apply::force).
     pub fn force(mut self, force: bool) -> Self {
         self.options.force = Some(force);
         self
     }
 
-    /// Sets what is done if immutable fields differ (default: as [the set](crate::Apply::on_immutable)).
+    /// Sets what is done if immutable fields differ.
+    ///
+    /// The default is the option of [the set](crate::Apply::on_immutable).
     pub fn on_immutable(mut self, immutable: Immutable) -> Self {
         self.options.immutable = Some(immutable);
         self
     }
 
-    /// Sets a function that decides whether the object is ready (default: [`Readiness::of`]).
+    /// Sets a function that decides whether the object is ready.
     ///
-    /// It gets the object as it is on the server, and must be quick.
+    /// The default is [`Readiness::of`]. The function gets the object as it is on the server. It runs on the worker, so
+    /// it must not block.
+    ///
+    /// ```
+    /// use lariat::operator::{Dependent, Readiness};
+    /// use serde_json::json;
+    ///
+    /// let queue = json!({"apiVersion": "demo.dev/v1", "kind": "Queue", "metadata": {"name": "jobs"}});
+    /// let queue = Dependent::value(queue).ready_when(|queue| {
+    ///     match queue["status"]["url"].as_str() {
+    ///         Some(_) => Readiness::Ready,
+    ///         None => Readiness::in_progress("it has no URL yet"),
+    ///     }
+    /// });
+    /// ```
     pub fn ready_when(
         mut self,
         rule: impl Fn(&Value) -> Readiness + Send + Sync + 'static,
@@ -148,10 +174,10 @@ impl Dependent {
         self
     }
 
-    /// Requires a condition to be true: [`Readiness::of_condition`].
+    /// Requires a condition of the object to be true before it counts as ready.
     ///
-    /// Use it for kinds whose controllers set conditions. By default an object counts as ready until its controller has
-    /// set the condition for the first time.
+    /// Use it for kinds whose controllers set conditions; see [`Readiness::of_condition`]. By default an object counts
+    /// as ready until its controller has set the condition for the first time.
     pub fn ready_on(self, condition: &str) -> Self {
         let condition = condition.to_owned();
         self.ready_when(move |object| Readiness::of_condition(object, &condition))
@@ -159,7 +185,7 @@ impl Dependent {
 }
 
 impl fmt::Debug for Dependent {
-    /// Prints the options; contents stay out of logs.
+    /// Prints the options only: the content may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dependent")
             .field("create_only", &self.options.create_only)

@@ -1,4 +1,4 @@
-//! The wanted objects of a set.
+//! The wanted objects of a set, as a reconciler lists them.
 
 use kube::api::DynamicObject;
 use lariat_core::Gvk;
@@ -10,17 +10,17 @@ use super::step::{Stages, Step};
 
 /// The wanted objects of a set, of any kinds and in any order.
 ///
-/// Invalid objects are not refused here: [`apply`](crate::Reconcile::apply) reports them with all other errors, under
-/// what is known of their kind and name. A namespaced object without a namespace gets the owner's. Fields that only the
-/// API server sets (status, uid, resource version and so on) are removed.
+/// Adding an object never fails: [`apply`](crate::Reconcile::apply) reports invalid objects together with all other
+/// errors. A namespaced object without a namespace gets the owner's. Fields that only the API server sets (status, uid,
+/// resource version and so on) are removed.
 ///
-/// Objects can have options of their own ([`Dependent`]), and can be applied in [steps](Step), each once those before it
-/// are ready. Objects outside of steps come with the first ones.
+/// Objects can have options of their own ([`Dependent`]). They can be applied in [steps](Step): the objects of a step
+/// are applied once those of the steps before it are ready. Objects outside of steps are applied with the first step.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube::api::ObjectMeta;
-/// use lariat_operator::Desired;
+/// use lariat::Desired;
 /// use serde_json::json;
 ///
 /// let metadata = ObjectMeta { name: Some("web".to_owned()), ..ObjectMeta::default() };
@@ -57,24 +57,24 @@ impl Desired {
         self.with_dependent(Dependent::dynamic(object))
     }
 
-    /// Adds an object as JSON.
+    /// Adds an object as JSON, with `apiVersion`, `kind` and a name.
     pub fn with_value(self, object: Value) -> Self {
         self.with_dependent(Dependent::value(object))
     }
 
-    /// Adds an object with options.
+    /// Adds an object with options of its own.
     pub fn with_dependent(mut self, dependent: Dependent) -> Self {
         self.objects.push(dependent);
         self
     }
 
-    /// Adds a step.
+    /// Adds a step: objects that are applied once earlier steps are ready.
     pub fn step(mut self, step: Step) -> Self {
         self.steps.push(step);
         self
     }
 
-    /// Returns the number of objects, including those of steps that are not wanted.
+    /// Returns the number of objects, including those of steps that are disabled.
     #[must_use]
     pub fn len(&self) -> usize {
         let steps = self.steps.iter();
@@ -92,7 +92,7 @@ impl Desired {
         Stages::of(&self.steps)
     }
 
-    /// Returns the wanted objects, those of steps with the numbers of these.
+    /// Returns the wanted objects; those of a step with the number of the step.
     pub(super) fn into_wanted(self) -> Vec<(Option<usize>, Result<Wanted, Misfit>)> {
         let plain = self.objects.into_iter().map(|each| (None, read(each)));
         let mut all: Vec<_> = plain.collect();
@@ -105,7 +105,7 @@ impl Desired {
 }
 
 impl std::fmt::Debug for Desired {
-    /// Prints the number; contents stay out of logs.
+    /// Prints the numbers only: the contents may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Desired")
             .field("objects", &self.len())
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Desired {
     }
 }
 
-/// An object with a kind and a name.
+/// An object that has a kind and a name.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) gvk: Gvk,
@@ -124,7 +124,7 @@ pub(super) struct Wanted {
     pub(super) options: ObjectOptions,
 }
 
-/// A value that is not a valid object, with what is known of it.
+/// A value that is not a valid object, with what is known of its kind and name.
 #[derive(Debug)]
 pub(super) struct Misfit {
     pub(super) gvk: Gvk,
@@ -167,9 +167,10 @@ fn read(dependent: Dependent) -> Result<Wanted, Misfit> {
         ));
     };
     let (Some(name), Value::Object(object)) = (name, value) else {
-        let reason = "it has no `metadata.name`; names that are to be generated cannot be applied";
+        let reason = "it has no `metadata.name`; server-side apply does not generate names";
         return Err(bad(gvk, namespace, shown, reason));
     };
+    // It would be another path of the API.
     if shown.contains('/') || namespace.as_deref().is_some_and(|name| name.contains('/')) {
         return Err(bad(gvk, namespace, shown, "a name cannot contain `/`"));
     }
@@ -184,7 +185,8 @@ fn read(dependent: Dependent) -> Result<Wanted, Misfit> {
 
 /// Removes the fields that only the API server sets.
 ///
-/// An apply with `managedFields` is refused, and one with a resource version conflicts with every change.
+/// The API server refuses an apply with `managedFields`. An apply with a resource version would conflict with every
+/// change of the object.
 fn without_server_fields(mut object: Map<String, Value>) -> Map<String, Value> {
     const OF_THE_SERVER: [&str; 8] = [
         "uid",

@@ -1,14 +1,15 @@
 //! Decides whether an object is as wanted, from the object alone.
 //!
-//! An applied object has an annotation with a hash of what was applied. If that is the hash of what is wanted now,
-//! nothing else was applied for this set since, and the object is as wanted if either
+//! A process that has just started remembers nothing of earlier applies. Each applied object has an annotation with a
+//! hash of what was applied. If the hash is that of the wanted object, nothing else was applied for this set since. The
+//! object is then as wanted in either of two cases:
 //!
-//! - every wanted field has its value. The API server writes some values in another form (`0.1` as `100m`), and other
-//!   managers add to lists, so this can be false for an object without drift; or
-//! - the field manager still owns every wanted field. A manager that changes a scalar takes it from the one that
-//!   applied it, so a scalar that is still owned has the applied value, in whatever form. This does not hold for a map
-//!   or list that is owned as a whole: a map's entry stays with its manager when another changes everything in it. Its
-//!   values are compared.
+//! - Every wanted field has its value. This can be false for an object without drift: the API server writes some
+//!   values in another form (`0.1` as `100m`), and other managers add to lists.
+//! - The field manager still owns every wanted field. A manager that changes a scalar takes its ownership over, so
+//!   a scalar that is still owned has the applied value, in whatever form. This does not hold for maps and lists
+//!   that are owned as a whole: an entry stays with its manager even if another one changes everything in it. For
+//!   these the values are compared.
 
 use lariat_core::Gvk;
 use serde_json::{Map, Value, json};
@@ -16,14 +17,17 @@ use serde_json::{Map, Value, json};
 use crate::names::{APPLIED, Fnv};
 use crate::wire::is_secret;
 
-/// The annotation of an applied object with the lease of its last write.
+/// The annotation with the lease under which an object was last written.
 pub(super) const LEASE: &str = "lariat.dev/lease";
 
-/// The members that every object has.
+/// The members that every object has; they are not compared.
 const OF_ALL: [&str; 2] = ["apiVersion", "kind"];
 const METADATA_OF_ALL: [&str; 2] = ["name", "namespace"];
 
-/// Returns a hash that is the same in every process, and for every order of members.
+/// Returns a hash of a value.
+///
+/// The hash is the same in every process and version, and does not depend on the order of members: it is stored in the
+/// cluster.
 pub(super) fn hash(object: &Value) -> u64 {
     let mut hash = Fnv::default();
     write(&mut hash, object);
@@ -32,8 +36,8 @@ pub(super) fn hash(object: &Value) -> u64 {
 
 /// Returns the value of the annotation.
 ///
-/// The values of a Secret are left out of the hash: annotations are shown in places where values are not, and a short
-/// value can be guessed from its hash.
+/// The hash does not cover the values of a Secret. Annotations are shown where secret values are not, and a short value
+/// can be guessed from its hash.
 pub(super) fn mark(gvk: &Gvk, object: &Value, hash_of_all: u64) -> String {
     if !is_secret(gvk) {
         return format!("{hash_of_all:016x}");
@@ -47,7 +51,7 @@ pub(super) fn mark(gvk: &Gvk, object: &Value, hash_of_all: u64) -> String {
     format!("{:016x}", hash(&object))
 }
 
-/// Returns the value of an object's annotation.
+/// Returns the annotation of an object, if it has one.
 pub(super) fn mark_of(object: &Value) -> Option<&str> {
     object
         .pointer("/metadata/annotations")?
@@ -61,18 +65,21 @@ pub(super) fn is_as_wanted(gvk: &Gvk, wanted: &Value, object: &Value, manager: &
         return false;
     }
     if is_secret(gvk) {
-        // The annotation of a Secret does not cover the values.
+        // The annotation does not cover the values of a Secret, and ownership does not show which value was applied.
         return shows(object, &with_data(wanted.clone()));
     }
     shows(object, wanted) || is_owned(object, wanted, manager)
 }
 
-/// Returns whether all wanted members are there with their values.
+/// Returns whether an object has all wanted members with their values.
 fn shows(object: &Value, wanted: &Value) -> bool {
     let mut members = wanted.as_object().into_iter().flatten();
     members.all(|(name, value)| OF_ALL.contains(&&**name) || has(object.get(name), value))
 }
 
+/// Returns whether a value is at least what is wanted: other members of maps are ignored.
+///
+/// A wanted `null` is a missing member, as in server-side apply.
 fn has(there: Option<&Value>, wanted: &Value) -> bool {
     match (there, wanted) {
         (there, Value::Null) => there.is_none_or(Value::is_null),
@@ -113,10 +120,11 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
     let is_ours = |entry: &&Value| {
         entry["manager"] == manager
             && entry["operation"] == "Apply"
-            // Fields of another version may have other names.
+            // An entry for another version of the kind may use other field names.
             && entry["apiVersion"] == wanted["apiVersion"]
             && entry["subresource"].as_str().is_none_or(str::is_empty)
     };
+    // Without an entry the object was never applied in this version, or its managed fields were removed.
     let Some(fields) = entries.find(is_ours).map(|entry| &entry["fieldsV1"]) else {
         return false;
     };
@@ -135,16 +143,21 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
     })
 }
 
-/// Returns whether a set of fields has a member with everything wanted in it; `there` is the present object.
+/// Returns whether a field set has a member and owns everything wanted in it.
+///
+/// `there` is the existing object, or the part of it that the field set describes.
 fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value) -> bool {
+    // Field sets name a member `f:NAME`. A wanted null is no field, so nobody can own it.
     match fields.get(format!("f:{name}")) {
         Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
         None => wanted.is_null(),
     }
 }
 
+/// Returns whether a field set owns everything wanted in a value.
 fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     let below = fields.as_object();
+    // A leaf of the field set: `{}`, or only `.`, which stands for the field itself.
     let is_leaf = below.is_none_or(|below| below.keys().all(|key| key == "."));
     if is_leaf {
         return is_whole(there, wanted);
@@ -159,10 +172,11 @@ fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     }
 }
 
-/// Returns whether a field that is owned without fields below it is as wanted.
+/// Returns whether a field that is owned as a whole has the wanted value.
 ///
-/// A scalar is, and so is an empty map or list, which has no content. One that is not empty is atomic, or an entry of a
-/// map or list in which others have changed all members: the entry stays owned, its members do not.
+/// A scalar has. So has an empty map or list, which has no content that another manager could have changed. For others
+/// the values are compared: an atomic map or list, and an entry of which others have changed all members. Such an entry
+/// stays owned although its members do not.
 fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
     let is_empty = match wanted {
         Value::Object(members) => members.is_empty(),
@@ -172,8 +186,12 @@ fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
     is_empty || has(there, wanted)
 }
 
-/// Returns whether a set of fields has the elements of a list separately.
+/// Returns whether a field set owns the elements of a list one by one.
+///
+/// Elements are matched to path elements in two passes: first those that match exactly, then those that lack keys.
+/// Without the first pass, an element without a `protocol` could take the path element of another one.
 fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Value]) -> bool {
+    // Each path element stands for one element of the list, so a match takes it out.
     let mut free: Vec<(&str, &Value)> = below.iter().map(|(step, set)| (&**step, set)).collect();
     let mut take = |at: usize, element: &Value, is_exact: bool| {
         let found = free
@@ -191,12 +209,12 @@ fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Va
             None => unnamed.push((at, element)),
         }
     }
-    // Some of their keys are defaults of the API server, such as the protocol of a port.
+    // These elements lack keys that the API server has filled in by defaults, such as the protocol of a port.
     let mut unnamed = unnamed.into_iter();
     unnamed.all(|(at, element)| take(at, element, false).is_some_and(|found| owns(found, element)))
 }
 
-/// Returns the element of the present list that a path element refers to.
+/// Returns the element of the existing list that a path element refers to.
 fn element_at<'a>(step: &str, there: Option<&'a Value>) -> Option<&'a Value> {
     let mut elements = there?.as_array()?.iter().enumerate();
     elements
@@ -204,7 +222,10 @@ fn element_at<'a>(step: &str, there: Option<&'a Value>) -> Option<&'a Value> {
         .map(|(_, element)| element)
 }
 
-/// Returns whether a path element refers to an element; unless exactly, some of its keys may be missing.
+/// Returns whether a path element refers to a list element.
+///
+/// Path elements are `v:` with a value, `i:` with an index and `k:` with keys. Unless `is_exact`, keys may be missing
+/// in the element.
 fn is_at(step: &str, at: usize, element: &Value, is_exact: bool) -> bool {
     let Some((kind, text)) = step.split_once(':') else {
         return false;
@@ -224,7 +245,9 @@ fn is_at(step: &str, at: usize, element: &Value, is_exact: bool) -> bool {
     }
 }
 
-/// Hashes a value; the lengths distinguish values that would otherwise read the same.
+/// Hashes a value.
+///
+/// Each value is preceded by its type and length, so that `["ab"]` and `["a", "b"]` differ.
 fn write(hash: &mut Fnv, value: &Value) {
     match value {
         Value::Null => hash.write(b"n"),
@@ -233,13 +256,14 @@ fn write(hash: &mut Fnv, value: &Value) {
         Value::String(value) => text(hash, b"\"", value),
         Value::Array(elements) => {
             hash.write(b"[");
+            // Lists keep their order: it has a meaning, unlike that of members.
             hash.write(&(elements.len() as u64).to_le_bytes());
             elements.iter().for_each(|element| write(hash, element));
         }
         Value::Object(members) => {
             hash.write(b"{");
             hash.write(&(members.len() as u64).to_le_bytes());
-            // Whether a map keeps the order of insertion depends on features of serde_json.
+            // serde_json keeps the order of insertion if any crate of the program enables a feature of it.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| *name);
             for (name, value) in members {

@@ -1,4 +1,4 @@
-//! Plans the apply of a set, by dry runs.
+//! Plans the apply of a set by dry runs.
 
 use futures::FutureExt;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::diff::Diff;
 use crate::wire::is_secret;
 
 impl Run<'_> {
-    /// Makes a dry run of each wanted object.
+    /// Runs each wanted object dry, and lists the objects that would be pruned.
     pub(super) async fn plan(&self, desired: Desired) -> SetPlan {
         let mut plan = SetPlan::default();
         let (_, targets, failures) = self.resolve(desired).await;
@@ -27,12 +27,14 @@ impl Run<'_> {
                 Err(error) => plan.fail(target.failed(error)),
             }
         }
+        // An apply prunes nothing if an object fails, and neither does its plan.
         if plan.count(PlannedAction::Fail) == 0 {
             self.plan_prunes(&targets, &mut plan).await;
         }
         plan
     }
 
+    /// Adds the objects to a plan that would be pruned.
     async fn plan_prunes(&self, targets: &[Target], plan: &mut SetPlan) {
         let known = match self.known_extent().await {
             Ok(known) => known,
@@ -48,12 +50,13 @@ impl Run<'_> {
             match self.would_delete(&each).await {
                 Ok(true) => plan.add(gvk, &each.key, PlannedAction::Prune.into()),
                 Ok(false) => {}
-                Err(error) if self.is_lost(gvk, &error, targets) => {}
+                Err(error) if self.is_dropped_kind(gvk, &error, targets) => {}
                 Err(error) => plan.fail(ObjectFailure::new(gvk, &each.key, error)),
             }
         }
     }
 
+    /// Reads an object, applies it as a dry run, and compares the two.
     async fn dry_run(&self, target: &Target) -> Result<Planned, ObjectError> {
         let (endpoint, name) = (
             self.endpoint(&target.resource, &target.key),
@@ -65,11 +68,13 @@ impl Run<'_> {
             None => None,
         };
         if let Some(existing) = &existing {
+            // The same checks as in an apply, so that the plan shows the same failures.
             self.claim(existing, target)?;
             if target.options.create_only {
                 return Ok(PlannedAction::Unchanged.into());
             }
         }
+        // The dry run goes through admission like the real apply, so quotas and webhooks show their errors in the plan.
         let params = self.params(target).dry_run();
         let after = match endpoint.apply(name, &target.object, &params).await {
             Err(ObjectError::Immutable { .. })
@@ -83,10 +88,13 @@ impl Run<'_> {
         };
         let Some(before) = before else {
             return Ok(PlannedAction::Create.into());
+            // The dry run answers with the object after admission, defaults and the merge of fields. The difference to the
+            // object before is the exact change, which could not be computed from the wanted object.
         };
         let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
         let is_secret = is_secret(target.gvk());
         let (before, after) = (without_status(before), without_status(after));
+        // The status is left out on both sides: controllers change it between the read and the dry run.
         let diff = Diff::of(&before, &after, is_secret);
         let action = if diff.changes.is_empty() {
             PlannedAction::Unchanged
@@ -97,7 +105,7 @@ impl Run<'_> {
     }
 }
 
-/// Removes what the owner of the set does not set.
+/// Removes the status, which an apply does not change.
 fn without_status(mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut() {
         object.remove("status");

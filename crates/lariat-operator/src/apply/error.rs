@@ -11,24 +11,40 @@ use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 use super::report::Applied;
 use crate::refusal::GuardError;
 
-/// The number of failures an error prints.
+/// The number of failures that an error prints in full.
 const WRITTEN: usize = 5;
 
-/// The retry delay for immutable fields; the object may be deleted meanwhile.
+/// The retry delay if immutable fields differ: somebody may delete the object meanwhile.
 const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 
-/// Some objects of a set could not be applied or pruned; all others were.
+/// Some objects of a set could not be applied or pruned.
 ///
-/// Returned from a reconciler with `?` it is retried, unless it [is terminal](Self::is_terminal): after the delay the
-/// API server asked for, if any, or after five minutes if the only failures are immutable fields.
+/// All other objects were applied. If a reconciler returns it with `?`, the call is retried, unless
+/// [`is_terminal`](Self::is_terminal) is true. The delay is the one that the API server asked for, or five minutes if
+/// all failures are immutable fields, or otherwise that of the handler's backoff.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use lariat::{Desired, HandlerResult, Outcome, Reconcile};
+/// # async fn example(cx: Reconcile<ConfigMap>, desired: Desired) -> HandlerResult {
+/// if let Err(error) = cx.apply(desired).await {
+///     for failure in error.failures().iter().filter(|failure| failure.error.is_in_the_way()) {
+///         println!("delete or rename {failure}");
+///     }
+///     return Err(error.into());
+/// }
+/// # Ok(Outcome::done())
+/// # }
+/// ```
 pub struct ApplyError {
     set: String,
     failures: Vec<ObjectFailure>,
     applied: Applied,
+    /// The retry policy for all failures together.
     advice: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// An object that could not be applied or pruned, or a kind not searched.
+/// The failure of one object, or of the search of one kind.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ObjectFailure {
@@ -40,21 +56,21 @@ pub struct ObjectFailure {
     pub error: ObjectError,
 }
 
-/// An object could not be applied or pruned.
+/// The reason why an object could not be applied or pruned.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// It is not a valid object to apply.
+    /// It is not a valid object.
     #[error("it cannot be applied: {reason}")]
     Malformed {
         /// What is wrong.
         reason: String,
     },
-    /// The set has it twice. Neither is applied.
+    /// The set contains it more than once; none of the copies is applied.
     #[error("it is in the set more than once")]
     Duplicate,
-    /// The steps of the set have no order; nothing is applied.
-    #[error("its set has no order: {reason}")]
+    /// The steps of the set have no valid order; nothing is applied.
+    #[error("the steps of its set have no valid order: {reason}")]
     Steps {
         /// What is wrong.
         reason: String,
@@ -65,8 +81,9 @@ pub enum ObjectError {
     /// The resource of the kind could not be found.
     #[error(transparent)]
     Mapper(#[from] MapperError),
-    /// The owner is namespaced and the object is not in its namespace. The garbage collector would delete the object
-    /// because of the invalid owner reference.
+    /// It is not in the namespace of its owner.
+    ///
+    /// The garbage collector would delete it because of the invalid owner reference.
     #[error(
         "it is outside of its owner's namespace {namespace:?} and cannot be owned; apply it in a set `without_owner`, \
          and clean up with a finalizer"
@@ -75,7 +92,7 @@ pub enum ObjectError {
         /// The owner's namespace.
         namespace: String,
     },
-    /// Another owner controls it.
+    /// Another owner is its controller.
     #[error(
         "it exists and is controlled by {controller}; choose another name, or delete one of them"
     )]
@@ -83,7 +100,7 @@ pub enum ObjectError {
         /// Kind and name of that owner.
         controller: String,
     },
-    /// It belongs to another set.
+    /// It belongs to another set of the same owner.
     #[error("it belongs to the set {set:?} of the operator {operator:?}")]
     OfAnotherSet {
         /// The operator of that set.
@@ -91,27 +108,31 @@ pub enum ObjectError {
         /// The name of that set.
         set: String,
     },
-    /// It belongs to a set of another owner, which may not exist any more. It is not adopted.
+    /// It belongs to a set of another owner, and is not adopted.
+    ///
+    /// That owner may not exist any more.
     #[error(
-        "it belongs to a set of another owner, whose uid is {uid:?}; delete it, or take its label \
-         \"lariat.dev/owner-uid\" away if that owner is gone"
+        "it belongs to a set of another owner, whose uid is {uid:?}; delete it, or remove its label \
+         \"lariat.dev/owner-uid\" if that owner no longer exists"
     )]
     OfAnotherOwner {
         /// The uid of that owner.
         uid: String,
     },
-    /// It exists, and does not belong to the owner.
+    /// It exists already, and does not belong to the owner.
     #[error(
-        "it exists and is not this owner's; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
+        "it exists and does not belong to this owner; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
     )]
     NotOurs,
-    /// It is being deleted, and is applied once it is gone.
-    #[error("it is being deleted; it is applied again once it is gone")]
+    /// It is being deleted; a later call applies it once it is deleted.
+    #[error("it is being deleted, and is applied again afterwards")]
     Deleting,
-    /// It changed when it was about to be deleted.
+    /// It was changed between the read and the deletion, several times in a row.
     #[error("it changes faster than it can be deleted")]
     Changing,
-    /// Other managers have fields that would change, and the set does not [force](super::Apply::force).
+    /// Other field managers own fields that would change.
+    ///
+    /// The set does not [force](super::Apply::force).
     #[error("{}", conflicts_text(conflicts))]
     Conflicts {
         /// The fields.
@@ -123,10 +144,12 @@ pub enum ObjectError {
         fields.join(", ")
     )]
     Immutable {
-        /// Their paths.
+        /// The paths of the fields.
         fields: Vec<String>,
     },
-    /// The API server finds it invalid. For a Secret its message is left out.
+    /// The API server finds it invalid.
+    ///
+    /// The message of the API server is left out for Secrets, because it can quote values.
     #[error("it is invalid: {reason}")]
     Invalid {
         /// What is invalid.
@@ -135,21 +158,27 @@ pub enum ObjectError {
     /// Its namespace is being deleted, so nothing can be created there.
     #[error("its namespace is being deleted")]
     NamespaceTerminating,
-    /// The owner does not exist, or another object has its name by now; nothing was applied.
-    #[error("it is gone; nothing was applied")]
+    /// The owner does not exist any more; nothing was applied.
+    ///
+    /// Another object may have its name now.
+    #[error("it no longer exists; nothing was applied")]
     OwnerGone,
-    /// The server of the kind's API group does not answer, so it is unknown whether the kind is served.
+    /// The API server of its group does not answer.
+    ///
+    /// So it is unknown whether the kind is served.
     #[error(
-        "whether it is served is not known, since the server of its API group does not answer; see its APIService"
+        "it is unknown whether the kind is served: the server of its API group does not answer; see its APIService"
     )]
     GroupUnanswered,
-    /// The set was applied before in the same call, with other objects. Each apply would prune the other's.
+    /// The set was applied before in the same call, with other objects.
+    ///
+    /// Each apply would prune the objects of the other.
     #[error(
         "its set was applied before in this call, with other objects, and each would delete the other's; put them into \
          one `Desired`, or give each set a name (`Reconcile::apply_set`)"
     )]
     AppliedTwice,
-    /// Another error of the API server, or no answer.
+    /// The request failed with another error, or got no answer.
     #[error("cannot {verb} it")]
     Refused {
         /// The verb of the request.
@@ -167,13 +196,13 @@ pub enum ObjectError {
 
 debug_as_description!(ApplyError, ObjectError);
 
-/// A field that another manager has.
+/// A field that another field manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldConflict {
-    /// The path.
+    /// The path of the field.
     pub field: String,
-    /// The manager, in the API server's words.
+    /// The field manager, as the API server names it.
     pub manager: String,
 }
 
@@ -182,14 +211,16 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
         .iter()
         .map(|conflict| format!("{} ({})", conflict.field, conflict.manager));
     let fields = each.collect::<Vec<_>>().join(", ");
-    format!("others manage {fields}; leave the fields out, or take them over (`Apply::force`)")
+    format!(
+        "other field managers own {fields}; leave the fields out, or take them over (`Apply::force`)"
+    )
 }
 
 impl ObjectError {
-    /// Returns whether a retry cannot help before the wanted object changes.
+    /// Returns whether a retry cannot help until the wanted object changes.
     ///
-    /// What the API server finds invalid or immutable may be accepted later, because a CRD, a quota or the object
-    /// itself changes. An object that is too large is not.
+    /// An object that is invalid or differs in immutable fields may be accepted later, because a CRD, a quota or the
+    /// object itself may change. An object that is too large is never accepted.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         match self {
@@ -207,9 +238,9 @@ impl ObjectError {
         }
     }
 
-    /// Returns whether an object of this name exists that is not the set's.
+    /// Returns whether another object of this name exists that is not the set's.
     ///
-    /// It was not touched. Nothing can be done until it is deleted or given to the set.
+    /// That object was not touched. A retry fails until the object is deleted, or added to the set by hand.
     #[must_use]
     pub fn is_in_the_way(&self) -> bool {
         matches!(
@@ -245,7 +276,7 @@ impl ObjectFailure {
 }
 
 impl ObjectFailure {
-    /// Returns whether it is the failure of an object.
+    /// Returns whether the failure is that of an object.
     pub(super) fn is_of(&self, gvk: &Gvk, key: &ObjectKey) -> bool {
         self.gvk == *gvk && self.key.as_ref() == Some(key)
     }
@@ -277,7 +308,7 @@ impl ApplyError {
         &self.failures
     }
 
-    /// Returns the objects without failures.
+    /// Returns the objects that were applied and pruned without failure.
     #[must_use]
     pub fn applied(&self) -> &Applied {
         &self.applied
@@ -295,11 +326,13 @@ impl ApplyError {
 /// Returns the retry policy for all failures together, as an error source.
 fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     if failures.iter().all(|failure| failure.error.is_terminal()) {
-        return Some(Terminal::because("trying again does not help").into());
+        return Some(Terminal::because("a retry cannot help").into());
+        // The longest delay wins: a retry before it would fail for the object that asked for it.
     }
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
+    // Somebody must act before an immutable field can be applied, so a frequent retry is useless.
     let is_patient =
         |error: &ObjectError| error.is_terminal() || matches!(error, ObjectError::Immutable { .. });
     let delay = asked.or(errors.all(is_patient).then_some(IMMUTABLE_RETRIED))?;
@@ -329,8 +362,8 @@ impl fmt::Display for ApplyError {
 
 impl Error for ApplyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // The retry policy of guards is found in the sources; a set that waits for a guard waits whatever its other
-        // failures are.
+        // The source decides on the retry, so the order of the cases matters. A write that a guard refused waits for
+        // that guard, whatever the other failures are.
         let is_of_guard = |error: &&ObjectError| GuardError::find(*error).is_some();
         let mut errors = self.failures.iter().map(|failure| &failure.error);
         if let Some(error) = errors.clone().find(is_of_guard) {

@@ -1,9 +1,12 @@
-//! Records the kinds and namespaces of a set on the owner.
+//! Records the kinds and namespaces of a set on its owner.
 //!
-//! So a later process prunes what an earlier one applied, whatever it caches and applies itself. The annotation reads
-//! `v1/ConfigMap,apps/v1/Deployment;shop,web`: the kinds, and the namespaces other than the owner's (of a set without
-//! owner, all). As in KEP-3659 (`contains-group-kinds`, `additional-namespaces`), they are recorded before the first
-//! object is created there.
+//! A set may lose its last object of a kind while the process is down, or a new version may no longer apply the kind at
+//! all. The record tells the next process which kinds and namespaces to search for objects to prune, even if it neither
+//! caches nor applies them. It is an annotation of the owner such as `v1/ConfigMap,apps/v1/Deployment;shop,web`: the
+//! kinds, then the namespaces other than the owner's (all namespaces, for a set without owner references).
+//!
+//! As in KEP-3659 (`contains-group-kinds`, `additional-namespaces`), a kind is recorded before the first object of it
+//! is created. It is removed once a search finds no object left.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,32 +25,32 @@ use super::set::Apply;
 use crate::names::NOTES;
 use crate::wire;
 
-/// Stands for more namespaces than can be recorded: objects can be anywhere.
+/// Stands for more namespaces than can be recorded: all namespaces are searched.
 pub(super) const EVERYWHERE: &str = "*";
 
-/// The number of namespaces recorded; an annotation has room for about four thousand.
+/// The bound of the recorded namespaces; an annotation has room for about 4,000.
 const MOST_NAMESPACES: usize = 1000;
 
 /// The kinds and namespaces of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) kinds: BTreeSet<Gvk>,
-    /// The namespaces other than the owner's; of a set without owner, all.
+    /// The namespaces other than the owner's; all, for a set without owner references.
     pub(super) namespaces: BTreeSet<String>,
 }
 
-/// The record in a state of the owner.
+/// The record, as read from one state of the owner.
 #[derive(Default)]
-struct Note {
+struct Record {
     extent: Extent,
-    /// Whether some of it is under a former name of the set.
+    /// Whether a part of it is under a former name of the set.
     is_former: bool,
-    /// The resource version of the state.
+    /// The resource version of the owner's state.
     version: String,
 }
 
 impl Extent {
-    /// Parses a record; unknown parts are ignored.
+    /// Parses a record, and ignores unknown parts.
     fn read(text: &str) -> Self {
         let (kinds, namespaces) = text.split_once(';').unwrap_or((text, ""));
         let namespaces = namespaces.split(',').filter(|name| !name.is_empty());
@@ -60,7 +63,7 @@ impl Extent {
         }
     }
 
-    /// Returns the record as text; `None` if it is empty.
+    /// Returns the record as text, or `None` if it is empty.
     fn text(&self) -> Option<String> {
         if self.kinds.is_empty() {
             return None;
@@ -98,7 +101,7 @@ impl Extent {
         self
     }
 
-    /// Returns what is in this extent and not in another.
+    /// Returns the part of this extent that is not in another.
     fn without(mut self, other: &Self) -> Self {
         self.kinds.retain(|kind| !other.kinds.contains(kind));
         self.namespaces
@@ -108,14 +111,15 @@ impl Extent {
 }
 
 impl Run<'_> {
-    /// Returns the recorded extent.
+    /// Returns the recorded extent of the set.
     pub(super) async fn known_extent(&self) -> Result<Extent, ObjectError> {
-        Ok(self.note().await?.extent)
+        Ok(self.record().await?.extent)
     }
 
-    /// Returns the extent of objects.
+    /// Returns the extent of the wanted objects.
     pub(super) fn extent_of(&self, targets: &[Target]) -> Extent {
         let owner = self.set.owner.key().namespace();
+        // The owner's own namespace is searched anyway, and need not be recorded.
         let own = owner.filter(|_| self.set.options.owned);
         let namespaces = targets.iter().filter_map(|each| each.key.namespace());
         let others = namespaces.filter(|name| Some(*name) != own);
@@ -126,31 +130,32 @@ impl Run<'_> {
         .bounded()
     }
 
-    /// Returns the record in the owner's newest cached state.
+    /// Returns the record in the owner's newest known state.
     ///
-    /// If the cache may lack annotations, it is read from the API server.
-    async fn note(&self) -> Result<Note, ObjectError> {
+    /// It is read from the API server if the cache may lack annotations.
+    async fn record(&self) -> Result<Record, ObjectError> {
         let Apply {
             operator,
             owner_gvk,
             ..
         } = self.set;
+        // A transform may have removed annotations from the cache. A missing record must not be taken for an empty one.
         let is_shown = wire::is_shown(&operator.caches, owner_gvk, "/metadata/annotations");
         if self.set.options.annotates
             && !is_shown
-            && let Some(note) = self.live_note().await?
+            && let Some(record) = self.live_record().await?
         {
-            return Ok(note);
+            return Ok(record);
         }
         let owner = self.owner_now();
         let json = owner.json();
-        Ok(Note {
+        Ok(Record {
             version: owner.version().to_string(),
-            ..self.read_note(json.as_deref().unwrap_or_default())
+            ..self.parse_record(json.as_deref().unwrap_or_default())
         })
     }
 
-    fn read_note(&self, json: &[u8]) -> Note {
+    fn parse_record(&self, json: &[u8]) -> Record {
         let Metadata {
             annotations,
             resource_version,
@@ -158,16 +163,19 @@ impl Run<'_> {
         } = metadata(json);
         let annotations = annotations.unwrap_or_default();
         let keys = self.annotation_keys();
-        let noted = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
+        let recorded = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
         let none = Extent::default();
-        Note {
-            extent: noted.fold(none, |all, text| all.union(&Extent::read(text))),
+        Record {
+            extent: recorded.fold(none, |all, text| all.union(&Extent::read(text))),
             is_former: keys.iter().skip(1).any(|key| annotations.contains_key(key)),
             version: resource_version,
         }
     }
 
-    /// Returns the owner's newest cached state: an earlier call of the same reconcile may have annotated it.
+    /// Returns the owner's newest cached state.
+    ///
+    /// It may be newer than the state that the call began with: an earlier apply of the same call may have written the
+    /// annotation.
     fn owner_now(&self) -> Arc<CachedObject> {
         let owner = &self.set.owner;
         let informer = self.informer(&self.set.owner_gvk);
@@ -177,73 +185,77 @@ impl Run<'_> {
         cached.unwrap_or_else(|| Arc::clone(owner))
     }
 
-    /// Returns the keys of the annotations: that of the set, then those of its former names.
+    /// Returns the keys of the annotations: the set's own, then those of former names.
     fn annotation_keys(&self) -> Vec<String> {
         let marks = &self.set.marks;
         let sets = std::iter::once(&marks.set).chain(&marks.former);
         let key = |set: &String| {
             let operator = &marks.operator;
-            // Both names may have dots, so that different pairs would read the same.
+            // Both names may contain dots: `a.b` and `c` would read like `a` and `b.c`. The hash tells them apart.
             let value = with_hash(&format!("{operator}.{set}"), &format!("{operator}\0{set}"));
             format!("{NOTES}{value}")
         };
         sets.map(key).collect()
     }
 
-    /// Records new kinds and namespaces before any object of them exists; returns the former extent.
+    /// Records new kinds and namespaces before the first object of them exists.
     ///
-    /// Records under former names of the set are moved.
-    pub(super) async fn note_extent(&self, targets: &[Target]) -> Result<Extent, ObjectError> {
+    /// Returns the former extent. Records under former names of the set are moved to the present name.
+    pub(super) async fn record_extent(&self, targets: &[Target]) -> Result<Extent, ObjectError> {
         let wanted = self.extent_of(targets);
-        let note = self.note().await?;
-        let known = note.extent.clone();
-        match self.add_extent(note, &wanted).await {
-            // Another call or process may have recorded others since.
+        let record = self.record().await?;
+        let known = record.extent.clone();
+        match self.add_extent(record, &wanted).await {
+            // A conflict: another call or process has changed the owner since, and may have recorded kinds of its own.
+            // The record is read again, so that theirs is kept.
             Err(error) if Self::may_be_gone(&error) => {
-                let note = self.live_note().await?.ok_or(ObjectError::OwnerGone)?;
-                self.add_extent(note, &wanted).await?;
+                let record = self.live_record().await?.ok_or(ObjectError::OwnerGone)?;
+                self.add_extent(record, &wanted).await?;
             }
             result => result?,
         }
         Ok(known)
     }
 
-    async fn add_extent(&self, note: Note, wanted: &Extent) -> Result<(), ObjectError> {
-        let is_noted = note.extent.contains(wanted) && !note.is_former;
-        if !self.set.options.annotates || is_noted {
+    async fn add_extent(&self, record: Record, wanted: &Extent) -> Result<(), ObjectError> {
+        let is_recorded = record.extent.contains(wanted) && !record.is_former;
+        if !self.set.options.annotates || is_recorded {
             return Ok(());
         }
-        let all = note.extent.union(wanted);
-        self.annotate(&all, &note.version).await
+        // The record only grows here. It shrinks after a search, when it is certain that nothing is left.
+        let all = record.extent.union(wanted);
+        self.annotate(&all, &record.version).await
     }
 
-    /// Removes kinds and namespaces without objects. If that fails, the next call does it.
+    /// Removes kinds and namespaces without objects; on failure the next call does it.
     pub(super) async fn forget_extent(&self, known: &Extent, left: &Extent) {
         if !self.set.options.annotates || left.contains(known) {
             return;
         }
         if let Err(error) = self.keep_extent(known, left).await {
             let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
-            tracing::debug!(%gvk, %key, %error, "kinds of which nothing is left stay noted");
+            tracing::debug!(%gvk, %key, %error, "kinds without objects stay recorded on the owner");
         }
     }
 
     async fn keep_extent(&self, known: &Extent, left: &Extent) -> Result<(), ObjectError> {
-        let now = self.note().await?;
-        // What another process has recorded since was not searched.
+        let now = self.record().await?;
+        // Another process may have recorded kinds since the search. They were not searched, so they stay.
         let left = now.extent.without(known).union(left);
         self.annotate(&left, &now.version).await
     }
 
-    /// Writes the record, if the owner has not changed since it was read.
+    /// Writes the record, unless the owner has changed since it was read.
     async fn annotate(&self, extent: &Extent, version: &str) -> Result<(), ObjectError> {
-        let mut note = extent.text();
+        // The resource version in the patch makes this a compare-and-swap: two processes cannot lose each other's
+        // kinds.
+        let mut record = extent.text();
         let mut values = Map::new();
         for key in self.annotation_keys() {
-            // Those of former names have been moved to the first.
-            values.insert(key, note.take().map_or(Value::Null, Value::String));
+            // The first key gets the whole record, and those of former names are removed.
+            values.insert(key, record.take().map_or(Value::Null, Value::String));
         }
-        // The uid makes sure that it is this owner, not another one of the same name.
+        // With a uid the API server refuses the patch if the owner was deleted and recreated meanwhile.
         let uid = self.set.owner.uid().to_string();
         let metadata = json!({"uid": uid, "resourceVersion": version, "annotations": values});
         let patch = json!({"metadata": metadata});
@@ -260,7 +272,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Sets the owner's state after the record was written as the newest one, unless something else has changed it.
+    /// Updates the owner's state of this call after the record was written.
+    ///
+    /// Without it, the next status write of the call would conflict with this one. A state that contains changes of
+    /// others is not taken.
     fn saw_owner(&self, answer: &str, version: &str) {
         // A dry run changed nothing.
         if self.is_planning() {
@@ -272,7 +287,7 @@ impl Run<'_> {
         self.set.call.saw_next(version, CachedObject::new(raw));
     }
 
-    /// Returns the uid of the object that has the owner's name; `None` if there is none.
+    /// Returns the uid of the object that has the owner's name, if there is one.
     pub(super) async fn live_owner(&self) -> Result<Option<String>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
@@ -281,15 +296,15 @@ impl Run<'_> {
         Ok(endpoint.metadata(key.name()).await?.map(|meta| meta.uid))
     }
 
-    /// Reads the record from the API server; `None` if the owner does not exist any more.
-    async fn live_note(&self) -> Result<Option<Note>, ObjectError> {
+    /// Reads the record from the API server; `None` if the owner was deleted.
+    async fn live_record(&self) -> Result<Option<Record>, ObjectError> {
         let clients = self.set.operator.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
         let endpoint = self.endpoint(&resource, key);
         let json = endpoint.get(key.name()).await?.unwrap_or_default();
         let is_owner = metadata(json.as_bytes()).uid == self.set.owner.uid().to_string();
-        Ok(is_owner.then(|| self.read_note(json.as_bytes())))
+        Ok(is_owner.then(|| self.parse_record(json.as_bytes())))
     }
 }
 

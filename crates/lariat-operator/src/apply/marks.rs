@@ -1,30 +1,34 @@
-//! The labels by which the objects of a set are found, and what they say of an object.
+//! The labels that mark the objects of a set.
+//!
+//! Members are found by these labels, in caches and by lists, across restarts and versions. So neither the names nor
+//! the values of the labels may ever change.
 
 use lariat_cache::CachedObject;
 use lariat_core::{Labels, Uid};
 
 use crate::names::fnv;
 
-/// The uid of the owner.
+/// The label with the uid of the owner.
 pub(super) const OWNER_UID: &str = "lariat.dev/owner-uid";
-/// The operator that applies the set.
+/// The label with the operator that applies the set.
 pub(super) const OPERATOR: &str = "lariat.dev/operator";
-/// The set's name.
+/// The label with the name of the set.
 pub(super) const SET: &str = "lariat.dev/set";
-/// How many steps come before the object's; none for the first.
+/// The label with the number of earlier steps; absent for the first step.
 const ORDER: &str = "lariat.dev/order";
-/// The object is never deleted.
+/// The label of objects that are never deleted.
 const KEEP: &str = "lariat.dev/keep";
 
+/// The maximum length of a label value.
 const LONGEST: usize = 63;
 
-/// Which objects are members of a set: the values of their labels.
+/// The label values that the members of a set have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) owner_uid: String,
     pub(super) operator: String,
     pub(super) set: String,
-    /// Names the set had before.
+    /// Earlier names of the set, whose members are taken over.
     pub(super) former: Vec<String>,
 }
 
@@ -38,7 +42,7 @@ impl Marks {
         }
     }
 
-    /// Returns the selector of the members.
+    /// Returns the label selector of the members.
     pub(super) fn selector(&self) -> String {
         let sets = self.sets().collect::<Vec<_>>().join(",");
         let (uid, operator) = (&self.owner_uid, &self.operator);
@@ -58,7 +62,7 @@ impl Marks {
         ]
     }
 
-    /// Returns the labels of a member with its place in the order of steps, and whether it is kept.
+    /// Returns the labels of a member at a place in the order of steps.
     pub(super) fn labels_of(&self, order: usize, is_kept: bool) -> Vec<(&'static str, String)> {
         let labels = self.labels().into_iter();
         let mut labels: Vec<_> = labels
@@ -73,7 +77,7 @@ impl Marks {
         labels
     }
 
-    /// Returns what an object's labels say.
+    /// Returns the set that an object belongs to, by its labels.
     pub(super) fn read(&self, found: &Found) -> Membership {
         let (Some(owner), Some(operator), Some(set)) =
             (&found.owner_uid, &found.operator, &found.set)
@@ -94,7 +98,7 @@ impl Marks {
     }
 }
 
-/// What an object's labels say about sets.
+/// The set that an object belongs to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Membership {
     None,
@@ -103,15 +107,15 @@ pub(super) enum Membership {
     OfAnotherSet { operator: String, set: String },
 }
 
-/// The labels of sets that an object has.
+/// The labels about sets that an object has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Found {
     owner_uid: Option<String>,
     operator: Option<String>,
     set: Option<String>,
-    /// How many steps come before the object's.
+    /// The number of steps before the object's.
     pub(super) order: usize,
-    /// The object is never deleted.
+    /// Whether the object is never deleted.
     pub(super) is_kept: bool,
 }
 
@@ -129,7 +133,7 @@ impl Found {
         }
     }
 
-    /// Returns the uid of the owner of the set.
+    /// Returns the uid of the set's owner.
     pub(super) fn owner_uid(&self) -> Option<&str> {
         self.owner_uid.as_deref()
     }
@@ -141,9 +145,10 @@ impl From<&CachedObject> for Found {
     }
 }
 
-/// Makes a value of a label of a name: the name itself where that is one, else what is left of it and a hash.
+/// Returns the label value of a name.
 ///
-/// The result is the same in every process and version, because sets are found by it.
+/// It is the name itself if that is a valid value, and otherwise its valid characters and a hash. The result is the
+/// same in every process and version, because members are found by it.
 pub(super) fn label_value(name: &str) -> String {
     if !name.is_empty() && Labels::check_value(name).is_ok() {
         return name.to_owned();
@@ -151,8 +156,9 @@ pub(super) fn label_value(name: &str) -> String {
     with_hash(name, name)
 }
 
-/// Makes a value of a label of what is left of a name and a hash.
+/// Returns a label value of the valid characters of a name and a hash.
 pub(super) fn with_hash(name: &str, hashed: &str) -> String {
+    // The hash keeps two long names apart that share their first characters.
     let hash = format!("{:016x}", fnv(hashed));
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let kept: String = name

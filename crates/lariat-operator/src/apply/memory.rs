@@ -1,4 +1,7 @@
-//! Remembers what was applied and how the API server answered, to avoid requests without changes.
+//! Remembers what was applied, to save requests that would change nothing.
+//!
+//! For each object of a set it holds a hash of the wanted object, and the resource version in which the object was as
+//! wanted. An object in that state needs no request. A newer state needs none either if it differs in the status only.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -19,28 +22,35 @@ pub(super) struct ObjectId {
     pub(super) key: ObjectKey,
 }
 
-/// What an operator remembers of all sets. Its size is that of the sets of existing owners.
+/// What an operator remembers of all sets.
+///
+/// It grows with the sets of existing owners. Owners are forgotten when they are deleted, and all owners of a kind when
+/// its last reconciler ends.
 #[derive(Default)]
 pub(crate) struct Memory {
-    /// By kind of the owners, while it has reconcilers.
+    /// The owners by kind; a kind has an entry while it has reconcilers.
     owners: Mutex<HashMap<Gvk, OfKind>>,
-    /// The last discovery.
+    /// The last discovery, and when it was made.
+    ///
+    /// The lock is held during discovery, so that concurrent calls share one.
     served: AsyncMutex<Option<(Instant, Arc<Survey>)>>,
-    /// Kinds that may not be read, for which a warning was logged, each with the first owner concerned.
+    /// Kinds that may not be read, each with the owner for which that was logged.
     forbidden: Mutex<HashMap<Gvk, Uid>>,
-    /// Group and kind of everything that was applied, for any owner.
+    /// Group and kind of every object that was applied for any owner.
     kinds: Mutex<HashSet<(String, String)>>,
 }
 
-/// The number of owners of a kind from which deleted ones are removed.
+/// The number of owners from which deleted ones are looked for and removed.
 const CLEAR_AT: usize = 64;
 
-/// The bound of the applied kinds, of the forbidden kinds, and of an owner's unclear objects.
+/// The bound of the applied kinds, forbidden kinds and an owner's unclear objects.
 ///
 /// Beyond it every kind counts as applied, and a warning may be repeated.
 const MOST: usize = 1024;
 
-/// How long discovery is cached, so that kinds that are gone for good are not looked up in each call.
+/// How long a discovery is reused.
+///
+/// It saves a discovery in each call for kinds that are no longer served.
 const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 
 /// The owners of a kind.
@@ -55,30 +65,36 @@ struct OfKind {
 
 struct OfOwner {
     uid: Uid,
-    /// By name; each has at least one object.
+    /// The objects by set; each set has at least one.
     sets: HashMap<String, HashMap<ObjectId, AppliedState>>,
-    /// Objects of steps as they were read last, by set; none where the cache has all of them.
+    /// Objects of steps as last read, if the cache has only a part of them.
     whole: HashMap<(String, ObjectId), Arc<CachedObject>>,
-    /// Objects that were not deleted because it is unknown who applied them, for which a warning was logged.
+    /// Objects that are not deleted because it is unknown who applied them.
+    ///
+    /// A warning was logged for each.
     unclear: HashSet<Uid>,
 }
 
-/// What was wanted of an object, and the state in which it was as wanted.
+/// What was wanted of an object, and the newest known state in which it was so.
 #[derive(Clone)]
 struct AppliedState {
+    /// The hash of the wanted object.
     wanted: u64,
+    /// The object; another one of the same name is not as wanted.
     uid: Uid,
     version: ResourceVersion,
     content: Content,
 }
 
-/// Hashes of an object without what changes with each write.
+/// Hashes of an object without the parts that every write changes.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Content {
-    /// The metadata of an object with a generation, which grows with changes other than of metadata and status. For
-    /// some kinds it does not grow, so this is used only without `whole`.
+    /// The hash of the metadata, if the object has a generation.
+    ///
+    /// The generation grows with every change outside of metadata and status, so this covers the content too. For some
+    /// kinds it does not grow, so this is used only if `whole` is unknown.
     metadata: Option<u64>,
-    /// The object without its status.
+    /// The hash of the object without its status; `None` if only metadata is cached.
     whole: Option<u64>,
 }
 
@@ -107,7 +123,9 @@ impl Memory {
         kinds.entry(gvk.clone()).or_default().reconcilers += 1;
     }
 
-    /// Counts a reconciler of a kind that has ended; with the last one its owners are forgotten.
+    /// Counts a reconciler of a kind that has ended.
+    ///
+    /// With the last one the owners of the kind are forgotten.
     pub(crate) fn end(&self, gvk: &Gvk) {
         let mut kinds = self.owners.lock();
         if let Some(of_kind) = kinds.get_mut(gvk) {
@@ -125,7 +143,7 @@ impl Memory {
         }
     }
 
-    /// Appends the sizes.
+    /// Appends the sizes of the maps, for metrics.
     pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
         let kinds = self.owners.lock();
         let mut sizes: Vec<_> = kinds
@@ -149,6 +167,7 @@ impl Memory {
         let mut forbidden = self.forbidden.lock();
         let is_first = !forbidden.contains_key(gvk);
         if is_first {
+            // The bound costs a repeated warning, not correctness.
             if forbidden.len() >= MOST {
                 forbidden.clear();
             }
@@ -159,8 +178,8 @@ impl Memory {
 
     /// Records that a kind was read for an owner.
     ///
-    /// It applies to the owner for which the kind could not be read first. Reading for another owner in another
-    /// namespace means nothing for that one, and the warning would be repeated in turns.
+    /// Only the owner for which the warning was logged ends it. An owner in another namespace may be allowed to read
+    /// the kind, and the warning would otherwise be repeated each time the two take turns.
     pub(super) fn was_read(&self, gvk: &Gvk, owner: &Uid) {
         let mut forbidden = self.forbidden.lock();
         if forbidden.get(gvk) == Some(owner) {
@@ -175,7 +194,7 @@ impl Memory {
         kinds.len() >= MOST || kinds.contains(&kind)
     }
 
-    /// Returns the served kinds; discovery is asked at most every 30 seconds.
+    /// Returns the served kinds, by a discovery that is at most 30 seconds old.
     pub(super) async fn survey(&self, mapper: &RestMapper) -> Result<Arc<Survey>, MapperError> {
         let mut served = self.served.lock().await;
         if let Some((at, survey)) = &*served
@@ -203,9 +222,10 @@ impl OfKind {
         CLEAR_AT.max(2 * self.left)
     }
 
-    /// Returns what is remembered of an owner; nothing at first.
+    /// Returns the entry of an owner, which is empty at first.
     fn owner(&mut self, owner: &CachedObject, owners: &Store) -> &mut OfOwner {
-        // Owners are forgotten when they are deleted, except those deleted while the factory was stopped.
+        // Owners are forgotten when their deletion is handled. This removes those deleted while the factory was
+        // stopped, each time their number has doubled, which keeps the cost per owner constant.
         if self.owners.len() >= self.clear_at() && !self.owners.contains_key(owner.key()) {
             let exists = |key: &ObjectKey, uid: &Uid| {
                 let cached = owners.get(key);
@@ -215,8 +235,10 @@ impl OfKind {
                 .retain(|key, of_owner| exists(key, &of_owner.uid));
             self.left = self.owners.len();
         }
+        // Keyed by name and checked by uid, so that a recreated owner replaces the entry of the old one.
         let entry = self.owners.entry(owner.key().clone());
         let of_owner = entry.or_insert_with(|| OfOwner::of(owner));
+        // An owner that was deleted and recreated under the same name has applied nothing yet.
         if of_owner.uid != *owner.uid() {
             *of_owner = OfOwner::of(owner);
         }
@@ -236,12 +258,12 @@ impl OfOwner {
 }
 
 impl SetMemory<'_> {
-    fn with_owner<T>(&self, look: impl FnOnce(&mut OfOwner) -> T) -> T {
+    fn with_owner<T>(&self, act: impl FnOnce(&mut OfOwner) -> T) -> T {
         let mut kinds = self.memory.owners.lock();
         match kinds.get_mut(self.owner_gvk) {
-            Some(of_kind) => look(of_kind.owner(self.owner, self.owners)),
-            // A call that still runs after its reconciler was deregistered.
-            None => look(&mut OfOwner::of(self.owner)),
+            Some(of_kind) => act(of_kind.owner(self.owner, self.owners)),
+            // A call may outlive its reconciler's registration. Nothing is remembered for it.
+            None => act(&mut OfOwner::of(self.owner)),
         }
     }
 
@@ -267,7 +289,9 @@ impl SetMemory<'_> {
         })
     }
 
-    /// Returns whether an object is unchanged since the same was applied; its status may differ.
+    /// Returns whether an object is unchanged since the same was applied.
+    ///
+    /// Its status may differ.
     pub(super) fn is_as_applied(&self, id: &ObjectId, wanted: u64, now: &CachedObject) -> bool {
         let Some(entry) = self.entry(id) else {
             return false;
@@ -278,7 +302,8 @@ impl SetMemory<'_> {
         if entry.version == *now.version() {
             return true;
         }
-        // A new status is a new resource version too.
+        // Each write of the status changes the resource version too, so the contents are compared. If only the status
+        // differs, the new version is remembered, and the next call need not compare again.
         if !Content::of_cached(now).is_same(entry.content) {
             return false;
         }
@@ -287,20 +312,20 @@ impl SetMemory<'_> {
         true
     }
 
-    /// Returns a state of an object as it was read, if it is the present one.
+    /// Returns the remembered whole of a cached object, if it is of the same state.
     pub(super) fn whole(&self, id: &ObjectId, now: &CachedObject) -> Option<Arc<CachedObject>> {
         let id = (self.set.to_owned(), id.clone());
         let known = self.with_owner(|of_owner| of_owner.whole.get(&id).cloned());
         known.filter(|known| known.uid() == now.uid() && known.version() == now.version())
     }
 
-    /// Remembers a state of an object that was read.
+    /// Remembers the whole of an object that was read.
     pub(super) fn remember_whole(&self, id: &ObjectId, object: &Arc<CachedObject>) {
         let id = (self.set.to_owned(), id.clone());
         self.with_owner(|of_owner| of_owner.whole.insert(id, Arc::clone(object)));
     }
 
-    /// Returns whether anything is remembered of an object, whatever was wanted of it then.
+    /// Returns whether the set has applied an object of this uid.
     pub(super) fn knows(&self, id: &ObjectId, uid: &Uid) -> bool {
         self.entry(id).is_some_and(|entry| entry.uid == *uid)
     }
@@ -326,7 +351,7 @@ impl SetMemory<'_> {
         }
     }
 
-    /// Forgets objects that are not wanted any more.
+    /// Forgets the objects that are no longer wanted.
     pub(super) fn keep(&self, is_wanted: impl Fn(&ObjectId) -> bool) {
         self.with_owner(|of_owner| {
             of_owner
@@ -367,7 +392,7 @@ impl Content {
         content
     }
 
-    /// Hashes an object; no hashes if it does not parse.
+    /// Hashes an object; without hashes if it does not parse.
     fn of(json: &[u8]) -> Self {
         Self::read(json).unwrap_or_default()
     }
@@ -388,7 +413,11 @@ impl Content {
         })
     }
 
+    /// Returns whether two states have the same content.
+    ///
+    /// States without any hash are never the same.
     fn is_same(self, other: Self) -> bool {
+        // The whole content decides if both states have it. The generation stands in for it only if not.
         match (self.whole, other.whole) {
             (Some(whole), Some(other)) => whole == other,
             _ => self.metadata.is_some() && self.metadata == other.metadata,

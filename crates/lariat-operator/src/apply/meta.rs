@@ -1,4 +1,4 @@
-//! The metadata of the API server's answers.
+//! The metadata of answers of the API server, read without the rest of the object.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Meta {
     pub(super) uid: String,
     #[serde(default)]
     pub(super) resource_version: String,
-    /// In whole seconds, as all times.
+    /// The creation time, in whole seconds as all times here.
     #[serde(default)]
     creation_timestamp: Option<String>,
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) struct Manager {
     operation: String,
     #[serde(default)]
     subresource: String,
-    /// When it changed last, in whole seconds.
+    /// The time of its last write, in whole seconds.
     #[serde(default)]
     time: Option<String>,
 }
@@ -75,7 +75,7 @@ pub(super) struct Partial {
     pub(super) metadata: Meta,
 }
 
-/// A page of a list.
+/// One page of a list.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Page {
     #[serde(default)]
@@ -90,6 +90,7 @@ pub(super) struct PageMeta {
     pub(super) next: Option<String>,
 }
 
+/// Deserializes `null` as the default.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -99,7 +100,7 @@ where
 }
 
 impl Meta {
-    /// Returns the precondition of a write for this state only.
+    /// Returns the precondition of a write that applies to this state only.
     pub(super) fn state(self) -> Preconditions {
         Preconditions {
             uid: Some(self.uid),
@@ -107,13 +108,16 @@ impl Meta {
         }
     }
 
-    /// Returns whether a manager has applied the object.
+    /// Returns whether a field manager has applied the object.
     pub(super) fn is_applied_by(&self, name: &str) -> bool {
         let mut managers = self.managed_fields.iter();
         managers.any(|each| each.is_apply_of(name))
     }
 
-    /// Returns whether a manager has written the object since its creation; writers of subresources do not count.
+    /// Returns whether a manager has written the object when it was created.
+    ///
+    /// Writers of subresources do not count. Times have whole seconds, so an entry with the time of the creation is
+    /// taken to be the creator's.
     pub(super) fn is_managed_since_creation(&self) -> bool {
         let created = self.creation_timestamp.as_deref();
         let mut entries = self.managed_fields.iter();
@@ -137,7 +141,7 @@ pub(super) struct Existing {
     pub(super) uid: Uid,
     pub(super) version: ResourceVersion,
     pub(super) is_deleting: bool,
-    /// Its controlling owner, and the owner's uid.
+    /// Kind and name of its controller, and the controller's uid.
     pub(super) controller: Option<(String, Uid)>,
     pub(super) marks: Found,
 }

@@ -1,4 +1,4 @@
-//! Methods of a reconcile call that apply objects.
+//! The methods of [`Reconcile`] that apply objects.
 
 use std::sync::Arc;
 
@@ -13,39 +13,39 @@ use crate::reconcile::Reconcile;
 impl<K: View> Reconcile<K> {
     /// Applies the objects that the reconciled object owns, and prunes the others.
     ///
-    /// Objects are written by server-side apply, with an owner reference and labels by which they are found again. The
-    /// field manager is the operator. Fields it applied before and does not apply any more are removed; fields of other
-    /// managers stay; its own fields that others changed are restored. Objects of others are never touched: neither
-    /// those another owner controls, nor existing ones that do not belong to this owner.
+    /// **What is written.** Objects are written by server-side apply, with the operator as field manager, an owner
+    /// reference, and labels that mark them as members of the set. Fields that the operator applied before and does not
+    /// apply any more are removed. Fields of other managers are kept. Its own fields are restored if others changed
+    /// them. Objects of others are never touched: neither those that another owner controls, nor existing ones that do
+    /// not belong to this owner.
     ///
-    /// If nothing changes, nothing is sent, provided that the factory watches the kinds, as with
+    /// **Order.** Namespaces, CRDs and RBAC are applied first, then configuration, workloads and the rest. Kinds that
+    /// may refuse other objects, such as webhook configurations, come last. Pruning goes in the opposite order. It is
+    /// skipped in a call in which an object could not be applied. A failure of one object does not stop the others.
+    ///
+    /// **Requests.** If nothing changes, no request is sent, provided that the factory watches the kinds, as with
     /// [`owns`](crate::Reconciler::owns). For other kinds, each call reads the wanted objects and lists those that may
-    /// have to be pruned. A process that has just started recognizes an unchanged object by an annotation,
-    /// `lariat.dev/applied`, with a hash of what was applied, and by its content. This takes no request if content is
-    /// cached; otherwise the object is read once.
+    /// have to be pruned. A process that has just started recognizes an unchanged object by its content and by the
+    /// annotation `lariat.dev/applied`, a hash of what was applied. This takes no request if content is cached;
+    /// otherwise the object is read once. Stale caches do no harm: an object that is not cached is read before it is
+    /// created, and a cached one is changed only if it is still the same object.
     ///
-    /// If the factory elects a leader or shards, writes record the lease in the annotation `lariat.dev/lease`
-    /// ([`Leadership::signature`](lariat_controller::Leadership::signature)). A new lease alone is no reason to write.
+    /// **Leases.** If the factory elects a leader or shards, each write records the lease in the annotation
+    /// `lariat.dev/lease` ([`Leadership::signature`](lariat_lease::Leadership::signature)). A new lease alone causes no
+    /// write.
     ///
-    /// Stale caches do no harm: an object that is not cached is read before it is created, and one that is cached is
-    /// changed only if it is still the same object.
-    ///
-    /// Namespaces, CRDs and permissions are applied first, then configuration, workloads and the rest; kinds that may
-    /// refuse other objects come last. Pruning goes in the opposite order, and is skipped in a call in which an object
-    /// could not be applied. An error of one object does not stop the others.
+    /// **Names.** The set has the name of the reconciler. Sets of different reconcilers, operators and owners are
+    /// independent. The kinds of a set are recorded in an annotation of the owner, which each call reads from the API
+    /// server if a [`Transform`](lariat_cache::Transform) may remove annotations from the cache. Use
+    /// [`apply_set`](Self::apply_set) for another name and for options.
     ///
     /// Together with [`set_status`](Self::set_status), and [`report_errors`](crate::Reconciler::report_errors) for
-    /// failures, this is wrangler's generating handler.
-    ///
-    /// The set has the name of the reconciler; sets of different reconcilers, operators and owners are independent. Its
-    /// kinds are recorded in an annotation of the owner. If a [`Transform`](lariat_cache::Transform) may remove
-    /// annotations from the cache, each call reads them. [`apply_set`](Self::apply_set) sets another name, and options.
+    /// failures, this replaces the generating handler of Rancher's wrangler.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use k8s_openapi::api::core::v1::{ConfigMap, Service};
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{Desired, Reconcile};
+    /// use lariat::{Desired, HandlerResult, Outcome, Reconcile};
     ///
     /// # fn service_of(_: &Deployment) -> Service { unimplemented!() }
     /// # fn config_of(_: &Deployment) -> ConfigMap { unimplemented!() }
@@ -60,7 +60,7 @@ impl<K: View> Reconcile<K> {
     ///
     /// # Errors
     ///
-    /// Some objects could not be applied or deleted; all others were.
+    /// Some objects could not be applied or deleted. All others were applied.
     ///
     /// # Cancel safety
     ///
@@ -71,7 +71,17 @@ impl<K: View> Reconcile<K> {
 
     /// Returns a set with a name of its own, to set options and apply it.
     ///
-    /// Sets with different names are independent. [`Apply::formerly`] takes over the objects of a former name.
+    /// Use it to apply several sets in one reconciler: sets with different names are independent. [`Apply::formerly`]
+    /// takes over the objects of a former name.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::{Desired, HandlerResult, Outcome, Reconcile};
+    /// # async fn example(cx: Reconcile<ConfigMap>, monitoring: Desired) -> HandlerResult {
+    /// cx.apply_set("monitoring").force(true).apply(monitoring).await?;
+    /// # Ok(Outcome::done())
+    /// # }
+    /// ```
     ///
     /// # Panics
     ///

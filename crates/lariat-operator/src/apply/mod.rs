@@ -1,18 +1,28 @@
 //! Applies the objects that an owner wants, and prunes the others.
 //!
-//! A set is the objects of one owner under one name, applied by one operator. Its members have three labels,
-//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and where it is valid an owner reference. The
-//! labels of ApplySets (KEP-3659) do not fit: there a parent has one set, known by the parent's name, which a recreated
-//! parent would inherit, and the parent needs labels that name a tool. Taken over from there is the record of the
-//! members' kinds on the owner, which is written before the first object of a kind exists.
+//! A set is the objects of one owner under one name, applied by one operator. Its members have the three labels
+//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and an owner reference where one is valid.
 //!
-//! A call runs through `call`: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the record on the
-//! owner) → `staged` (step by step) → `object` (read, check, send, rank by rank as in `order`) → `pruning`. `memory` knows
-//! what needs no request; for a process that has just started, `drift` finds out. `dry_run` makes a `plan`.
+//! A call goes through these modules in order:
 //!
-//! **Invariant:** an object that is as wanted is not sent, whichever process applied it; one that others changed is.
+//! 1. `desired`, `dependent`, `step`: the wanted objects, with options and steps.
+//! 2. `resolve`: looks up the kinds, and adds labels, owner reference and hash.
+//! 3. `kinds`: records the kinds of the set on the owner.
+//! 4. `staged`: applies the objects step by step, and within a step in the `order` of their kinds.
+//! 5. `object`: reads, checks and sends one object. `memory` knows which objects need no request; for a process
+//!    that has just started, `drift` decides it from the object.
+//! 6. `prune` and `pruning`: find and delete the objects that are no longer wanted.
 //!
-//! **Invariant:** only the very state that was read is pruned, and only if it is the set's: by its labels, its
+//! The result is a `report` or an `error`. `dry_run` makes a `plan` instead.
+//!
+//! The labels of ApplySets (KEP-3659) do not fit. There a parent has one set, which is identified by the parent's name,
+//! so that a recreated parent would inherit it, and the parent needs labels that name a tool. Taken over from there is
+//! the record of the members' kinds on the owner, which is written before the first object of a kind exists.
+//!
+//! **Invariant:** an object that is as wanted is not sent, whichever process applied it. One that others changed is
+//! sent.
+//!
+//! **Invariant:** only the very state that was read is pruned, and only if it belongs to the set by its labels, its
 //! controller, and its entry of our field manager.
 
 mod call;

@@ -1,10 +1,10 @@
-//! The order in which kinds are applied; pruning goes in the opposite order.
+//! The order in which kinds are applied. Pruning goes in the opposite order.
 
 use lariat_core::Gvk;
 
-/// Kinds that others need come first, those that may refuse others last, unknown ones in between.
+/// The kinds by rank, a short form of Helm's install order.
 ///
-/// It is a short form of Helm's install order.
+/// Kinds that others need come first, and unknown kinds last.
 const RANKS: [&[&str]; 8] = [
     &["Namespace", "PriorityClass"],
     &["CustomResourceDefinition"],
@@ -41,11 +41,13 @@ const RANKS: [&[&str]; 8] = [
         "CronJob",
         "Ingress",
     ],
-    // Other kinds, whose CRDs and controllers are among the above.
+    // All other kinds. Their CRDs and controllers are among the above.
     &[],
 ];
 
-/// They could refuse other objects while the servers they call do not run yet.
+/// Kinds that are applied after all others.
+///
+/// They make the API server call other servers, and would refuse objects until those run.
 const LAST: [&str; 5] = [
     "APIService",
     "MutatingWebhookConfiguration",
@@ -56,6 +58,8 @@ const LAST: [&str; 5] = [
 
 /// Returns the rank of a kind; lower ranks are applied first.
 pub(super) fn rank(gvk: &Gvk) -> usize {
+    // Kinds of other groups come after everything that Kubernetes itself provides, since their CRDs and controllers may
+    // be part of the same set.
     let unknown = RANKS.len() - 1;
     if !is_of_kubernetes(gvk.group()) {
         return unknown;
@@ -67,6 +71,8 @@ pub(super) fn rank(gvk: &Gvk) -> usize {
     known.unwrap_or(unknown)
 }
 
+/// Returns whether a group is one of Kubernetes itself.
+///
 /// Other groups may have kinds of the same names, such as Knative's Services.
 fn is_of_kubernetes(group: &str) -> bool {
     !group.contains('.') || group.ends_with(".k8s.io")

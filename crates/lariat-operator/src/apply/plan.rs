@@ -1,4 +1,4 @@
-//! The plan of applying a set.
+//! The plan of an apply: what it would do to each object.
 
 use std::fmt;
 
@@ -9,31 +9,43 @@ use crate::diff::{Diff, FieldChange};
 
 /// What applying a set would do, object by object, in order.
 ///
-/// It prints a line for each object, and one for each changed field.
+/// Its `Display` has a line for each object, and one for each changed field.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use lariat::operator::PlannedAction;
+/// # use lariat::{Desired, Reconcile};
+/// # async fn example(cx: Reconcile<ConfigMap>, desired: Desired) {
+/// let plan = cx.apply_set("main").plan(desired).await;
+/// if plan.count(PlannedAction::Prune) > 10 {
+///     println!("too many deletions:\n{plan}");
+/// }
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct SetPlan {
     steps: Vec<PlanStep>,
 }
 
-/// What would be done to an object.
+/// The action that is planned for an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlannedAction {
-    /// It does not exist.
+    /// It does not exist, and would be created.
     Create,
-    /// Some fields differ.
+    /// Some fields differ, and would be changed.
     Change,
     /// Immutable fields differ: it would be deleted and created again.
     Replace,
-    /// It is as wanted.
+    /// It is as wanted; nothing would be sent that changes it.
     Unchanged,
-    /// It is not wanted any more.
+    /// It is no longer wanted, and would be deleted.
     Prune,
-    /// It would fail. Nothing is pruned then.
+    /// It would fail; nothing would be pruned.
     Fail,
 }
 
-/// A planned step: an object, and what would be done to it.
+/// A step of a plan: one object, and what would be done to it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PlanStep {
@@ -47,14 +59,14 @@ pub struct PlanStep {
     ///
     /// Values of Secrets are hidden.
     pub changes: Vec<FieldChange>,
-    /// The number of further changed fields.
+    /// The number of changed fields beyond those.
     pub changes_left_out: usize,
     /// The error, if the step would fail.
     pub error: Option<ObjectError>,
 }
 
 impl SetPlan {
-    /// Returns the steps.
+    /// Returns the steps, in the order in which they would be taken.
     #[must_use]
     pub fn steps(&self) -> &[PlanStep] {
         &self.steps
@@ -67,7 +79,7 @@ impl SetPlan {
         steps.filter(|step| step.action == action).count()
     }
 
-    /// Returns whether everything is as wanted.
+    /// Returns whether every object is as wanted.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.count(PlannedAction::Unchanged) == self.steps.len()

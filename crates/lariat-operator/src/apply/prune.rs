@@ -1,4 +1,12 @@
-//! Finds the objects of a set that are not wanted any more, and deletes one.
+//! Finds the members of a set that are no longer wanted, and deletes one of them.
+//!
+//! The search goes through the kinds of the wanted objects, the kinds given by [`Apply::prunes`], and the kinds
+//! recorded on the owner, each in the namespaces where members can be. It reads a cache where that is certain to be
+//! complete, and otherwise lists by the set's labels.
+//!
+//! Deletion is careful, because labels can be copied and caches can be stale. The object is read, and it must be the
+//! set's by its labels, by its controller, and by its managed fields. The deletion has that uid and resource version as
+//! preconditions, so that only this very state is deleted; if the object has changed, it is read and checked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,30 +25,30 @@ use super::run::Run;
 use super::send::Endpoint;
 use super::set::Apply;
 
-/// The number of attempts of a deletion while the object changes.
+/// The number of attempts to delete an object that keeps changing.
 const TRIES: usize = 4;
 
-/// An object with the labels of the set that is not wanted.
+/// An object that has the labels of the set and is not wanted.
 pub(super) struct Surplus {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
-    /// The metadata, if it was listed.
+    /// The metadata, if the object was listed rather than read from a cache.
     meta: Option<Meta>,
-    /// The number of steps before that of the object.
+    /// The number of steps before the object's own.
     pub(super) order: usize,
     is_kept: bool,
 }
 
-/// The objects to prune.
+/// The result of the search for objects that are no longer wanted.
 #[derive(Default)]
-pub(super) struct Surplusses {
+pub(super) struct SurplusSet {
     pub(super) objects: Vec<Surplus>,
     /// Objects that are never deleted.
     pub(super) kept: Vec<Surplus>,
     pub(super) failures: Vec<ObjectFailure>,
-    /// Kinds that are not served, of which it is unknown whether there are objects.
+    /// Kinds that are not served; they may still have objects.
     pub(super) unserved: BTreeSet<Gvk>,
-    /// Kinds that may not be read, of which it is unknown whether there are objects.
+    /// Kinds that may not be read; they may still have objects.
     pub(super) forbidden: BTreeSet<Gvk>,
 }
 
@@ -64,37 +72,40 @@ impl Surplus {
     }
 }
 
-/// The search for members of a kind.
+/// The parameters of the search for members of a kind.
 #[derive(Clone, Copy)]
 struct Search<'a> {
-    /// The kind would be forgotten without members, so an empty cache is not sufficient.
+    /// Whether the kind is about to be dropped from the record.
+    ///
+    /// An empty result then has lasting effect, so an empty cache is not sufficient: it may be stale.
     is_leaving: bool,
-    /// The recorded extent.
+    /// The recorded extent of the set.
     known: &'a Extent,
     /// The extent of the wanted objects.
     wanted: &'a Extent,
 }
 
-/// A namespace to search, or all of them.
+/// A namespace to search, or all namespaces.
 struct Area {
     namespace: Option<String>,
-    /// An empty cache is not sufficient.
+    /// Whether an empty cache is not sufficient; see [`Search::is_leaving`].
     is_leaving: bool,
 }
 
-/// The result for an object that is not wanted.
+/// The result of pruning one object.
 pub(super) enum Pruned {
     /// It is being deleted.
-    Going,
+    Deleting,
     /// It does not exist any more.
-    Gone,
+    Absent,
     /// It is never deleted.
     Kept,
-    /// It was not deleted; with its uid.
+    /// It was not deleted, because it is not known to be the set's; with its uid.
     LeftAlone(Whose, Uid),
 }
 
 impl Run<'_> {
+    /// Records and logs an object that is not deleted because it may belong to others.
     pub(super) fn leave_alone(
         &self,
         surplus: &Surplus,
@@ -104,22 +115,25 @@ impl Run<'_> {
     ) {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
+        // A warning, because a finalizer of the owner cannot finish while such an object exists.
         if whose == Whose::Unknown && self.set.remembered().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
-                "not deleted: it has the labels of the set, but nothing says who applied it; delete it, or take its \
-                 label \"lariat.dev/owner-uid\" away"
+                "not deleted: it has the labels of the set, but its managed fields do not show who applied it; delete it, \
+                 or remove its label \"lariat.dev/owner-uid\""
             );
         } else {
-            tracing::debug!(%gvk, %key, set, "not deleted: nothing says that the operator applied it");
+            tracing::debug!(%gvk, %key, set, "not deleted: this operator did not apply it");
         }
         applied.leave_alone(gvk, key, whose == Whose::Others);
     }
 
     /// Returns the objects that have the labels of the set and are not wanted.
-    pub(super) async fn surplus(&self, known: &Extent, targets: &[Target]) -> Surplusses {
+    pub(super) async fn surplus(&self, known: &Extent, targets: &[Target]) -> SurplusSet {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
-        let mut surplus = Surplusses::default();
+        // Compared by group, kind and name without the version: an object that is wanted in another version is the same
+        // object.
+        let mut surplus = SurplusSet::default();
         let extent = self.extent_of(targets);
         for gvk in self.kinds_to_prune(&known.kinds, targets) {
             let search = Search {
@@ -137,11 +151,12 @@ impl Run<'_> {
                     surplus.kept.extend(kept);
                     surplus.objects.extend(others);
                 }
-                // No object of the kind can be reached, so none can be deleted.
+                // Without any served version no object of the kind can be deleted. If the CRD was deleted, its objects
+                // were deleted with it.
                 Err(error) if is_unserved(&error) => {
                     surplus.unserved.insert(gvk);
                 }
-                Err(error) if self.is_lost(&gvk, &error, targets) => {
+                Err(error) if self.is_dropped_kind(&gvk, &error, targets) => {
                     surplus.forbidden.insert(gvk);
                 }
                 Err(error) => {
@@ -150,16 +165,19 @@ impl Run<'_> {
                 }
             }
         }
-        // Within a step the kinds keep their order.
+        // Later steps first. The sort is stable, so the kinds of a step keep their order.
         surplus
             .objects
             .sort_by_key(|each| std::cmp::Reverse(each.order));
         surplus
     }
 
-    /// Returns the kinds to search, in reverse order. One version of a kind suffices.
+    /// Returns the kinds to search, in reverse order of applying.
+    ///
+    /// All versions of a kind have the same objects, so one version is enough.
     fn kinds_to_prune(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Vec<Gvk> {
         let wanted = targets.iter().map(Target::gvk);
+        // The first version of a kind is searched: a wanted one is certainly served, a recorded one perhaps no longer.
         let all = wanted.chain(&self.set.options.prunes).chain(known);
         let mut kinds: BTreeMap<(&str, &str), &Gvk> = BTreeMap::new();
         for gvk in all {
@@ -170,12 +188,18 @@ impl Run<'_> {
         kinds
     }
 
-    /// Returns whether an error concerns a dropped kind that may not be read any more.
+    /// Returns whether an error concerns a kind that the program has dropped.
     ///
-    /// The set does not have the kind any more and nothing in the program declares it: a release that dropped it
-    /// dropped the permission too. This is logged as a warning, and is no reason to fail forever. For a kind that the
-    /// program does apply, only not for this owner at the moment, it is a failure.
-    pub(super) fn is_lost(&self, gvk: &Gvk, error: &ObjectError, targets: &[Target]) -> bool {
+    /// A release that no longer applies a kind often no longer has the permission to read it either. If the set does
+    /// not want the kind and nothing in the program declares it, a forbidden read is logged as a warning, and the apply
+    /// does not fail: it would fail forever. A kind that the program applies for other owners is different, and a
+    /// forbidden read of it is a failure.
+    pub(super) fn is_dropped_kind(
+        &self,
+        gvk: &Gvk,
+        error: &ObjectError,
+        targets: &[Target],
+    ) -> bool {
         let Apply {
             operator,
             memory,
@@ -183,27 +207,30 @@ impl Run<'_> {
             options,
             ..
         } = self.set;
+        // Any sign that the program still deals with the kind makes a missing permission an error of the installation.
         let is_said = is_wanted(gvk, targets)
             || options.prunes.contains(gvk)
             || memory.has_applied(gvk)
             || operator.needs.has_deletions_of(gvk);
-        let is_lost = !is_said && error.is_reading_forbidden();
-        if is_lost && memory.is_first_forbidden(gvk, owner.uid()) {
+        let is_dropped_kind = !is_said && error.is_reading_forbidden();
+        if is_dropped_kind && memory.is_first_forbidden(gvk, owner.uid()) {
             let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
             tracing::warn!(
                 kind = %gvk, set, error,
-                "objects the set once had are neither looked for nor deleted: a rule for `delete`, `get` and `list` is \
-                 missing; say `Reconciler::prunes` for the kind"
+                "objects that the set once had are not pruned: an RBAC rule for `delete`, `get` and `list` is missing; \
+                 declare the kind with `Reconciler::prunes`"
             );
         }
-        is_lost
+        is_dropped_kind
     }
 
     /// Returns the objects of a kind that have the labels of the set.
     ///
-    /// If the version is not served any more, another one shows the same objects.
+    /// If the version is no longer served, another served version of the kind is searched.
     async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
         let clients = self.set.operator.caches.clients();
+        // The recorded version may have been removed from the CRD since. Its objects are still there, in another
+        // version.
         let members = match clients.for_kind(gvk).resource().await {
             Ok(resource) => self.members_of(resource, search).await,
             Err(error) => Err(error.into()),
@@ -219,7 +246,8 @@ impl Run<'_> {
         };
         match survey.kinds.iter().find(is_it) {
             Some(resource) => self.members_of(resource.clone(), search).await,
-            // A kind that is missing in the answer may be served all the same.
+            // Discovery without the group's server does not list its kinds. They may be served all the same, so it is
+            // an error and the record stays.
             None if survey.is_unanswered(gvk) => Err(ObjectError::GroupUnanswered),
             None => Err(error),
         }
@@ -239,10 +267,11 @@ impl Run<'_> {
         Ok(members.into_values().collect())
     }
 
-    /// Returns where members of a kind can be: where they are wanted, and wherever any were recorded.
+    /// Returns the namespaces in which members of a kind can be.
     ///
-    /// For a kind whose cache is restricted to namespaces, no other ones are searched: that would take a request in
-    /// each call, and a permission that is not granted.
+    /// These are the namespaces of wanted objects, and all that were recorded. If the cache of a kind is restricted to
+    /// namespaces, others are not searched: that would take a request in each call, and a permission that may not be
+    /// granted.
     fn areas(&self, resource: &ResourceKind, search: Search<'_>) -> Vec<Area> {
         let everywhere = Area {
             namespace: None,
@@ -256,7 +285,8 @@ impl Run<'_> {
         let mut places = self.usual_places(resource);
         let is_everywhere = places.is_empty() || search.known.is_everywhere();
         if is_everywhere {
-            // An empty cache of all namespaces is not sufficient for these.
+            // The cache of all namespaces covers these too, but it may be stale. A namespace that is about to be
+            // dropped from the record is searched by itself, on the API server if the cache has nothing in it.
             places.clone_from(&leaving.iter().map(|name| (*name).to_owned()).collect());
             places.retain(|name| name != EVERYWHERE);
         } else {
@@ -270,18 +300,19 @@ impl Run<'_> {
         everywhere.into_iter().chain(named).collect()
     }
 
-    /// Returns the namespaces in which members of a kind are searched, whatever is recorded; empty means all.
+    /// Returns the namespaces to search whatever is recorded; none means all.
     fn usual_places(&self, resource: &ResourceKind) -> BTreeSet<String> {
         let Apply {
             operator, options, ..
         } = self.set;
+        // An owned object must be in the namespace of a namespaced owner, so no other namespace is searched by default.
         let owner = self.set.owner.key().namespace();
         let mut places = options.places.clone();
         if let Some(namespace) = owner.filter(|_| options.owned) {
             places.insert(namespace.to_owned());
             return places;
         }
-        // Whether it is synced or not: the namespaces that may be listed are the same.
+        // The cache need not be synced: only its selection is used here, which says which namespaces may be listed.
         let informer = operator.caches.existing(resource.gvk());
         let selection = informer.map(|informer| informer.selection());
         let selected: BTreeSet<String> = selection
@@ -296,7 +327,7 @@ impl Run<'_> {
         places
     }
 
-    /// Returns the members in a namespace, or in all.
+    /// Returns the members in one namespace, or in all.
     async fn members_in(
         &self,
         resource: &ResourceKind,
@@ -313,6 +344,8 @@ impl Run<'_> {
                 let key = each.key().clone();
                 Surplus::new(resource, key, &Found::from(&**each), None)
             };
+            // Members in the cache show at least that the kind and namespace must stay recorded. An empty cache proves
+            // nothing if the record is about to be dropped.
             if !members.is_empty() || !area.is_leaving {
                 return Ok(members.iter().map(surplus).collect());
             }
@@ -329,10 +362,12 @@ impl Run<'_> {
         Ok(members.into_iter().map(surplus).collect())
     }
 
-    /// Deletes an object, if it is the set's.
+    /// Deletes an object if it is the set's.
     pub(super) async fn prune_object(&self, surplus: &Surplus) -> Result<Pruned, ObjectError> {
         let endpoint = self.endpoint(&surplus.resource, &surplus.key);
         let name = surplus.key.name();
+        // The first attempt uses the metadata of the list. Each later one reads the object again, because the deletion
+        // was refused for a state that no longer exists.
         let mut listed = surplus.meta.clone();
         for _ in 0..TRIES {
             let meta = match listed.take() {
@@ -340,20 +375,22 @@ impl Run<'_> {
                 None => endpoint.metadata(name).await?,
             };
             let Some(meta) = meta else {
-                return Ok(Pruned::Gone);
+                return Ok(Pruned::Absent);
             };
+            // Read from the object itself: the state in which it was found may be older than the label.
             if Found::from(&meta).is_kept {
                 return Ok(Pruned::Kept);
             }
             match self.whose(&meta) {
-                Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Going),
+                Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Deleting),
                 Whose::Ours => {}
-                // Its labels were removed meanwhile.
-                _ if !self.is_member(&meta) => return Ok(Pruned::Gone),
+                // Somebody removed the labels since the search, so the object is no longer a member.
+                _ if !self.is_member(&meta) => return Ok(Pruned::Absent),
                 whose => return Ok(Pruned::LeftAlone(whose, Uid::new(&meta.uid))),
             }
+            // `false` means that the object has changed since it was checked.
             if endpoint.delete(name, meta.state()).await? {
-                return Ok(Pruned::Going);
+                return Ok(Pruned::Deleting);
             }
         }
         Err(ObjectError::Changing)
@@ -363,10 +400,10 @@ impl Run<'_> {
         self.is_ours(&Found::from(meta))
     }
 
-    /// Returns whose an object with the labels of the set is.
+    /// Returns whether an object with the labels of the set is the set's.
     ///
-    /// Copies of objects have the labels of the original. It is the set's by its labels, its controller, and because
-    /// this operator applied it.
+    /// A copy of an object carries the labels of the original. So an object counts as the set's only if no other owner
+    /// controls it, and if its managed fields show that this operator applied it.
     fn whose(&self, meta: &Meta) -> Whose {
         let controller = Existing::from(meta).controller;
         let owner = self.set.owner.uid();
@@ -377,6 +414,8 @@ impl Run<'_> {
         if meta.is_applied_by(name) {
             return Whose::Ours;
         }
+        // The managed fields are complete if they go back to the creation of the object. Then this operator has never
+        // applied it. Otherwise somebody removed them, and nothing is certain.
         if meta.is_managed_since_creation() {
             Whose::Others
         } else {
@@ -389,7 +428,7 @@ impl Run<'_> {
         self.whose(meta) == Whose::Ours
     }
 
-    /// Returns whether an object is the set's and still exists.
+    /// Returns whether pruning would delete an object.
     pub(super) async fn would_delete(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
         let meta = match &surplus.meta {
             Some(meta) => Some(meta.clone()),
@@ -402,17 +441,17 @@ impl Run<'_> {
     }
 }
 
-/// Whose an object is.
+/// The owner of an object with the labels of the set, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Whose {
     Ours,
-    /// Known to be others'.
+    /// Known to belong to others.
     Others,
-    /// It has the labels of the set, and it is unknown who created it: its managed fields were removed.
+    /// Unknown, because the managed fields were removed.
     Unknown,
 }
 
-/// Returns whether the set has objects of a kind.
+/// Returns whether the set wants objects of a kind.
 fn is_wanted(gvk: &Gvk, targets: &[Target]) -> bool {
     targets.iter().any(|each| *each.gvk() == *gvk)
 }

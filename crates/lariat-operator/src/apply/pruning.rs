@@ -1,4 +1,8 @@
-//! Prunes what is not wanted any more, in the reverse order of applying.
+//! Prunes the objects that are no longer wanted, in the reverse order of applying.
+//!
+//! Objects of later steps are deleted first, and within a step the kinds in reverse order. The objects of a step are
+//! deleted only when those of all later steps no longer exist; until then they are reported as waiting. At the end,
+//! kinds and namespaces without objects are removed from the record on the owner.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +11,26 @@ use lariat_core::Gvk;
 
 use super::error::ObjectFailure;
 use super::kinds::Extent;
-use super::prune::{Pruned, Surplus, Surplusses, Whose};
+use super::prune::{Pruned, Surplus, SurplusSet, Whose};
 use super::report::Applied;
 use super::resolve::Target;
 use super::run::{Run, bounded};
 use super::waiting::Waiting;
 
-/// A pruning in progress.
+/// The state of a pruning in progress.
 struct Pruning<'a> {
     known: &'a Extent,
     targets: &'a [Target],
     applied: &'a mut Applied,
-    /// The kinds and namespaces in which objects are left.
+    /// The kinds and namespaces that still have, or may have, objects.
     left: Extent,
     failures: Vec<ObjectFailure>,
+    /// Dropped kinds that may not be read.
     forbidden: BTreeSet<Gvk>,
 }
 
 impl Pruning<'_> {
-    /// Records that an object is, or may be, left.
+    /// Records that an object still exists, or may exist.
     fn stays(&mut self, each: &Surplus) {
         self.left.kinds.insert(each.resource.gvk().clone());
         let namespace = each.key.namespace().map(ToOwned::to_owned);
@@ -34,7 +39,7 @@ impl Pruning<'_> {
         self.left.namespaces.extend(namespace);
     }
 
-    /// Leaves an object for a later call.
+    /// Leaves an object for a later call, and reports it as waiting.
     fn wait(&mut self, each: &Surplus) {
         let (gvk, key) = each.id();
         self.applied.waiting.push(Waiting::Deletion { gvk, key });
@@ -43,24 +48,25 @@ impl Pruning<'_> {
 }
 
 impl Run<'_> {
-    /// Prunes what is not wanted any more, in the reverse order of applying; returns the failures.
+    /// Prunes the objects that are no longer wanted; returns the failures.
     ///
-    /// Objects of a step are deleted once those of later steps are gone.
+    /// Objects of a step are deleted once those of later steps no longer exist.
     pub(super) async fn prune(
         &self,
         known: &Extent,
         targets: &[Target],
         applied: &mut Applied,
     ) -> Vec<ObjectFailure> {
-        let Surplusses {
+        let SurplusSet {
             objects,
             kept,
             failures,
             unserved,
             forbidden,
         } = self.surplus(known, targets).await;
+        // Starts with the wanted kinds. Everything that a deletion leaves behind is added below.
         let mut left = self.extent_of(targets);
-        // They may be served again, and have objects then.
+        // These kinds stay recorded: they may be served or readable again, and have objects then.
         let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
         let unseen: BTreeSet<Gvk> = unserved.chain(forbidden.iter().cloned()).collect();
         if !unseen.is_empty() {
@@ -78,9 +84,12 @@ impl Run<'_> {
         };
         let mut steps = objects.chunk_by(|a, b| a.order == b.order).peekable();
         while let Some(step) = steps.next() {
+            // Kinds that others need are deleted after their users, as in Helm's uninstall order.
             for group in step.chunk_by(|a, b| a.rank() == b.rank()) {
                 self.prune_group(group, &mut pruning).await;
             }
+            // The objects of earlier steps wait for the deletion of this step to finish, which may take longer than
+            // this call.
             if steps.peek().is_some() && (!pruning.failures.is_empty() || self.is_left(step).await)
             {
                 steps.flatten().for_each(|each| pruning.wait(each));
@@ -95,32 +104,35 @@ impl Run<'_> {
             ..
         } = pruning;
         applied.forbidden = forbidden.into_iter().collect();
+        // After a failure the search or a deletion may be incomplete, so nothing is dropped from the record.
         if failures.is_empty() {
             self.forget_extent(known, &left).await;
         }
         failures
     }
 
-    /// Prunes objects of one rank.
+    /// Prunes objects of one rank concurrently.
     async fn prune_group(&self, group: &[Surplus], pruning: &mut Pruning<'_>) {
         let calls = group.iter().map(|each| self.prune_object(each).boxed());
         let results = bounded(calls.collect()).await;
         for (each, result) in group.iter().zip(results) {
             let gvk = each.resource.gvk();
             match result {
-                Ok(Pruned::Gone) => continue,
+                // Neither of these two keeps its kind recorded: one does not exist, the other is never pruned.
+                Ok(Pruned::Absent) => continue,
                 Ok(Pruned::Kept) => {
                     pruning.applied.kept.push(each.id());
                     continue;
                 }
-                Ok(Pruned::Going) => pruning.applied.pruned(gvk, &each.key),
+                Ok(Pruned::Deleting) => pruning.applied.pruned(gvk, &each.key),
                 Ok(Pruned::LeftAlone(whose, uid)) => {
                     self.leave_alone(each, whose, &uid, pruning.applied);
+                    // An object of others does not keep its kind recorded. One that may be the set's does.
                     if whose == Whose::Others {
                         continue;
                     }
                 }
-                Err(error) if self.is_lost(gvk, &error, pruning.targets) => {
+                Err(error) if self.is_dropped_kind(gvk, &error, pruning.targets) => {
                     pruning.forbidden.insert(gvk.clone());
                 }
                 Err(error) => {
@@ -132,9 +144,10 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether objects of the set that were deleted still exist.
+    /// Returns whether any of the deleted objects still exists.
     ///
-    /// It is asked of the API server: the cache may not have seen them go.
+    /// The API server is asked, because the cache may not show the deletions yet, and would not show objects with
+    /// finalizers differently.
     async fn is_left(&self, deleted: &[Surplus]) -> bool {
         if self.is_planning() {
             return false;
@@ -144,7 +157,7 @@ impl Run<'_> {
             match endpoint.metadata(each.key.name()).await {
                 Ok(Some(meta)) if !self.may_delete(&meta) => {}
                 Ok(None) => {}
-                // An object that cannot be read may be there.
+                // An object that cannot be read may exist.
                 Ok(Some(_)) | Err(_) => return true,
             }
         }

@@ -17,15 +17,15 @@ use crate::wire::json_of;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Action {
-    /// It did not exist.
+    /// It did not exist, and was created.
     Created,
     /// It existed, and was changed.
     Changed,
     /// It was deleted and created again, because an immutable field differed.
     Replaced,
-    /// It was as wanted. This may have taken a request.
+    /// It was as wanted; finding this out may have taken a request.
     Unchanged,
-    /// It is not wanted any more, and is being deleted.
+    /// It is no longer wanted, and is being deleted.
     Pruned,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Display for Action {
 
 /// An object of a set, what was done to it, and its state.
 ///
-/// Two are equal if the same was done to the same object, whatever its state is.
+/// Two values are equal if the same was done to the same object, whatever its state is.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct AppliedObject {
@@ -59,11 +59,12 @@ pub struct AppliedObject {
     pub key: ObjectKey,
     /// What was done.
     pub action: Action,
-    /// The object as it is on the server: the answer to the write, or the cached state if nothing was sent.
+    /// The object as it is on the server.
     ///
-    /// `None` for what was pruned. If nothing was sent and the cache has only the metadata, this has no more, unless the
-    /// object is in a [step](crate::Step) or the set [reads content](crate::Apply::reads_content). Likewise for a cache
-    /// with a [`Transform`](lariat_cache::Transform).
+    /// It is the answer to the write, or the cached state if no request was sent; `None` for a pruned object. If the
+    /// cache has only a part of the object (metadata only, or a [`Transform`](lariat_cache::Transform)) and no request
+    /// was sent, so has this, unless the object is in a [step](crate::Step) or the set [reads
+    /// content](crate::Apply::reads_content).
     pub object: Option<Arc<CachedObject>>,
     /// Whether the state has everything that the server has.
     pub(super) is_whole: bool,
@@ -73,12 +74,13 @@ pub struct AppliedObject {
 }
 
 impl AppliedObject {
-    /// Returns whether the object is ready, as of the [state](Self::object) in which it was applied.
+    /// Returns whether the object was ready when it was applied.
     ///
-    /// Decided by its own [function](crate::Dependent::ready_when) or [`Readiness::of`]. It is unknown if the cache does
-    /// not have all of the object, and it is in no step.
+    /// Decided by its own [function](crate::Dependent::ready_when), or else by [`Readiness::of`], from the
+    /// [state](Self::object) above. It is [`Readiness::Unknown`] if that state is only a part of the object.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
+        // In a part of an object, a field that is not cached looks like one that is not set.
         let Some(object) = self.object.as_ref().filter(|_| self.is_whole) else {
             return Readiness::Unknown;
         };
@@ -99,7 +101,7 @@ impl PartialEq for AppliedObject {
 impl Eq for AppliedObject {}
 
 impl fmt::Debug for AppliedObject {
-    /// Prints what was done; contents stay out of logs.
+    /// Prints what was done; the content may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AppliedObject")
             .field("gvk", &self.gvk)
@@ -109,9 +111,9 @@ impl fmt::Debug for AppliedObject {
     }
 }
 
-/// An object with the labels of a set that was not deleted.
+/// An object that has the labels of a set and was not deleted.
 ///
-/// It is not known to be the set's.
+/// It is neither wanted nor known to be the set's, such as a copy that somebody made of an object with its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftAlone {
@@ -119,14 +121,24 @@ pub struct LeftAlone {
     pub gvk: Gvk,
     /// The key.
     pub key: ObjectKey,
-    /// Whether others are known to have created it, such as a copy of an object.
+    /// Whether the object is known to belong to others.
     ///
-    /// Another owner controls it, or its managed fields name its creator. If false, it may be the set's: its managed
-    /// fields were removed.
+    /// Another owner controls it, or its managed fields name its creator. If `false`, its managed fields were removed,
+    /// and it may be the set's.
     pub is_of_others: bool,
 }
 
 /// The result of applying a set: each object, in the order of processing.
+///
+/// Its `Display` has the numbers, such as `2 created, 1 unchanged`.
+///
+/// ```
+/// use lariat::operator::Applied;
+///
+/// let nothing = Applied::default();
+/// assert!(nothing.is_unchanged() && nothing.is_gone());
+/// assert_eq!(nothing.to_string(), "nothing");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
@@ -137,19 +149,32 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// Returns the objects.
+    /// Returns the wanted and pruned objects, in the order of processing.
     #[must_use]
     pub fn objects(&self) -> &[AppliedObject] {
         &self.objects
     }
 
-    /// Returns a wanted object as it is on the server; `None` if it was not applied in this call.
+    /// Returns a wanted object as it is on the server.
     ///
-    /// See [`AppliedObject::object`].
+    /// `None` if it was not applied in this call. See [`AppliedObject::object`] for what the state may lack.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # use k8s_openapi::api::core::v1::Service;
+    /// # use lariat::{Desired, HandlerResult, Outcome, Reconcile};
+    /// # async fn example(cx: Reconcile<Deployment>, desired: Desired) -> HandlerResult {
+    /// let applied = cx.apply(desired).await?;
+    /// if let Some(service) = applied.read::<Service>(cx.key())? {
+    ///     println!("{:?}", service.spec.as_ref().and_then(|spec| spec.cluster_ip.as_deref()));
+    /// }
+    /// # Ok(Outcome::done())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The object does not fit the type, or only its metadata is known ([`DecodeError::is_no_content`]).
+    /// The object does not decode as `K`, or only its metadata is known ([`DecodeError::is_no_content`]).
     pub fn read<K>(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, DecodeError>
     where
         K: kube::Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
@@ -174,58 +199,58 @@ impl Applied {
         found.is_some_and(|found| found.readiness().is_ready())
     }
 
-    /// Returns objects that are not wanted any more and were [kept](crate::Dependent::keep).
+    /// Returns the [kept](crate::Dependent::keep) objects that are no longer wanted.
     #[must_use]
     pub fn kept(&self) -> &[(Gvk, ObjectKey)] {
         &self.kept
     }
 
-    /// Returns the number of objects with this action.
+    /// Returns the number of objects to which this was done.
     #[must_use]
     pub fn count(&self, action: Action) -> usize {
         let objects = self.objects.iter();
         objects.filter(|object| object.action == action).count()
     }
 
-    /// Returns whether every object was as wanted, and none was pruned.
+    /// Returns whether every object was as wanted and none was pruned.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         self.count(Action::Unchanged) == self.objects.len()
     }
 
-    /// Returns kinds of dropped objects that could not be searched for.
+    /// Returns the dropped kinds that could not be searched for objects to prune.
     ///
-    /// The set had objects of these kinds, nothing in the program applies them any more, and they may not be read. They
-    /// stay recorded on the owner; declare [`Reconciler::prunes`](crate::Reconciler::prunes) to get the permission.
+    /// The set once had objects of these kinds, nothing in the program applies them any more, and they may not be read.
+    /// They stay recorded on the owner. Declare them with [`Reconciler::prunes`](crate::Reconciler::prunes) to derive
+    /// the permission.
     #[must_use]
     pub fn forbidden(&self) -> &[Gvk] {
         &self.forbidden
     }
 
-    /// Returns objects with the labels of the set that were neither wanted nor deleted.
+    /// Returns the unwanted objects with the set's labels that were not deleted.
     ///
-    /// It is not known that this operator applied them.
+    /// This operator is not known to have applied them.
     #[must_use]
     pub fn left_alone(&self) -> &[LeftAlone] {
         &self.left_alone
     }
 
-    /// Returns whether nothing is left of the set.
+    /// Returns whether no object of the set exists any more.
     ///
-    /// That is, no object is wanted or still being deleted.
+    /// No object is wanted, and none is still being deleted. A finalizer that applies an empty set has finished when
+    /// this is true. Objects that are [kept](crate::Dependent::keep) do not count.
     ///
-    /// A finalizer that applied an empty set is done then.
+    /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden), and
+    /// while an object that may be the set's was [left alone](Self::left_alone), for which a warning is logged. For a
+    /// set [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
     ///
-    /// Objects that are [kept](crate::Dependent::keep) do not count.
-    ///
-    /// It is true only if this is certain. Something may be left while a kind [may not be read](Self::forbidden), or an
-    /// object that may be the set's was [left alone](Self::left_alone), for which a warning is logged. Of a set
-    /// [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
-    ///
-    /// A kind that the API server does not serve in any version has no objects: they were deleted with its CRD. The
-    /// kind stays recorded on the owner. If the server of an API group does not answer, that is an error instead.
+    /// A kind that the API server serves in no version has no objects: they were deleted with its CRD. The kind stays
+    /// recorded on the owner. If the server of an API group does not answer, the apply fails instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
+        // A finalizer that trusts this result lets the owner be deleted, after which nobody would find the objects
+        // again.
         let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
         self.objects.is_empty()
             && self.waiting.is_empty()
@@ -283,7 +308,7 @@ impl fmt::Display for Applied {
             counts.push(self.waits());
         }
         for kind in &self.forbidden {
-            counts.push(format!("{kind} not looked through"));
+            counts.push(format!("{kind} not searched"));
         }
         if counts.is_empty() {
             f.write_str("nothing")

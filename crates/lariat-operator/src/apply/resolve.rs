@@ -1,4 +1,4 @@
-//! Resolves wanted objects: their resource, owner, labels and JSON.
+//! Resolves the wanted objects to targets: resource, key, labels, owner reference and hash.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use super::step::Stages;
 use crate::names::APPLIED;
 use crate::owner::Owner;
 
-/// An object to apply.
+/// An object to apply, with everything that is sent.
 #[derive(Debug)]
 pub(super) struct Target {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
     pub(super) object: Value,
-    /// A hash of the object, without the annotation that contains it.
+    /// A hash of the object without the annotation that contains the hash.
     pub(super) hash: u64,
     pub(super) rank: usize,
     pub(super) options: ObjectOptions,
-    /// The number of its step.
+    /// The number of its step; `None` if it is outside of steps.
     pub(super) step: Option<usize>,
 }
 
@@ -43,7 +43,7 @@ impl Target {
         }
     }
 
-    /// Returns what identifies the object: all versions of a kind have the same objects.
+    /// Returns what identifies the object in all versions of its kind.
     pub(super) fn identity(&self) -> (&str, &str, &str) {
         identity(self.gvk(), &self.key)
     }
@@ -58,7 +58,7 @@ pub(super) fn identity<'a>(gvk: &'a Gvk, key: &'a ObjectKey) -> (&'a str, &'a st
 }
 
 impl Run<'_> {
-    /// Resolves all objects; those for which this fails are returned as failures.
+    /// Resolves all objects; those that cannot be resolved are returned as failures.
     pub(super) async fn resolve(
         &self,
         desired: Desired,
@@ -72,6 +72,7 @@ impl Run<'_> {
             match wanted {
                 Ok(wanted) => match self.target(wanted, step, &stages).await {
                     Ok(target) => targets.push(target),
+                    // The step cannot be completed without this object, so later steps must not begin.
                     Err(failure) => {
                         stages.give_up(step);
                         failures.push(failure);
@@ -121,6 +122,7 @@ impl Run<'_> {
             .set
             .signed(object, &key, (order, options.kept))
             .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        // After the labels and the reference were added: a change of these must change the hash too.
         let hash = drift::hash(&object);
         let mark = drift::mark(&gvk, &object, hash);
         set_annotation(&mut object, APPLIED, &mark)
@@ -138,7 +140,7 @@ impl Run<'_> {
 }
 
 impl Apply {
-    /// Adds what makes an object a member of the set.
+    /// Adds the labels and the owner reference that make an object a member of the set.
     fn signed(
         &self,
         mut object: Map<String, Value>,
@@ -148,10 +150,12 @@ impl Apply {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
             return Err(malformed("`metadata` is not an object"));
         };
+        // The API server compares the namespace in the body with that of the path, and would refuse a difference.
         match key.namespace() {
             Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
             None => metadata.remove("namespace"),
         };
+        // Typed objects serialize missing maps as absent, hand-written JSON may have null. Both mean an empty map.
         let labels = metadata.entry("labels").or_insert(Value::Null);
         if labels.is_null() {
             *labels = json!({});
@@ -162,17 +166,19 @@ impl Apply {
         for (name, value) in self.marks.labels_of(order, is_kept) {
             labels.insert(name.to_owned(), json!(value));
         }
-        // It was copied from an applied object. Included in the hash, it would change the hash, and so the object, each
-        // time.
+        // The annotation was copied from an applied object. In the hash it would change the hash, and so the object, in
+        // each call.
         if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
             annotations.remove(APPLIED);
         }
+        // The garbage collector deletes objects with a reference to a deleted owner, and so would it a kept object.
         if !is_kept {
             self.add_reference(metadata, key)?;
         }
         Ok(Value::Object(object))
     }
 
+    /// Adds the owner reference, if the set has owner references.
     fn add_reference(
         &self,
         metadata: &mut Map<String, Value>,
@@ -194,7 +200,10 @@ impl Apply {
         let Some(references) = references.as_array_mut() else {
             return Err(malformed("`metadata.ownerReferences` is not a list"));
         };
+        // An explicit reference to the owner is replaced. One to another controller contradicts the set, and is an
+        // error.
         let own = Owner::cached(&self.owner_gvk, &self.owner).controller_reference();
+        // An old reference to this owner may name another version of its kind, or not be the controller's.
         references.retain(|each| each["uid"] != own.uid);
         if references.iter().any(|each| each["controller"] == true) {
             return Err(malformed(
@@ -231,9 +240,10 @@ fn key_of(namespace: Option<&str>, name: &str) -> ObjectKey {
     ObjectKey::namespaced(namespace.unwrap_or_default(), name)
 }
 
-/// Removes objects that are wanted more than once, each a failure, and sorts the others by rank.
+/// Removes objects that are wanted more than once, and sorts the others by rank.
 ///
-/// Objects of one rank keep their order.
+/// Each duplicate is a failure, because nothing says which of the copies is meant. Objects of one rank keep their
+/// order.
 fn without_duplicates(
     targets: Vec<Target>,
     stages: &mut Stages,
@@ -260,6 +270,7 @@ fn without_duplicates(
             failures.push(target.failed(ObjectError::Duplicate));
         }
     }
+    // A stable sort, so that objects of one rank keep the order in which they were given.
     once.sort_by_key(|target| target.rank);
     once
 }

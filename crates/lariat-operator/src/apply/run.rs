@@ -14,10 +14,10 @@ use super::resolve::Target;
 use super::send::Endpoint;
 use super::set::Apply;
 
-/// The number of concurrent requests of a call.
+/// The number of concurrent requests of one apply.
 const AT_A_TIME: usize = 8;
 
-/// Runs futures, a few at a time; returns their outputs in order.
+/// Runs futures, a few at a time, and returns their outputs in order.
 pub(super) async fn bounded<T>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
     stream::iter(calls).buffered(AT_A_TIME).collect().await
 }
@@ -25,7 +25,9 @@ pub(super) async fn bounded<T>(calls: Vec<BoxFuture<'_, T>>) -> Vec<T> {
 /// One apply of a set: its options and the caches it may use.
 pub(super) struct Run<'a> {
     pub(super) set: &'a Apply,
-    /// The caches that were looked up, of kinds with a synced cache. None is opened.
+    /// The caches that were looked up; `None` for kinds without a synced cache.
+    ///
+    /// An apply opens no caches, and sees the same ones from beginning to end.
     caches: Mutex<BTreeMap<Gvk, Option<Informer>>>,
 }
 
@@ -37,7 +39,8 @@ impl<'a> Run<'a> {
 
     /// Returns the cache of a kind, if there is one and it is synced.
     ///
-    /// Looking it up keeps it in use. Kinds outside the set are not looked up, so that unused caches end.
+    /// A lookup keeps a cache in use. So kinds outside of the set are not looked up, and their caches can end when
+    /// nobody else uses them.
     pub(super) fn informer(&self, gvk: &Gvk) -> Option<Informer> {
         let mut caches = self.caches.lock();
         if let Some(informer) = caches.get(gvk) {
@@ -49,11 +52,12 @@ impl<'a> Run<'a> {
             .caches
             .existing(gvk)
             .filter(|informer| informer.status().phase == Phase::Synced);
+        // Absence is remembered too: a cache that syncs during an apply must not change its decisions half-way.
         caches.insert(gvk.clone(), informer.clone());
         informer
     }
 
-    /// Returns whether the operator only plans, so that requests are dry runs.
+    /// Returns whether the operator only plans, so that all writes are dry runs.
     pub(super) fn is_planning(&self) -> bool {
         self.set.operator.only_plans()
     }
@@ -73,7 +77,9 @@ impl<'a> Run<'a> {
         Endpoint::within(&self.set.client, resource, key.namespace())
     }
 
-    /// Returns the cache of a kind, if it has all objects of a namespace; of all namespaces for `None`.
+    /// Returns the cache of a kind, if it has all objects of a namespace.
+    ///
+    /// `None` stands for all namespaces. A cache with a selection may lack objects, and its absences mean nothing.
     pub(super) fn cache_of(
         &self,
         resource: &ResourceKind,
@@ -96,7 +102,9 @@ impl<'a> Run<'a> {
         ObjectFailure::new(&self.set.owner_gvk, self.set.owner.key(), error)
     }
 
-    /// Returns whether a write of the owner may have failed because it was deleted or recreated.
+    /// Returns whether a write of the owner failed because it may have changed.
+    ///
+    /// The owner may have been changed (409), deleted (404), or recreated under another uid (422).
     pub(super) fn may_be_gone(error: &ObjectError) -> bool {
         let ObjectError::Refused { source, .. } = error else {
             return false;

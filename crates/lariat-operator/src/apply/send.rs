@@ -1,4 +1,4 @@
-//! Requests of an apply, and their errors.
+//! The requests of an apply, and the interpretation of their errors.
 
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
@@ -12,10 +12,10 @@ use super::error::{FieldConflict, ObjectError};
 use super::meta::{Meta, Page, Partial};
 use crate::wire::{Built, Sender, is_secret, without_words};
 
-/// The page size of lists.
+/// The number of objects of a list request.
 const PAGE: u32 = 500;
 
-/// The API path of a request, and its field manager.
+/// The collection that requests are sent to.
 pub(super) struct Endpoint<'a> {
     sender: Sender,
     resource: &'a ResourceKind,
@@ -23,7 +23,7 @@ pub(super) struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    /// Restricts requests to a namespace, or to none.
+    /// Creates an endpoint for the objects of a namespace, or cluster-scoped ones.
     pub(super) fn within(
         client: &Client,
         resource: &'a ResourceKind,
@@ -45,7 +45,7 @@ impl<'a> Endpoint<'a> {
         answer.map_err(|error| self.explain(verb, error))
     }
 
-    /// Applies an object, or makes a dry run; returns its new JSON.
+    /// Applies an object, or runs the apply dry; returns its new JSON.
     pub(super) async fn apply(
         &self,
         name: &str,
@@ -58,7 +58,7 @@ impl<'a> Endpoint<'a> {
         self.send("apply", request).await
     }
 
-    /// Merges a patch into an object; returns its new JSON.
+    /// Merges a patch into an object, and returns its new JSON.
     pub(super) async fn merge(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl<'a> Endpoint<'a> {
         Ok(Some(object.metadata))
     }
 
-    /// Returns the metadata of all objects with labels.
+    /// Returns the metadata of all objects that a label selector matches.
     pub(super) async fn list(&self, selector: &str) -> Result<Vec<Meta>, ObjectError> {
         let (mut all, mut next) = (Vec::new(), None::<String>);
         loop {
@@ -107,31 +107,38 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Deletes the state of an object that was read; its dependents are deleted in the background.
+    /// Deletes an object in the state that was read.
     ///
-    /// Returns whether it was that state; if not, the object has changed or does not exist any more.
+    /// Its dependents are deleted in the background. Returns `false` if the object has changed since, and `true` if it
+    /// was deleted or does not exist.
     pub(super) async fn delete(
         &self,
         name: &str,
         state: Preconditions,
     ) -> Result<bool, ObjectError> {
+        // In the background: in the foreground the object would stay until its dependents are deleted, and block its
+        // step.
         let params = DeleteParams::background().preconditions(state);
         let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
+            // Somebody else was faster with the same intention.
             Err(error) if error.is_missing() => Ok(true),
+            // The preconditions no longer hold: the object has changed since it was checked.
             Err(error) if error.has_code(409) => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Interprets an error.
+    /// Interprets an error of the API server.
     fn explain(&self, verb: &'static str, error: kube::Error) -> ObjectError {
         let kube::Error::Api(status) = &error else {
             let source = Box::new(error);
             return ObjectError::Refused { verb, source };
         };
         let is_secret = is_secret(self.resource.gvk());
+        // The most specific cases first.
+        // Creating objects in a terminating namespace never succeeds, so the error says so instead of a plain 403.
         if has_cause(status, "NamespaceTerminating") {
             return ObjectError::NamespaceTerminating;
         }
@@ -139,6 +146,7 @@ impl<'a> Endpoint<'a> {
         if status.code == 409 && !conflicts.is_empty() {
             return ObjectError::Conflicts { conflicts };
         }
+        // An apply to a recreated object fails with 422 too, on the uid. That is a stale read, not an invalid object.
         if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
             return invalid(status, is_secret);
         }
@@ -151,11 +159,13 @@ impl<'a> Endpoint<'a> {
     }
 }
 
+/// Returns the error of an object that the API server finds invalid.
 fn invalid(status: &Status, is_secret: bool) -> ObjectError {
     let fields = immutable_fields(status);
     if !fields.is_empty() {
         return ObjectError::Immutable { fields };
     }
+    // The message quotes values. For a Secret only the names of the fields are kept.
     let reason = if is_secret {
         let fields: Vec<&str> = causes(status).map(|cause| &*cause.field).collect();
         fields.join(", ")
@@ -173,12 +183,16 @@ impl ObjectError {
         matches!(&**source, kube::Error::Api(status) if status.code == code)
     }
 
-    /// Returns whether the object does not exist; for a kind that is not served, it may.
+    /// Returns whether the object does not exist.
+    ///
+    /// If the kind is not served, the result is `false`: its objects may exist.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { source, .. } if lariat_cache::is_missing(source))
     }
 
-    /// Returns whether reading is forbidden. Forbidden writes may have other reasons, such as admission.
+    /// Returns whether a read was refused for lack of permission.
+    ///
+    /// A forbidden write may have other reasons, such as admission.
     pub(super) fn is_reading_forbidden(&self) -> bool {
         matches!(
             self,
@@ -189,8 +203,9 @@ impl ObjectError {
         ) && self.has_code(403)
     }
 
-    /// Returns whether a write was refused because the object is not the one that was read: its uid or resource version
-    /// differs, or it does not exist any more.
+    /// Returns whether a write was refused because the object has changed.
+    ///
+    /// Its uid or resource version differs from the one that was read, or it does not exist any more.
     pub(super) fn is_outdated(&self) -> bool {
         let Self::Refused { source, .. } = self else {
             return false;
@@ -202,8 +217,9 @@ impl ObjectError {
     }
 }
 
-/// Returns whether an object has another uid than the apply: the API server takes that for an attempt to change the
-/// uid.
+/// Returns whether an apply was refused because the object has another uid.
+///
+/// The API server takes that for an attempt to change the uid, which is immutable.
 fn is_of_another_uid(status: &Status) -> bool {
     status.code == 422 && causes(status).any(|cause| cause.field == "metadata.uid")
 }
@@ -212,6 +228,7 @@ fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
     status.details.iter().flat_map(|details| &details.causes)
 }
 
+/// Converts the error of a missing object to `None`.
 fn found(answer: Result<String, ObjectError>) -> Result<Option<String>, ObjectError> {
     match answer {
         Ok(text) => Ok(Some(text)),
@@ -220,7 +237,7 @@ fn found(answer: Result<String, ObjectError>) -> Result<Option<String>, ObjectEr
     }
 }
 
-/// Decodes an answer. Values stay out of the error: they may be the content of an object.
+/// Decodes an answer; the error has no values, which may be secret.
 pub(super) fn parse<T: DeserializeOwned>(verb: &'static str, text: &str) -> Result<T, ObjectError> {
     serde_json::from_str(text).map_err(|_| ObjectError::Unreadable { verb })
 }
@@ -240,18 +257,20 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
 
 /// Returns the fields that an error calls immutable.
 ///
-/// None if it has other causes too, because then even a new object would be refused.
+/// The result is empty if the error has other causes too: then a new object would be refused as well, and a replacement
+/// would only delete the old one.
 fn immutable_fields(status: &Status) -> Vec<String> {
+    // A status without causes passes `all`, and gives an empty list below: it names no immutable field.
     if !causes(status).all(is_immutable) {
         return Vec::new();
     }
     causes(status).map(|cause| cause.field.clone()).collect()
 }
 
-/// Returns whether a cause is an immutable field.
+/// Returns whether a cause is a change of an immutable field.
 ///
-/// There is no code for it. These are the messages of Kubernetes' own kinds; CRDs have their own, mostly with
-/// "immutable".
+/// There is no code for this, only messages. These are the messages of Kubernetes' own kinds. CRDs have their own
+/// messages, most of which contain "immutable".
 fn is_immutable(cause: &StatusCause) -> bool {
     const WORDS: [&str; 6] = [
         "immutable",
@@ -261,15 +280,15 @@ fn is_immutable(cause: &StatusCause) -> bool {
         "cannot change",
         "updates to",
     ];
-    // The messages of required fields and wrong types mean something else.
+    // Messages of other reasons, such as a required field or a wrong type, may contain the same words.
     let may_be = matches!(&*cause.reason, "FieldValueInvalid" | "FieldValueForbidden");
     let said = own_words(&cause.message);
     may_be && WORDS.iter().any(|words| said.contains(words))
 }
 
-/// Returns the message about a field, without its value before and without further lines.
+/// Returns the message of the validation rule alone.
 ///
-/// The value could be any text.
+/// The message before the last colon quotes the value, which may contain any words.
 fn own_words(message: &str) -> &str {
     let line = message.lines().next().unwrap_or_default();
     line.rsplit_once(": ").map_or(line, |(_, said)| said)

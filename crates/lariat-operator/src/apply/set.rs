@@ -1,4 +1,4 @@
-//! A set of an owner, and its options.
+//! A named set of one owner, with its options.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,38 +12,42 @@ use super::marks::{Marks, label_value};
 use super::memory::{Memory, SetMemory};
 use crate::reconcile::{CallState, OperatorState};
 
-/// What is done if immutable fields differ.
+/// What is done if immutable fields of an object differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Immutable {
     /// The object fails with [`ObjectError::Immutable`](crate::ObjectError::Immutable).
     #[default]
     Report,
-    /// The object is deleted, if it is the set's, and created again. If the deletion takes time, because of a grace
-    /// period or a finalizer, the object fails first, and a later call creates it.
+    /// The object is deleted, if it is the set's, and created again.
+    ///
+    /// If a grace period or a finalizer delays the deletion, the object fails at first, and a later call creates it.
     Replace,
 }
 
 /// A named set of objects of one owner, with options.
 ///
-/// Created by [`Reconcile::apply_set`](crate::Reconcile::apply_set).
+/// Created by [`Reconcile::apply_set`](crate::Reconcile::apply_set). [`apply`](Self::apply) writes the objects, and
+/// [`plan`](Self::plan) shows what it would do.
 ///
-/// A kind that nothing in the program applies or [prunes](crate::Reconciler::prunes) any more, and that may not be read
-/// either, is skipped with a warning. It stays recorded, and [`Applied::forbidden`](crate::Applied::forbidden) returns
-/// it. A release that drops a kind keeps the permission by `Reconciler::prunes`. For a kind that the process has
-/// applied for any owner, or that is [declared](crate::Reconciler::applies), a missing permission is a failure.
+/// **Where objects to prune are searched.** In the owner's namespace. If the owner is cluster-scoped, or the set has
+/// [no owner references](Self::without_owner), in all namespaces, or those to which the kind's cache is
+/// [restricted](lariat_cache::Selection::in_namespaces). In addition, wherever the set ever had objects: namespaces
+/// other than the owner's are recorded on the owner, with the kinds.
 ///
-/// Objects to prune are searched in the owner's namespace. If the owner is cluster-scoped, or the set has [no
-/// owner](Self::without_owner), all namespaces are searched, or those to which the kind's cache is
-/// [restricted](lariat_cache::Selection::in_namespaces). In any case they are searched wherever the set ever had
-/// objects: namespaces other than the owner's are recorded with the kinds.
+/// **Dropped kinds.** A release that no longer applies a kind still has to delete the objects of earlier releases. If
+/// it may not read the kind any more, the kind is skipped with a warning, stays recorded, and is in
+/// [`Applied::forbidden`](crate::Applied::forbidden). Declare the kind with
+/// [`Reconciler::prunes`](crate::Reconciler::prunes) to derive the permission. For a kind that the process has applied
+/// for any owner, or that is [declared](crate::Reconciler::applies), a missing permission is a failure.
 ///
-/// One call of a reconciler applies a set once, or again with the same objects. Two sets with one name would prune each
-/// other's objects, so the second is refused with [`ObjectError::AppliedTwice`](crate::ObjectError::AppliedTwice).
+/// **Once per call.** One call of a reconciler applies a set once, or again with the same objects. A second apply with
+/// other objects would prune those of the first, so it fails with
+/// [`ObjectError::AppliedTwice`](crate::ObjectError::AppliedTwice).
 ///
 /// ```no_run
 /// use k8s_openapi::api::apps::v1::Deployment;
-/// use lariat_controller::{HandlerResult, Outcome};
-/// use lariat_operator::{Desired, Immutable, Reconcile};
+/// use lariat::operator::Immutable;
+/// use lariat::{Desired, HandlerResult, Outcome, Reconcile};
 ///
 /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 ///     let jobs = cx.apply_set("jobs").on_immutable(Immutable::Replace);
@@ -67,20 +71,27 @@ pub struct Apply {
     pub(super) options: Options,
 }
 
+/// The options of a set, which options of single objects override.
 #[derive(Clone)]
 pub(super) struct Options {
+    /// Whether fields of other field managers are taken over.
     pub(super) force: bool,
     pub(super) immutable: Immutable,
+    /// Whether existing objects without a controller are adopted.
     pub(super) adopts: bool,
+    /// Whether the objects get owner references.
     pub(super) owned: bool,
+    /// Whether kinds and namespaces are recorded on the owner.
     pub(super) annotates: bool,
+    /// Whether the result contains whole objects.
     pub(super) reads_content: bool,
+    /// The kinds to search in addition.
     pub(super) prunes: BTreeSet<Gvk>,
     /// The namespaces to search in addition.
     pub(super) places: BTreeSet<String>,
 }
 
-/// The owner of a set.
+/// The owner of a set, and the call that applies it.
 pub(super) struct SetOwner {
     pub(super) gvk: Gvk,
     pub(super) object: Arc<CachedObject>,
@@ -119,10 +130,10 @@ impl Apply {
         }
     }
 
-    /// Sets whether fields of other managers are taken over (default: yes).
+    /// Sets whether fields of other field managers are taken over (default: yes).
     ///
-    /// Kubernetes recommends this to controllers. Otherwise a field with another value is an error that names its
-    /// manager: [`ObjectError::Conflicts`](crate::ObjectError::Conflicts).
+    /// Kubernetes recommends taking over to controllers. Without it, a field that another manager has set to another
+    /// value is an error that names the manager: [`ObjectError::Conflicts`](crate::ObjectError::Conflicts).
     pub fn force(mut self, force: bool) -> Self {
         self.options.force = force;
         self
@@ -134,57 +145,70 @@ impl Apply {
         self
     }
 
-    /// Sets whether the set adopts existing objects without a controller (default: no).
+    /// Sets whether existing objects without a controller are adopted (default: no).
     ///
-    /// Otherwise they fail with [`ObjectError::NotOurs`](crate::ObjectError::NotOurs). Adopted objects are deleted like
-    /// all others, by pruning or with the owner. Objects of another owner's set fail in any case.
+    /// Without it, they fail with [`ObjectError::NotOurs`](crate::ObjectError::NotOurs). An adopted object is deleted
+    /// like all others, by pruning or with the owner. Objects of another owner's set are never adopted.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self
     }
 
-    /// Returns whole objects from an apply, whatever is cached (default: only those in [steps](crate::Step)).
+    /// Returns whole objects from an apply (default: only those in [steps](crate::Step)).
     ///
-    /// If the cache has only the metadata of an object, as that of a kind that is only [owned](crate::Reconciler::owns),
-    /// the object is read, and remembered until it changes.
+    /// If the cache has only the metadata of an object, such as for a kind that is only
+    /// [owned](crate::Reconciler::owns), the object is read, and remembered until it changes.
     pub fn reads_content(mut self) -> Self {
         self.options.reads_content = true;
         self
     }
 
-    /// Searches a kind for objects to prune, in every call.
+    /// Searches a kind for objects to prune in every call.
     ///
-    /// It is needed only for sets [without annotation](Self::without_annotation); otherwise the kinds are recorded.
+    /// Only sets [without annotation](Self::without_annotation) need this; other sets record their kinds. To declare a
+    /// kind that a release has dropped, use [`Reconciler::prunes`](crate::Reconciler::prunes).
     pub fn prunes<B: View>(self, kind: &SharedController<B>) -> Self {
         self.prunes_kind(kind.gvk())
     }
 
-    /// Searches a kind for objects to prune, in every call.
+    /// Searches a kind, given by its [`Gvk`], for objects to prune in every call.
     ///
-    /// As [`prunes`](Self::prunes).
+    /// Otherwise like [`prunes`](Self::prunes).
     pub fn prunes_kind(mut self, gvk: impl Into<Gvk>) -> Self {
         self.options.prunes.insert(gvk.into());
         self
     }
 
-    /// Searches a namespace for objects to prune, in every call.
+    /// Searches a namespace for objects to prune in every call.
     ///
-    /// It is needed only for sets [without annotation](Self::without_annotation); otherwise the namespaces are
-    /// recorded.
+    /// Only sets [without annotation](Self::without_annotation) need this; other sets record their namespaces.
     pub fn prunes_in(mut self, namespace: &str) -> Self {
         self.options.places.insert(namespace.to_owned());
         self
     }
 
-    /// Omits the owner references: objects are the set's by their labels alone.
+    /// Omits the owner references: objects belong to the set by their labels alone.
     ///
-    /// They can be in any namespace, or in none. The garbage collector does not delete them with the owner: add a
-    /// finalizer that applies an empty set, and is done once that [is gone](crate::Applied::is_gone). An owner that is
-    /// recreated under the same name does not take over the old one's objects; they fail with
-    /// [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
+    /// The objects can be in any namespace, or be cluster-scoped. The garbage collector does not delete them with the
+    /// owner. Add a finalizer that applies an empty set, and that is done once [`is_gone`](crate::Applied::is_gone) is
+    /// true. An owner that is recreated under the same name does not take over the objects of the old one: they fail
+    /// with [`ObjectError::OfAnotherOwner`](crate::ObjectError::OfAnotherOwner).
     ///
-    /// [`owns`](crate::Reconciler::owns) uses owner references, so changes and deletions of such objects do not call
-    /// the reconciler. The next call, for whatever reason, repairs them.
+    /// [`owns`](crate::Reconciler::owns) relies on owner references, so changes and deletions of these objects do not
+    /// call the reconciler. The next call, for whatever reason, repairs them.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Namespace;
+    /// # use lariat::operator::Finalizer;
+    /// # use lariat::{Desired, HandlerResult, Outcome, Reconcile};
+    /// # use std::time::Duration;
+    /// /// Deletes the objects in other namespaces before the owner is deleted.
+    /// async fn cleanup(cx: Reconcile<Namespace>) -> HandlerResult {
+    ///     let applied = cx.apply_set("elsewhere").without_owner().apply(Desired::new()).await?;
+    ///     if applied.is_gone() { Ok(Outcome::done()) } else { Ok(Outcome::requeue_after(Duration::from_secs(5))) }
+    /// }
+    /// # let _ = cleanup;
+    /// ```
     pub fn without_owner(mut self) -> Self {
         self.options.owned = false;
         self
@@ -193,23 +217,23 @@ impl Apply {
     /// Does not record the set's kinds and namespaces on the owner.
     ///
     /// By default they are recorded in an annotation, which is written when they change. Use this for owners that the
-    /// operator may not or should not patch. Only kinds among the objects of a call or given by
-    /// [`prunes`](Self::prunes) are searched then, and only in the namespaces of the owner, of the objects of a call,
-    /// of the kind's cache, or given by [`prunes_in`](Self::prunes_in).
+    /// operator may not or should not patch. Then only these kinds are searched for objects to prune: those of the
+    /// objects of a call, and those given by [`prunes`](Self::prunes). And only these namespaces: the owner's, those of
+    /// the objects of a call, those of the kind's cache, and those given by [`prunes_in`](Self::prunes_in).
     pub fn without_annotation(mut self) -> Self {
         self.options.annotates = false;
         self
     }
 
-    /// Takes over the objects of a set of another name, its former name.
+    /// Takes over the objects of the set that had this name before.
     ///
-    /// That set has the same owner and operator, and must not be in use any more.
+    /// That set has the same owner and operator. Its name must not be in use any more.
     pub fn formerly(mut self, name: &str) -> Self {
         self.marks.former.push(label_value(name));
         self
     }
 
-    /// Returns what is remembered of the set.
+    /// Returns the part of the operator's memory that concerns the set.
     pub(super) fn remembered(&self) -> SetMemory<'_> {
         SetMemory {
             memory: &self.memory,

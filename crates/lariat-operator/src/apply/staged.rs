@@ -1,4 +1,4 @@
-//! Applies the steps of a set, each once those before it are ready.
+//! Applies the steps of a set, each once the steps before it are ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use super::step::{Stage, Stages};
 use super::waiting::Waiting;
 use crate::readiness::Readiness;
 
-/// The delay of the next call, if something is waited for whose changes do not call the reconciler.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// The delay of the next call if nothing else calls the reconciler in time.
+const NEXT_CALL: Duration = Duration::from_secs(10);
 
 impl Run<'_> {
     /// Applies all objects, step by step.
@@ -27,17 +27,22 @@ impl Run<'_> {
         applied: &mut Applied,
         failures: &mut Vec<ObjectFailure>,
     ) {
+        // Depth by depth: all steps that do not depend on each other are applied in one round, and a step whose
+        // predecessors are not ready is skipped with everything after it.
         let mut progress = Progress::of(stages);
+        // Steps of one depth do not depend on each other, so a failure of one does not stop the others.
         for depth in 0..=stages.depth() {
             let begun = progress.begin(depth, applied);
             let is_due = |target: &&Target| match target.step {
                 Some(step) => begun.contains(&step),
+                // Objects outside of steps belong to the first round.
                 None => depth == 0,
             };
             let due: Vec<&Target> = targets.iter().filter(is_due).collect();
             let before = failures.len();
             self.apply_all(&due, applied, failures).await;
             let failed = &failures[before..];
+            // A dry run has no effects that could become ready, so a plan goes through all steps.
             let is_done = |target: &&Target| {
                 let is_it = |failure: &ObjectFailure| failure.is_of(target.gvk(), &target.key);
                 let is_ready = self.is_planning() || applied.is_ready_now(target);
@@ -50,10 +55,10 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the state of an applied object on the server, and whether it is all of it.
+    /// Returns the state of an applied object, and whether the state is complete.
     ///
-    /// The cache may have only a part. The whole is read then, for objects of steps and if the set wants it, and
-    /// remembered until the object changes.
+    /// The cache may have only a part of the object. Where the whole is needed (for objects of steps, and if the set
+    /// asks for it), the object is read, and remembered until it changes.
     pub(super) async fn whole(
         &self,
         target: &Target,
@@ -69,6 +74,8 @@ impl Run<'_> {
         let is_needed = target.step.is_some() || self.set.options.reads_content;
         let (set, id) = (self.set.remembered(), target.id());
         if is_whole || !is_needed || self.is_planning() {
+            // The answer to a write is whole, but the next call finds only a part in the cache. Remember the answer, so
+            // that this call need not read the object again.
             let cached = informer.and_then(|informer| informer.store().get(&target.key));
             let is_partial = cached.is_some_and(|cached| !has_all(&cached));
             if let Some(object) = object
@@ -84,6 +91,7 @@ impl Run<'_> {
             return (known, true);
         }
         let endpoint = self.endpoint(&target.resource, &target.key);
+        // Readiness is then unknown. That is no reason to fail an apply that has succeeded.
         let Ok(Some(json)) = endpoint.get(target.key.name()).await else {
             return (object, false);
         };
@@ -96,8 +104,12 @@ impl Run<'_> {
         }
     }
 
-    /// Notes what is waited for, and asks for another call if nothing else leads to it once that has happened.
-    pub(super) fn look_again(&self, applied: &Applied) {
+    /// Records what the set waits for, and requests another call if needed.
+    ///
+    /// Objects that the reconciler owns call it when they change. For others, such as those of sets without owner
+    /// references, the call is repeated after a delay.
+    pub(super) fn schedule_next_call(&self, applied: &Applied) {
+        // The history of the key shows this text, so that a waiting set does not look like a successful one.
         let waits = applied.awaited();
         if !waits.is_empty() {
             self.set.call.waits_for(waits);
@@ -112,7 +124,7 @@ impl Run<'_> {
         });
         let call = &self.set.call;
         let is_watched = |object: &AppliedObject| {
-            // What could not be read may not change any more.
+            // An object that could not be read may be ready already, and then never change again.
             let is_known =
                 object.action == Action::Pruned || object.readiness() != Readiness::Unknown;
             self.set.options.owned && !object.is_kept && is_known && call.owns(&object.gvk)
@@ -122,27 +134,28 @@ impl Run<'_> {
             let (kind, key, owner) = (&object.gvk, &object.key, self.set.owner.key());
             tracing::debug!(
                 %kind, %key, %owner,
-                "waited for, and nothing calls the reconciler when it changes: it is looked at again after a delay"
+                "the set waits for an object whose changes do not call the reconciler, which is called again after a delay"
             );
-            call.call_again_within(LOOK_AGAIN);
+            call.call_again_within(NEXT_CALL);
         }
     }
 }
 
-/// The steps of a set while they are applied.
+/// The progress of the steps of a set while they are applied.
 struct Progress<'a> {
     stages: &'a Stages,
-    /// Whether each step keeps no other one waiting.
+    /// Whether each step is complete, so that later steps can begin.
     done: Vec<bool>,
 }
 
 impl<'a> Progress<'a> {
+    /// Starts with all steps incomplete, except those that are not wanted.
     fn of(stages: &'a Stages) -> Self {
         let done = stages.all().iter().map(|stage| !stage.wanted).collect();
         Self { stages, done }
     }
 
-    /// Returns the steps of a depth that can begin, and records those that wait.
+    /// Returns the steps of a depth that can begin, and records the others as waiting.
     fn begin(&self, depth: usize, applied: &mut Applied) -> Vec<usize> {
         let mut begun = Vec::new();
         for (number, stage) in self.stages.all().iter().enumerate() {
@@ -157,7 +170,7 @@ impl<'a> Progress<'a> {
         begun
     }
 
-    /// Returns what keeps a step from beginning.
+    /// Returns the reason why a step cannot begin, if there is one.
     fn waits(&self, stage: &Stage) -> Option<Waiting> {
         let step = stage.name.clone();
         let unready = stage.after.iter().filter(|number| !self.done[**number]);
@@ -171,7 +184,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// Reads an answer of the API server, without managed fields, as caches have it.
+/// Parses an answer of the API server, in the form in which caches have objects.
 pub(super) fn object_of(target: &Target, json: &str) -> Option<Arc<CachedObject>> {
     let mut object: Value = serde_json::from_str(json).ok()?;
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,4 +1,4 @@
-//! Steps: objects of a set that are applied once others are ready.
+//! Steps: objects of a set that are applied once other objects are ready.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,21 @@ use serde_json::Value;
 
 use super::dependent::Dependent;
 
-/// Objects of a set that are applied together, once the objects of other steps are ready.
+/// Objects of a set that are applied together, once earlier steps are ready.
 ///
-/// The objects of a step are applied in the order of [`Desired`](crate::Desired). The next steps begin once all of them
-/// are ready: by the rules of their kind ([`Readiness::of`](crate::Readiness::of)), or
-/// [their own](Dependent::ready_when). Objects of a step that has not begun are left as they are, whether they exist or
-/// not.
+/// The objects of a step are applied in the order of [`Desired`](crate::Desired). The next steps begin once all of
+/// these objects are ready, by the rules of their kind ([`Readiness::of`](crate::Readiness::of)) or [their
+/// own](Dependent::ready_when). Objects of a step that has not begun are left as they are, whether they exist or not.
 ///
-/// Objects are deleted in the opposite order: those of later steps first, and the others once these are gone. So a step
-/// needs neither its objects nor its name to be known any more; each object has its place in the label
-/// `lariat.dev/order`. With the owner, the garbage collector deletes in no order. A finalizer keeps it if its cleanup applies
-/// an empty set, and asks to be called again until [`is_gone`](crate::Applied::is_gone).
+/// Objects are deleted in the opposite order: those of later steps first, and those of a step once the later ones no
+/// longer exist. Each object has its place in the label `lariat.dev/order`, so this works even if a new release no
+/// longer knows the step. When the owner is deleted, the garbage collector deletes its objects in no particular order.
+/// To keep the order then, add a finalizer whose cleanup applies an empty set, and is called again until
+/// [`is_gone`](crate::Applied::is_gone) is true.
 ///
 /// ```
-/// use lariat_operator::{Desired, Step};
+/// use lariat::operator::Step;
+/// use lariat::Desired;
 /// use serde_json::json;
 ///
 /// let object = |kind: &str, name: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": name}});
@@ -39,12 +40,12 @@ pub struct Step {
     pub(super) dependents: Vec<Dependent>,
     /// Whether its objects are wanted.
     pub(super) wanted: bool,
-    /// Why it does not begin yet.
+    /// The reason why it does not begin yet.
     pub(super) waits: Option<String>,
 }
 
 impl Step {
-    /// Creates a step with a name that no other step of the set has.
+    /// Creates a step; no other step of the set may have its name.
     pub fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -56,6 +57,8 @@ impl Step {
     }
 
     /// Begins the step once all objects of another step are ready.
+    ///
+    /// Repeated calls add further steps.
     pub fn after(mut self, step: &str) -> Self {
         self.after.push(step.to_owned());
         self
@@ -63,17 +66,30 @@ impl Step {
 
     /// Wants the objects only if a condition holds; otherwise they are pruned.
     ///
-    /// A step that is not wanted keeps no other step waiting. One that is of no use without it says the same condition.
+    /// A step that is not wanted counts as complete for the steps after it. If those make no sense without it, give
+    /// them the same condition.
+    ///
+    /// ```
+    /// use lariat::operator::Step;
+    /// use serde_json::json;
+    ///
+    /// let backup = true; // spec.backup
+    /// let job = json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "backup"}});
+    /// let step = Step::new("backup").only_if(backup).with_value(job);
+    /// # let _ = step;
+    /// ```
     pub fn only_if(mut self, wanted: bool) -> Self {
         self.wanted &= wanted;
         self
     }
 
-    /// Begins the step only if a precondition holds; otherwise its objects are left as they are.
+    /// Begins the step only if a precondition holds.
     ///
-    /// The reason is what is waited for. When the precondition may hold, the reconciler must be called again: by a
-    /// relation, or a delay that it returns.
+    /// Otherwise its objects are left as they are, and the reason is reported as
+    /// [`Waiting::Precondition`](crate::Waiting::Precondition). Make sure that the reconciler is called again when the
+    /// precondition may hold: by a relation, or by a delay that it returns.
     pub fn only_when(mut self, holds: bool, reason: &str) -> Self {
+        // The first reason is shown. Further preconditions are shown once it holds.
         if !holds && self.waits.is_none() {
             self.waits = Some(reason.to_owned());
         }
@@ -93,39 +109,40 @@ impl Step {
         self.with_dependent(Dependent::dynamic(object))
     }
 
-    /// Adds an object as JSON.
+    /// Adds an object as JSON, with `apiVersion`, `kind` and a name.
     pub fn with_value(self, object: Value) -> Self {
         self.with_dependent(Dependent::value(object))
     }
 
-    /// Adds an object with options.
+    /// Adds an object with options of its own.
     pub fn with_dependent(mut self, dependent: Dependent) -> Self {
         self.dependents.push(dependent);
         self
     }
 }
 
-/// The steps of a set, in the order of their declaration.
+/// The steps of a set in the order of their declaration, with their dependencies.
 #[derive(Debug, Default)]
 pub(super) struct Stages(Vec<Stage>);
 
-/// A step, whose predecessors are known.
+/// A step whose predecessors are known.
 #[derive(Debug)]
 pub(super) struct Stage {
     pub(super) name: String,
-    /// The numbers of the steps that come before.
+    /// The numbers of the steps that must be ready before it.
     pub(super) after: Vec<usize>,
     /// The length of the longest chain of steps before it.
     pub(super) depth: usize,
     pub(super) wanted: bool,
     pub(super) waits: Option<String>,
-    /// Whether some of its objects cannot be applied, so that it is never done.
+    /// Whether an object of it cannot be applied, so that it is never complete.
     pub(super) is_broken: bool,
 }
 
 impl Stages {
-    /// Finds the order of steps; the error says why there is none.
+    /// Determines the order of steps; the error says why there is none.
     pub(super) fn of(steps: &[Step]) -> Result<Self, String> {
+        // Names are resolved once all steps are known, so a step may be declared before the one it depends on.
         let mut numbers = BTreeMap::new();
         for (number, step) in steps.iter().enumerate() {
             if numbers.insert(&*step.name, number).is_some() {
@@ -138,7 +155,9 @@ impl Stages {
             for name in &step.after {
                 let Some(number) = numbers.get(&**name) else {
                     let step = &step.name;
-                    return Err(format!("step {step:?} is after {name:?}, which is no step"));
+                    return Err(format!(
+                        "step {step:?} comes after {name:?}, which is not a step"
+                    ));
                 };
                 after.push(*number);
             }
@@ -166,7 +185,7 @@ impl Stages {
         }
     }
 
-    /// Returns the greatest depth.
+    /// Returns the greatest depth of a step.
     pub(super) fn depth(&self) -> usize {
         self.0
             .iter()
@@ -176,9 +195,11 @@ impl Stages {
     }
 }
 
-/// Sets the depth of each step; the error names the steps of a circle.
+/// Sets the depth of each step; the error names the steps of a cycle.
 fn measure(stages: &mut [Stage]) -> Result<(), String> {
     let mut known: Vec<Option<usize>> = vec![None; stages.len()];
+    // Each round determines the steps whose predecessors are all known. It ends when a round adds nothing: the steps
+    // that are still unknown are in a cycle, or depend on one.
     loop {
         let before = known.clone();
         for (number, stage) in stages.iter().enumerate() {
@@ -253,7 +274,7 @@ mod tests {
             (vec![("a", &["a"][..])], "\"a\" wait"),
             (
                 vec![("a", &["x"][..])],
-                "step \"a\" is after \"x\", which is no step",
+                "step \"a\" comes after \"x\", which is not a step",
             ),
             (
                 vec![("a", &[][..]), ("a", &[])],

@@ -1,4 +1,4 @@
-//! What an apply waits for.
+//! What an apply leaves for a later call, and the readiness of the set as a whole.
 
 use std::fmt;
 
@@ -8,25 +8,25 @@ use super::report::Applied;
 use crate::readiness::Readiness;
 use crate::status::ConditionUpdate;
 
-/// Something that an apply has left for a later call.
+/// A part of the set that an apply left for a later call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// A step has not begun, since objects of others are not ready.
+    /// A step has not begun, because objects of earlier steps are not ready.
     Step {
-        /// Its name.
+        /// The name of the step.
         step: String,
         /// The names of the steps that are not ready.
         after: Vec<String>,
     },
-    /// A step has not begun, since its precondition does not hold.
+    /// A step has not begun, because its precondition does not hold.
     Precondition {
         /// The name of the step.
         step: String,
-        /// What is waited for.
+        /// The reason that was given for the step.
         reason: String,
     },
-    /// An object is not wanted, and is deleted once those of later steps are gone.
+    /// An unwanted object is deleted once those of later steps no longer exist.
     Deletion {
         /// The kind.
         gvk: Gvk,
@@ -35,38 +35,45 @@ pub enum Waiting {
     },
 }
 
-/// The number of things that a message names.
+/// The number of objects and steps that a message names.
 const NAMED: usize = 5;
 
 impl Applied {
-    /// Returns what was left for a later call.
+    /// Returns the parts of the set that were left for a later call.
     ///
-    /// Nothing is pruned while a step waits: an object that is not wanted may be what others use until its successor is
-    /// there.
+    /// Nothing is pruned while a step waits: others may still use an unwanted object until its successor exists.
     #[must_use]
     pub fn waiting(&self) -> &[Waiting] {
         &self.waiting
     }
 
-    /// Returns whether all objects are ready, and nothing was left for a later call.
+    /// Returns whether all objects are ready and nothing was left for a later call.
     ///
-    /// It needs the content of the objects. Objects of steps are read if their content is not cached; others count as
-    /// not ready then.
+    /// This needs the content of the objects. Objects of steps are read if their content is not cached. Other objects
+    /// without content count as not ready; see [`Apply::reads_content`](crate::Apply::reads_content).
     #[must_use]
     pub fn is_ready(&self) -> bool {
         let mut wanted = self.wanted();
         self.waiting.is_empty() && wanted.all(|object| object.readiness().is_ready())
     }
 
-    /// Returns a condition of the type that says whether all objects are ready, for the status of the owner.
+    /// Returns a condition that says whether all objects are ready.
     ///
-    /// It is true with the reason `Ready`, false with `Failed` (an object's controller has given up), `Waiting` (a step
-    /// has not begun) or `Progressing`, or unknown with `NotRead`. The message names objects and steps.
+    /// It is for the status of the owner. `kind` is the type of the condition. Its status and reason are, in this order of precedence:
+    ///
+    /// | status | reason | meaning |
+    /// |---|---|---|
+    /// | `True` | `Ready` | all objects are ready |
+    /// | `False` | `Failed` | the controller of an object has given up |
+    /// | `False` | `Waiting` | a step has not begun |
+    /// | `Unknown` | `NotRead` | the content of an object is not cached |
+    /// | `False` | `Progressing` | an object is not ready yet |
+    ///
+    /// The message names objects and steps.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{Desired, Reconcile};
+    /// use lariat::{Desired, HandlerResult, Outcome, Reconcile};
     ///
     /// # fn desired(_: &Deployment) -> Desired { unimplemented!() }
     /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
@@ -88,6 +95,8 @@ impl Applied {
             is_unknown |= readiness == Readiness::Unknown;
             unready.push(format!("{} {}: {readiness}", object.gvk, object.key));
         }
+        // A failure comes first, because it needs somebody to act. A waiting step comes before slow progress, which
+        // resolves by itself.
         let begun = unready.len();
         unready.extend(self.waiting.iter().map(ToString::to_string));
         let message = joined(&unready);
@@ -105,7 +114,9 @@ impl Applied {
         update.message(message)
     }
 
-    /// Returns what is waited for, with objects of steps, as text; empty if there is nothing.
+    /// Returns the unready objects of steps and the waiting parts, as text.
+    ///
+    /// The text is empty if there are none.
     pub(super) fn awaited(&self) -> String {
         let in_steps = self.wanted().filter(|object| object.is_in_step);
         let mut all: Vec<String> = in_steps
@@ -117,7 +128,7 @@ impl Applied {
         joined(&all)
     }
 
-    /// Returns what was left for a later call as text; empty if there is nothing.
+    /// Returns the parts left for a later call as text; empty if there are none.
     pub(super) fn waits(&self) -> String {
         let waiting: Vec<String> = self.waiting.iter().map(ToString::to_string).collect();
         joined(&waiting)
@@ -143,7 +154,10 @@ impl fmt::Display for Waiting {
             Self::Step { step, after } => write!(f, "step {step} waits for {}", after.join(", ")),
             Self::Precondition { step, reason } => write!(f, "step {step} waits: {reason}"),
             Self::Deletion { gvk, key } => {
-                write!(f, "{gvk} {key} is deleted once those after it are gone")
+                write!(
+                    f,
+                    "{gvk} {key} is deleted once the objects of later steps are deleted"
+                )
             }
         }
     }

@@ -1,4 +1,8 @@
 //! Compares a CRD of this program with the installed one.
+//!
+//! The result is a list of differing paths, and a merge patch that removes the differences. Each part has its own rule,
+//! because the two never match literally: the API server fills in defaults, other programs add labels and versions, and
+//! some fields are immutable.
 
 use serde_json::{Map, Value, json};
 
@@ -7,22 +11,23 @@ use super::options::VERSION;
 use super::report::CrdMismatch;
 use super::versions::{self, Versions};
 
-/// The differences between an installed CRD and that of this program.
+/// The differences between an installed CRD and the one of this program.
 #[derive(Debug, Default)]
 pub(super) struct Comparison {
-    /// The paths of the differences.
+    /// The paths at which the CRDs differ.
     pub(super) paths: Vec<String>,
-    /// The merge patch that removes them, conditional on the compared state.
+    /// The merge patch that removes the differences, valid for the compared state only.
     pub(super) patch: Value,
     pub(super) mismatches: Vec<CrdMismatch>,
-    /// Why no patch can remove them.
+    /// The reason why no patch can remove them, if there is one.
     pub(super) incompatible: Option<String>,
-    /// Versions that this program needs and that are not served.
+    /// Served versions of this program that the installed CRD does not serve.
     pub(super) unserved: Vec<String>,
-    /// The versions of the installed CRD and of ours, if the installed one is greater.
+    /// The version numbers of the installed CRD and ours, if the former is greater.
     pub(super) newer: Option<(u64, u64)>,
 }
 
+/// Compares our CRD with the installed one.
 pub(super) fn compare(ours: &Value, theirs: &Value) -> Comparison {
     let mut found = Comparison {
         incompatible: fixed(ours, theirs),
@@ -51,7 +56,9 @@ pub(super) fn compare(ours: &Value, theirs: &Value) -> Comparison {
 }
 
 impl Comparison {
-    /// Compares our labels and annotations; the patch is conditional on the installed state.
+    /// Compares our labels and annotations; others' are left alone.
+    ///
+    /// The patch carries uid and resource version, so that it applies to the compared state only.
     fn metadata(&mut self, ours: &Value, theirs: &Value) -> Value {
         let meta = |member: &str| theirs["metadata"][member].clone();
         let mut metadata = json!({"uid": meta("uid"), "resourceVersion": meta("resourceVersion")});
@@ -68,11 +75,12 @@ impl Comparison {
         metadata
     }
 
-    /// Compares members without a rule of their own.
+    /// Compares the members of the specification that have no rule of their own.
     fn members(&mut self, ours: &Value, theirs: &Value) -> Map<String, Value> {
         let members = object(ours, "/spec").into_iter().flatten();
         let mut changed = Map::new();
         for (name, value) in members {
+            // These three have rules of their own below.
             let is_apart = ["names", "conversion", "versions"].contains(&name.as_str());
             if !is_apart
                 && normal(value) != normal(&theirs["spec"][name])
@@ -85,7 +93,10 @@ impl Comparison {
         changed
     }
 
-    /// Compares the names. Missing short names and categories of ours mean none.
+    /// Compares the names.
+    ///
+    /// Short names and categories that ours lacks mean an empty list: a release that drops a short name must be able to
+    /// remove it.
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
@@ -103,7 +114,7 @@ impl Comparison {
                 changed.insert(name.clone(), wanted.clone());
             }
         }
-        // The API server derives them from the kind.
+        // The API server derived these from the old kind. With `null` it derives them from the new one.
         let derived = ["listKind", "singular"].into_iter();
         if our["kind"] != their["kind"] {
             let unsaid = derived.filter(|name| our[*name].is_null());
@@ -112,7 +123,9 @@ impl Comparison {
         (!changed.is_empty()).then(|| changed.into())
     }
 
-    /// Compares the conversion if ours has one; injected members, such as a `caBundle`, stay.
+    /// Compares the conversion, if ours has one.
+    ///
+    /// Members that only the installed one has are kept, such as a `caBundle` that cert-manager has injected.
     fn conversion(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let wanted = ours
             .pointer("/spec/conversion")
@@ -130,10 +143,15 @@ impl Comparison {
             &mut self.paths,
         );
         let is_different = self.paths.len() > before;
+        // A merge patch keeps members that it does not name, and the API server refuses the strategy `None` with a
+        // webhook. So the webhook is removed explicitly.
         let none = json!({"strategy": "None", "webhook": null});
         is_different.then(|| if is_none { none } else { wanted.clone() })
     }
 
+    /// Compares the versions, after merging ours with those that only theirs has.
+    ///
+    /// A merge patch replaces lists, so the patch must contain all versions.
     fn versions(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (list(ours, "/spec/versions"), list(theirs, "/spec/versions"));
         let Versions { merged, mismatches } = versions::merge(our, their);
@@ -154,14 +172,16 @@ impl Comparison {
     }
 }
 
-/// Returns whether a missing member has the value that is its default.
+/// Returns whether a member that theirs omits has its default value in ours.
 fn is_unsaid(name: &str, value: &Value, theirs: &Value) -> bool {
     name == "preserveUnknownFields"
         && *value == Value::Bool(false)
         && theirs["spec"][name].is_null()
 }
 
-/// Adds the paths at which our members differ; members only theirs has are no difference.
+/// Adds the paths at which our members differ.
+///
+/// Members that only theirs has are ignored.
 fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     match (ours.as_object(), theirs.as_object()) {
         (Some(our), Some(_)) => {
@@ -174,9 +194,9 @@ fn said(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Returns a difference in an immutable member.
+/// Returns a difference in an immutable member, as text.
 fn fixed(ours: &Value, theirs: &Value) -> Option<String> {
-    // Some members can be changed until the CRD is established.
+    // Until the CRD is established, the API server still accepts changes of these members.
     if !is_condition(theirs, "Established", "True") {
         return None;
     }
@@ -189,14 +209,15 @@ fn fixed(ours: &Value, theirs: &Value) -> Option<String> {
     let differs = |pointer: &&str| text(ours, pointer) != text(theirs, pointer);
     let different = pointers.into_iter().find(differs)?;
     Some(format!(
-        "its {} is {}, which this program has as {}, and which cannot be changed: delete the CRD, and with it \
-         all its objects, or give the kind of this program another name",
+        "its {} is {}, but {} in this program, and cannot be changed: delete the CRD, and with it all its objects, or \
+         give the kind of this program another name",
         different[1..].replace('/', "."),
         text(theirs, different),
         text(ours, different),
     ))
 }
 
+/// Returns our served versions that theirs does not serve.
 fn unserved(ours: &Value, theirs: &Value) -> Vec<String> {
     let installed = list(theirs, "/spec/versions");
     let is_served = |name: &str| {
@@ -208,15 +229,18 @@ fn unserved(ours: &Value, theirs: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the served versions of a CRD.
+/// Returns the names of the served versions of a CRD.
 pub(super) fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = list(definition, "/spec/versions").iter();
     let served = versions.filter(|version| is_true(version, "/served"));
     served.map(versions::name)
 }
 
-/// Returns the older versions in which objects may be stored and that ours does not have.
+/// Returns the older versions that may have stored objects and that ours lacks.
+///
+/// Without the version the API server could not read these objects.
 fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
+    // Newer versions belong to a newer program, which will migrate its objects itself.
     let storage = versions::storage(ours).unwrap_or_default();
     let stored = list(theirs, "/status/storedVersions")
         .iter()
@@ -229,6 +253,7 @@ fn still_stored(ours: &[Value], theirs: &Value) -> Vec<CrdMismatch> {
     stored.map(mismatch).collect()
 }
 
+/// Returns both version numbers if the installed CRD has the greater one.
 fn newer(ours: &Value, theirs: &Value) -> Option<(u64, u64)> {
     let number = |definition: &Value| {
         let annotation = definition["metadata"]["annotations"][VERSION].as_str();
@@ -246,7 +271,7 @@ pub(super) fn is_condition(definition: &Value, condition: &str, status: &str) ->
     conditions.any(|each| text(each, "/status") == status)
 }
 
-/// Returns the API server's messages of conditions that differ from the wanted ones.
+/// Returns the API server's messages for conditions that are not as wanted.
 pub(super) fn complaints(definition: &Value, wanted: &[(&str, &str)]) -> Vec<String> {
     let conditions = list(definition, "/status/conditions").iter();
     let said = |condition: &Value| {
@@ -360,7 +385,7 @@ mod tests {
         let cluster = with("/spec", "scope", "Cluster".into());
         let reason = compare(&definition(), &cluster).incompatible.unwrap();
         assert!(
-            reason.starts_with("its spec.scope is Cluster, which this program has as Namespaced"),
+            reason.starts_with("its spec.scope is Cluster, but Namespaced in this program"),
             "{reason}"
         );
     }

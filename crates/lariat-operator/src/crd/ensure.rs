@@ -1,4 +1,7 @@
 //! Installs CRDs, and waits until they are served.
+//!
+//! Each CRD is checked in a loop: it is read, created or patched if that is needed and allowed, and read again, until
+//! it is established and all its versions are served. The loop ends with a report, a final error, or at the timeout.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,29 +24,31 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 
 /// Installs CRDs, and waits until they are established and served.
 ///
-/// All are installed concurrently; the reports are in the order of the CRDs.
+/// All CRDs are installed concurrently. The reports are in the order of the CRDs. No operator is needed.
 ///
 /// A missing CRD is created. One that differs is patched, on the condition that it has not changed since it was read.
-/// Only what the CRD contains is written. The following stays:
+/// Only what the CRD of this program contains is written. The following parts are kept:
 ///
-/// - labels and annotations of others, members of the specification that the CRD does not have, and the status;
-/// - the conversion and its `caBundle`, unless the CRD has them;
-/// - versions that the CRD does not have, which a newer program may have added. They are reported. If objects
-///   are stored in one that is newer than all versions of the CRD, it stays the storage version.
+/// - labels and annotations of others, members of the specification that the program's CRD does not have, and the
+///   status;
+/// - the conversion and its `caBundle`, unless the program's CRD has them;
+/// - versions that the program's CRD does not have, which a newer program may have added. They are reported. If
+///   objects are stored in such a version, and it is newer than all versions of the program, it stays the storage
+///   version.
 ///
-/// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can say
-/// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program
-/// writes. [`Install`] sets whether anything is written at all.
+/// A CRD without differences is not written, so replicas that start at the same time do not conflict. A number can tell
+/// which of two CRDs is newer, see [`with_crd_version`](crate::with_crd_version); without it the last program wins.
+/// [`Install`] restricts what is written.
 ///
-/// If a CRD is being deleted, its deletion is awaited and it is created again. Transient errors, such as conflicts and
-/// overload, are retried until the timeout. No operator is needed:
+/// If a CRD is being deleted, it is created again after its deletion. Transient errors, such as conflicts and overload,
+/// are retried until the timeout.
 ///
 /// ```no_run
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-/// use lariat_operator::{CrdOptions, ensure_crds};
+/// use lariat::operator::{CrdOptions, ensure_crds};
 ///
 /// # async fn example(client: kube::Client, widgets: CustomResourceDefinition)
-/// # -> Result<(), lariat_operator::InstallError> {
+/// # -> Result<(), lariat::operator::InstallError> {
 /// for report in ensure_crds(&client, &[widgets], &CrdOptions::default()).await? {
 ///     println!("{report}");
 /// }
@@ -52,17 +57,18 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 ///
 /// # Errors
 ///
-/// Some CRDs are not installed. The error names all of them, with what is missing and what to do. The others may have
-/// been written.
+/// Some CRDs are not installed. The error names all of them, with what is missing and what to do. The other CRDs may
+/// have been written.
 ///
 /// # Cancel safety
 ///
-/// If the future is dropped, each CRD may have been written; a further call continues.
+/// If the future is dropped, each CRD may have been written. A further call continues.
 pub async fn ensure_crds(
     client: &Client,
     definitions: &[CustomResourceDefinition],
     options: &CrdOptions,
 ) -> Result<Vec<CrdReport>, InstallError> {
+    // Two CRDs of one name would overwrite each other in turns until the timeout.
     let mut seen = BTreeSet::new();
     let tasks: Vec<_> = definitions
         .iter()
@@ -86,6 +92,7 @@ pub async fn ensure_crds(
     }
 }
 
+/// Installs one CRD; `is_new` tells that no other one has its name.
 async fn ensure(
     client: &Client,
     definition: &CustomResourceDefinition,
@@ -104,12 +111,13 @@ async fn ensure(
     }
     if !is_new {
         return invalid(
-            "there are two of that name; kube's merge_crds makes one of several versions",
+            "two CRDs have this name; merge several versions into one with kube's merge_crds",
         );
     }
     let Ok(mut ours) = serde_json::to_value(definition) else {
         return invalid("it cannot be written as JSON");
     };
+    // The status belongs to the API server.
     if let Some(members) = ours.as_object_mut() {
         members.remove("status");
     }
@@ -119,7 +127,7 @@ async fn ensure(
         install: options.install,
         change: CrdChange::Unchanged,
         patched: None,
-        waiting: "the API server was not asked yet".to_owned(),
+        waiting: "no request was sent yet".to_owned(),
         is_logged: false,
     };
     let limit = options.timeout;
@@ -132,19 +140,21 @@ async fn ensure(
         });
     };
     let report = result?;
-    tracing::info!(definition = report.name, "{report}");
+    tracing::info!(crd = report.name, "{report}");
     Ok(report)
 }
 
-/// A CRD that is being installed.
+/// The installation of one CRD.
 struct Task<'a> {
     requests: Requests<'a>,
     ours: &'a Value,
     install: Install,
     change: CrdChange,
-    /// The differences at the last patch. If they are still there, the API server did not accept them.
+    /// The differing paths at the last patch.
+    ///
+    /// If the same paths differ after it, the API server does not keep them, and another patch would not help.
     patched: Option<Vec<String>>,
-    /// What is missing, for the error.
+    /// What is missing, for the error at the timeout.
     waiting: String,
     /// Whether the wait was logged.
     is_logged: bool,
@@ -153,9 +163,9 @@ struct Task<'a> {
 /// The step after a check.
 enum Next {
     Ready(Vec<CrdMismatch>),
-    /// Check again immediately: something was written.
-    Look,
-    /// Check again later.
+    /// Check again immediately, because the CRD was written.
+    CheckAgain,
+    /// Check again after a pause, for this reason.
     Wait(String),
 }
 
@@ -163,7 +173,7 @@ impl Task<'_> {
     async fn run(&mut self) -> Result<CrdReport, CrdError> {
         let mut pause = PAUSES.0;
         loop {
-            match self.look().await {
+            match self.check().await {
                 Ok(Next::Ready(mismatches)) => {
                     return Ok(CrdReport {
                         name: self.requests.name.to_owned(),
@@ -171,12 +181,12 @@ impl Task<'_> {
                         mismatches,
                     });
                 }
-                Ok(Next::Look) => continue,
+                Ok(Next::CheckAgain) => continue,
                 Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => {
-                    // A short wait is not logged.
+                    // Logged once, and only if the wait is not short.
                     if pause >= PAUSES.1 && !self.is_logged {
-                        let definition = self.requests.name;
-                        tracing::warn!(definition, missing, "a CRD is waited for");
+                        let crd = self.requests.name;
+                        tracing::warn!(crd, missing, "waiting for the CRD");
                         self.is_logged = true;
                     }
                     self.waiting = missing;
@@ -188,17 +198,17 @@ impl Task<'_> {
         }
     }
 
-    async fn look(&mut self) -> Result<Next, Failure> {
+    /// Reads the installed CRD, and writes it if that is needed and allowed.
+    async fn check(&mut self) -> Result<Next, Failure> {
         let Some(theirs) = self.requests.get().await? else {
             return self.create().await;
         };
         if !text(&theirs, "/metadata/deletionTimestamp").is_empty() {
             let complaints = complaints(&theirs, &[("Terminating", "False")]).join(", ");
-            return Ok(Next::Wait(format!(
-                "it is being deleted, and still there: {complaints}"
-            )));
+            return Ok(Next::Wait(format!("it is being deleted: {complaints}")));
         }
         let found = compare(self.ours, &theirs);
+        // A difference that can neither be written nor ignored ends the wait at once: waiting would not change it.
         let may_write = self.install == Install::CreateOrUpdate && found.newer.is_none();
         if let Some(reason) = found
             .incompatible
@@ -208,6 +218,8 @@ impl Task<'_> {
             let name = self.requests.name.to_owned();
             return Err(Failure::Final(CrdError::Incompatible { name, reason }));
         }
+        // Equal paths after a patch mean that the API server or another client undoes it. Another patch would not help,
+        // so the difference is reported instead.
         if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
             return self.patch(&theirs, found).await;
         }
@@ -221,25 +233,26 @@ impl Task<'_> {
         }
         self.requests.create(self.ours).await?;
         self.change = CrdChange::Created;
-        Ok(Next::Look)
+        Ok(Next::CheckAgain)
     }
 
     async fn patch(&mut self, theirs: &Value, found: Comparison) -> Result<Next, Failure> {
         let answer = self.requests.patch(&found.patch).await?;
         let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
-        // A server that does not know a field accepts it without a change.
+        // An older API server accepts unknown fields and drops them, and keeps the resource version.
         let is_changed = version(&answer) != version(theirs);
         if is_changed && self.change == CrdChange::Unchanged {
             self.change = CrdChange::Updated(found.paths.clone());
         }
         self.patched = Some(found.paths);
-        Ok(Next::Look)
+        Ok(Next::CheckAgain)
     }
 
+    /// Returns the differences that remain, for the report.
     fn mismatches(&self, found: Comparison, may_write: bool) -> Vec<CrdMismatch> {
         let mut mismatches = found.mismatches;
         if may_write {
-            // It was patched, and checked again.
+            // The differences remained after the patch, so the API server does not keep the fields.
             if !found.paths.is_empty() {
                 mismatches.push(CrdMismatch::NotKept { paths: found.paths });
             }
@@ -256,7 +269,7 @@ impl Task<'_> {
         mismatches
     }
 
-    /// Checks whether the kind is served in all versions that are marked as served.
+    /// Checks that the CRD is established, and that all our served versions are served.
     async fn ready(
         &self,
         theirs: &Value,
@@ -266,7 +279,7 @@ impl Task<'_> {
         let complaints = complaints(theirs, &wanted).join(", ");
         if !is_condition(theirs, "Established", "True") {
             return Ok(Next::Wait(if complaints.is_empty() {
-                "the API server has not said that it is established".to_owned()
+                "the API server has not established it yet".to_owned()
             } else {
                 complaints
             }));
@@ -285,13 +298,13 @@ impl Task<'_> {
     }
 }
 
-/// Returns why the installed CRD cannot be used as it is, if it may not be changed.
+/// Returns why the installed CRD cannot be used, if it may not be changed.
 fn unusable(found: &Comparison, may_write: bool) -> Option<String> {
     if may_write || found.unserved.is_empty() {
         return None;
     }
     Some(format!(
-        "does not serve {}, and may not be changed: install the CRD of this program",
+        "it does not serve {}, and this program may not change it: install this program's CRD",
         found.unserved.join(", ")
     ))
 }

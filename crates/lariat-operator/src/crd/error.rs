@@ -1,4 +1,4 @@
-//! The errors of installing CRDs.
+//! The errors of the installation of CRDs.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,12 +6,14 @@ use std::time::Duration;
 use lariat_core::{debug_as_description, describe};
 
 /// Some CRDs were not installed.
+///
+/// Its `Display` has the errors of all of them.
 pub struct InstallError {
     pub(super) failures: Vec<CrdError>,
 }
 
 impl InstallError {
-    /// Returns the errors, at least one.
+    /// Returns the errors, of which there is at least one.
     #[must_use]
     pub fn failures(&self) -> &[CrdError] {
         &self.failures
@@ -21,7 +23,7 @@ impl InstallError {
 impl fmt::Display for InstallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, failure) in self.failures.iter().enumerate() {
-            // With the sources, as only one of several errors could be this error's source.
+            // With the causes of each: only one of several errors could be returned by `source`.
             write!(f, "{}{}", if n > 0 { "; " } else { "" }, describe(failure))?;
         }
         Ok(())
@@ -36,8 +38,8 @@ debug_as_description!(InstallError, CrdError);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum CrdError {
-    /// It has no name, or another one has the same name.
-    #[error("the CRD {name:?} makes no sense: {reason}")]
+    /// It has no name, or another CRD has the same name.
+    #[error("the CRD {name:?} is invalid: {reason}")]
     Invalid {
         /// The name, empty if it has none.
         name: String,
@@ -52,7 +54,7 @@ pub enum CrdError {
         /// The name.
         name: String,
     },
-    /// The installed CRD is incompatible with this program, and cannot be changed accordingly.
+    /// The installed CRD is incompatible, and cannot or may not be changed.
     #[error("the CRD {name} is installed, but {reason}")]
     Incompatible {
         /// The name.
@@ -74,7 +76,7 @@ pub enum CrdError {
         /// The error of the request.
         source: Box<kube::Error>,
     },
-    /// The API server refuses it.
+    /// The API server refused the request.
     #[error("cannot {verb} the CRD {name}")]
     Refused {
         /// The name.
@@ -91,7 +93,7 @@ pub enum CrdError {
         name: String,
         /// The timeout.
         after: Duration,
-        /// What is missing, if possible in the API server's words.
+        /// What is missing, in the API server's words where it has any.
         missing: String,
     },
 }

@@ -1,8 +1,8 @@
-//! CRDs as JSON, in the API server's form, and their differences.
+//! CRDs as JSON: the form in which the API server returns them, and differences.
 
 use serde_json::{Map, Number, Value};
 
-/// Members that the API server omits if they are false or empty.
+/// Members that the API server omits if they are false, zero or empty.
 const LEFT_OUT: [&str; 12] = [
     "deprecated",
     "description",
@@ -18,10 +18,12 @@ const LEFT_OUT: [&str; 12] = [
     "$ref",
 ];
 
-/// Members with values of the user, in which nothing is omitted.
+/// Members whose values are the user's, in which nothing is omitted.
 const VALUES: [&str; 3] = ["default", "enum", "example"];
 
-/// Members whose members have arbitrary names.
+/// Members whose own members have arbitrary names.
+///
+/// A property with the name `nullable` is no keyword, and must not be dropped.
 const NAMES: [&str; 4] = [
     "properties",
     "patternProperties",
@@ -31,7 +33,7 @@ const NAMES: [&str; 4] = [
 
 /// Returns a part of a CRD in the form in which the API server returns it.
 ///
-/// That is without nulls, empty lists and explicit defaults, and with integers written as such.
+/// It has no nulls, no empty lists and no explicit defaults, and integral numbers are integers.
 pub(super) fn normal(value: &Value) -> Value {
     part(value, false)
 }
@@ -43,6 +45,8 @@ fn part(value: &Value, has_names: bool) -> Value {
             let kept = members
                 .filter(|(name, value)| has_names || !is_nothing(name, value))
                 .map(|(name, value)| {
+                    // Inside user values nothing is dropped, but numbers are still normalized: the API server does that
+                    // everywhere.
                     let value = if !has_names && VALUES.contains(&name.as_str()) {
                         with_numbers(value)
                     } else {
@@ -69,7 +73,7 @@ fn is_nothing(name: &str, value: &Value) -> bool {
     is_default && LEFT_OUT.contains(&name)
 }
 
-/// Writes integral numbers as integers, which are equal for the API server.
+/// Writes integral numbers as integers: the API server does not distinguish them.
 fn with_numbers(value: &Value) -> Value {
     match value {
         Value::Number(number) => Value::Number(whole(number)),
@@ -85,7 +89,7 @@ fn with_numbers(value: &Value) -> Value {
 }
 
 fn whole(number: &Number) -> Number {
-    /// The greatest number up to which every integer has its own floating-point value.
+    /// The bound below which every integer has its own floating-point value.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
@@ -95,7 +99,7 @@ fn whole(number: &Number) -> Number {
     }
 }
 
-/// Adds the paths at which two values differ; lists are compared whole.
+/// Adds the paths at which two values differ; lists are compared as a whole.
 pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
     if ours == theirs {
         return;
@@ -113,18 +117,18 @@ pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut V
     }
 }
 
-/// Returns an object member; `None` if there is none.
+/// Returns a member that is an object, if there is one.
 pub(super) fn object<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
     value.pointer(pointer)?.as_object()
 }
 
-/// Returns a text member; empty if there is none.
+/// Returns a member that is a text, or an empty text.
 pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     let text = value.pointer(pointer).and_then(Value::as_str);
     text.unwrap_or_default()
 }
 
-/// Returns the elements of a list member; empty if there is none.
+/// Returns the elements of a member that is a list, or none.
 pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     let list = value.pointer(pointer).and_then(Value::as_array);
     list.map_or(&[], Vec::as_slice)

@@ -1,4 +1,8 @@
 //! Custom resource definitions (CRDs), which a start installs before anything needs them.
+//!
+//! [`ensure_crds`] is the entry point. `ensure` runs the loop for each CRD, with `requests` for the API server;
+//! `compare` finds the differences to the installed one, with `versions` for the list of versions and `json` for the
+//! API server's form. The result is a `report` or an `error`.
 
 mod compare;
 mod ensure;

@@ -1,4 +1,4 @@
-//! The options of installing CRDs.
+//! The options of the installation of CRDs.
 
 use std::time::Duration;
 
@@ -7,24 +7,32 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 /// The annotation with the version number of a CRD.
 pub(super) const VERSION: &str = "lariat.dev/crd-version";
 
-/// What may be written.
+/// What an installation may write.
+///
+/// Also the permissions on `customresourcedefinitions` that it needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Install {
-    /// Creates missing CRDs, and patches those that differ. Needs `create`, `get` and `patch`.
+    /// Creates missing CRDs, and patches those that differ.
+    ///
+    /// Needs `create`, `get` and `patch`.
     #[default]
     CreateOrUpdate,
-    /// Creates missing CRDs; existing ones must be usable as they are. Needs `create` and `get`.
+    /// Creates missing CRDs; existing ones must be usable as they are.
+    ///
+    /// Needs `create` and `get`.
     CreateOnly,
-    /// Writes nothing; a missing CRD is an error. For clusters in which CRDs are installed separately. Needs `get`.
+    /// Writes nothing; a missing CRD is an error.
+    ///
+    /// For clusters in which CRDs are installed by other means. Needs `get`.
     Verify,
 }
 
-/// The options of installing CRDs.
+/// The options of the installation of CRDs.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_operator::{CrdOptions, Install};
+/// use lariat::operator::{CrdOptions, Install};
 ///
 /// let options = CrdOptions::default()
 ///     .install(Install::Verify)
@@ -55,18 +63,16 @@ impl CrdOptions {
         Self { install, ..self }
     }
 
-    /// Sets the time limit until all CRDs are served (default 60 s).
+    /// Sets the time limit until all CRDs are served (default 60 seconds).
     ///
-    /// Zero fails immediately.
-    ///
-    /// Errors that are not transient end the wait earlier.
+    /// Zero fails immediately. Errors that are not transient end the wait earlier.
     pub fn timeout(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Sets the field manager (default: the operator's name).
+    /// Sets the field manager of the writes.
     ///
-    /// Without an operator the default is `lariat`.
+    /// The default is the operator's name, or `lariat` without an operator.
     pub fn field_manager(self, name: impl Into<String>) -> Self {
         let field_manager = Some(name.into());
         Self {
@@ -87,13 +93,14 @@ impl CrdOptions {
 
 /// Sets the version number of a CRD, in an annotation.
 ///
-/// A CRD with a smaller number, or without one, never overwrites one with a greater number. Use it for schemas
-/// that change without a new API version: while replicas of two releases run side by side, the older release leaves the
-/// CRD of the newer one. Increase it with every change. It is effective among programs that use it.
+/// A CRD with a smaller number, or without one, never overwrites a CRD with a greater number. Use it for schemas that
+/// change without a new API version: while replicas of two releases run side by side, the older release leaves the CRD
+/// of the newer one alone. Increase the number with every change of the schema. It protects only against programs that
+/// use it too.
 ///
 /// ```
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-/// use lariat_operator::with_crd_version;
+/// use lariat::operator::with_crd_version;
 ///
 /// let widgets = CustomResourceDefinition::default(); // Widget::crd()
 /// let widgets = with_crd_version(widgets, 3);

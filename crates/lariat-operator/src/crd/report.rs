@@ -1,34 +1,48 @@
-//! The result of installing a CRD.
+//! The report of the installation of a CRD.
 
 use std::fmt;
 
 /// The result of installing one CRD.
+///
+/// Its `Display` is one line, with every mismatch and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CrdReport {
     /// The name, such as `widgets.demo.dev`.
     pub name: String,
-    /// What was written.
+    /// The change that was written.
     pub change: CrdChange,
-    /// The differences between the installed CRD and that of this program that remain.
+    /// The differences that remain between the installed CRD and this program's.
     pub mismatches: Vec<CrdMismatch>,
 }
 
-/// What was written to a CRD.
+/// The change that was written to a CRD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrdChange {
     /// It was missing, and was created.
     Created,
-    /// It was patched at these paths, such as `spec.versions[v1].schema.openAPIV3Schema.properties.spec`.
+    /// It was patched at these paths.
+    ///
+    /// Such as `spec.versions[v1].schema.openAPIV3Schema.properties.spec`.
     Updated(Vec<String>),
     /// Nothing was written.
     Unchanged,
 }
 
-/// A remaining difference between the installed CRD and that of this program.
+/// A remaining difference between the installed CRD and this program's.
 ///
-/// Its text says what to do.
+/// Its `Display` says what to do.
+///
+/// ```
+/// use lariat::operator::CrdMismatch;
+///
+/// let mismatch = CrdMismatch::UnknownVersion { version: "v2".to_owned(), served: true };
+/// assert_eq!(
+///     mismatch.to_string(),
+///     "version v2 is installed and served but unknown to this program: left unchanged",
+/// );
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrdMismatch {
@@ -49,21 +63,23 @@ pub enum CrdMismatch {
         /// The version.
         version: String,
     },
-    /// The version number of the installed CRD is greater than this program's; nothing was written.
+    /// The installed CRD has a greater version number; nothing was written.
     NewerCrd {
         /// The number of the installed CRD.
         installed: u64,
         /// The number of this program's CRD; zero if it has none.
         ours: u64,
     },
-    /// The installed CRD differs, and may not be written.
+    /// The installed CRD differs, and this program may not write it.
     Differs {
-        /// The paths.
+        /// The paths at which it differs.
         paths: Vec<String>,
     },
-    /// The written values are not there: the API server drops them, or another client writes them too.
+    /// The API server does not keep the written values.
+    ///
+    /// It drops fields that it does not know, or another client writes them too.
     NotKept {
-        /// The paths.
+        /// The paths of the values.
         paths: Vec<String>,
     },
     /// Some names belong to another CRD; the kind is served under the others.
@@ -97,26 +113,26 @@ impl fmt::Display for CrdMismatch {
         match self {
             Self::UnknownVersion { version, served } => write!(
                 f,
-                "version {version} is installed{}, and unknown to this program: left as it is",
+                "version {version} is installed{} but unknown to this program: left unchanged",
                 if *served { " and served" } else { "" }
             ),
             Self::StoredAsNewer { version } => write!(
                 f,
-                "objects are stored as {version}, which is newer than what this program knows: left as it is; \
-                 update this program, or install its CRD by hand to go back"
+                "objects are stored as {version}, which is newer than this program's versions: left unchanged; update this \
+                 program, or install its CRD by hand to go back"
             ),
             Self::StillStored { version } => write!(
                 f,
-                "objects may still be stored as {version}: write every object once, and take {version} out of \
-                 status.storedVersions, before the version is removed"
+                "objects may still be stored as {version}: before you remove the version, rewrite every object, and remove \
+                 {version} from status.storedVersions"
             ),
             Self::NewerCrd { installed, ours } => write!(
                 f,
-                "CRD {installed} is installed, and this program has {ours}: left as it is; update this program"
+                "the installed CRD has number {installed}, and this program's has {ours}: left unchanged; update this program"
             ),
             Self::Differs { paths } => write!(
                 f,
-                "what is installed differs at {}, and may not be changed: install the CRD of this program",
+                "the installed CRD differs at {}, and this program may not change it: install this program's CRD",
                 some(paths)
             ),
             Self::NotKept { paths } => write!(
@@ -133,7 +149,7 @@ impl fmt::Display for CrdMismatch {
     }
 }
 
-/// Returns the first of many paths as text.
+/// Returns the first few of many paths as text.
 fn some(paths: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = paths.iter().take(SHOWN).map(String::as_str);

@@ -1,4 +1,4 @@
-//! Requests about a CRD.
+//! The requests about one CRD, and the interpretation of their errors.
 
 use std::time::Duration;
 
@@ -13,20 +13,21 @@ use super::error::CrdError;
 use super::json::{list, text};
 use crate::wire::{Built, SendError, Sender, code_of};
 
-/// The time limit of an answer.
+/// The time limit of one request.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
+/// The API path of CRDs.
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A failed request.
+/// The failure of a request.
 pub(super) enum Failure {
-    /// The error is transient.
+    /// The error is transient: try again. The text is for the log.
     Again(String),
     /// The error is final.
     Final(CrdError),
 }
 
-/// Requests about one CRD.
+/// Sends the requests about one CRD.
 pub(super) struct Requests<'a> {
     sender: Sender,
     pub(super) name: &'a str,
@@ -68,7 +69,10 @@ impl<'a> Requests<'a> {
         self.judge("patch", self.send(request).await)
     }
 
-    /// Returns why a resource is not served yet: it must be in discovery, and a list must succeed.
+    /// Returns why a version is not served yet, or `None` if it is served.
+    ///
+    /// It must be in discovery, and a list must succeed. Discovery is not enough, because the API server publishes the
+    /// group before it can handle requests.
     pub(super) async fn unserved(&self, definition: &Value, version: &str) -> Option<String> {
         let group = text(definition, "/spec/group");
         let plural = text(definition, "/spec/names/plural");
@@ -84,7 +88,7 @@ impl<'a> Requests<'a> {
                 }
             }
             Err(error) if code(&error) == Some(404) => return missing(),
-            // Discovery may be forbidden; a list shows the same.
+            // Discovery may be forbidden. The list decides then.
             Err(error) if code(&error) == Some(403) => {}
             Err(SendError::Kube(error)) => return problem("discover", &error),
             Err(silence) => return Some(format!("cannot discover it: {silence}")),
@@ -93,10 +97,11 @@ impl<'a> Requests<'a> {
         let request = Request::new(format!("{path}/{plural}")).list(&params);
         match self.send(request).await {
             Ok(_) => None,
-            // If only lists of some namespaces are allowed, discovery alone decides.
+            // Lists of all namespaces may be forbidden. Discovery has decided then.
             Err(error) if code(&error) == Some(403) => None,
             Err(error) if code(&error) == Some(404) => missing(),
-            // Discovery has it. Conversion may need a webhook that this very program serves.
+            // The objects may need a conversion webhook, which this program serves itself after its start. Waiting for
+            // it here would be a deadlock.
             Err(error) if code(&error) == Some(500) => None,
             Err(SendError::Kube(error)) => problem("list", &error),
             Err(silence) => Some(format!("cannot list it: {silence}")),
@@ -107,6 +112,7 @@ impl<'a> Requests<'a> {
         self.sender.json(request).await
     }
 
+    /// Decides whether the error of a request is transient or final.
     fn judge(
         &self,
         verb: &'static str,
@@ -119,11 +125,11 @@ impl<'a> Requests<'a> {
         };
         let name = self.name.to_owned();
         let is_final = match &error {
-            // It has just been deleted; the next check creates it.
+            // The CRD was deleted between the read and the patch. The next check creates it.
             kube::Error::Api(status) if verb == "patch" && status.code == 404 => false,
             kube::Error::Api(status) => !matches!(status.code, 408 | 409 | 429 | 500..),
             kube::Error::BuildRequest(_) => true,
-            // A connection error, or a truncated answer.
+            // A broken connection, or a truncated answer.
             _ => false,
         };
         if !is_final {

@@ -1,4 +1,4 @@
-//! The versions of a CRD: ours, and those of other programs.
+//! Merges the versions of a CRD: ours, and those of other programs.
 
 use kube::core::Version;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::json::{is_true, text};
 use super::report::CrdMismatch;
 
-/// The versions that a CRD is to have.
+/// The versions that a CRD should have.
 pub(super) struct Versions {
     pub(super) merged: Vec<Value>,
     pub(super) mismatches: Vec<CrdMismatch>,
@@ -20,7 +20,11 @@ pub(super) fn named<'a>(versions: &'a [Value], wanted: &str) -> Option<&'a Value
     versions.iter().find(|version| name(version) == wanted)
 }
 
-/// Replaces the installed versions of the same names by ours, and keeps the others.
+/// Merges the lists of versions.
+///
+/// Our versions replace installed ones of the same name, and the others are kept, because their clients and stored
+/// objects need them. Exactly one version is the storage version: ours, unless objects are stored in a newer version
+/// that we do not know.
 pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     let unknown: Vec<&Value> = theirs
         .iter()
@@ -34,7 +38,7 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
         })
         .collect();
     let our_storage = storage(ours);
-    // An older program that is started again does not change the storage version of a newer one.
+    // During a rolling update an older program may start after a newer one. It must not set the storage version back.
     let newer = storage(theirs).filter(|storage| {
         let is_unknown = unknown.iter().any(|version| name(version) == *storage);
         is_unknown && is_newer(storage, our_storage.unwrap_or_default())
@@ -53,19 +57,22 @@ pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
     for version in &mut merged {
         let is_storage = Some(name(version)) == storage;
         if let Some(members) = version.as_object_mut() {
+            // The API server refuses a CRD with none or more than one storage version.
             members.insert("storage".into(), is_storage.into());
         }
     }
     Versions { merged, mismatches }
 }
 
-/// Returns the storage version.
+/// Returns the name of the storage version.
 pub(super) fn storage(versions: &[Value]) -> Option<&str> {
     let storage = versions.iter().find(|version| is_true(version, "/storage"));
     storage.map(name)
 }
 
-/// Returns whether a version is newer than another, in Kubernetes' order: v2, v1, v1beta1, v1alpha1.
+/// Returns whether a version is newer than another, in Kubernetes' order.
+///
+/// The order is v2, v1, v1beta1, v1alpha1.
 pub(super) fn is_newer(version: &str, than: &str) -> bool {
     Version::parse(version).priority() > Version::parse(than).priority()
 }

@@ -1,4 +1,4 @@
-//! An event: type, reason, note.
+//! An event, as a program publishes it: type, reason and note.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use k8s_openapi::api::core::v1::ObjectReference;
 
 use super::text;
 
-/// The length limit of reasons and actions in bytes; the API server refuses longer ones.
+/// The maximum length of reasons and actions in bytes; the API server refuses more.
 const LIMIT: usize = 128;
-/// The length limit of notes in bytes; the API server refuses longer ones.
+/// The maximum length of notes in bytes; the API server refuses more.
 const NOTE_LIMIT: usize = 1024;
-/// The prefix of notes of aggregated events, as in client-go.
+/// The prefix of the notes of combined events, as in client-go.
 const COMBINED: &str = "(combined from similar events): ";
 
 /// An event about an object, as `kubectl describe` shows it.
 ///
-/// A reason is one CamelCase word of a small fixed set, which programs can match: `Created`, `FailedCreate`. The note
-/// is for people. Text that the API server would refuse is adapted: invalid characters of a reason are removed; reasons
-/// and actions are cut at 128 bytes and notes at 1024, with `…`.
+/// The reason is one CamelCase word out of a small fixed set, for programs to match, such as `Created` or
+/// `FailedCreate`. The note is a sentence for people. Texts that the API server would refuse are adapted: invalid
+/// characters of a reason are removed, reasons and actions are truncated to 128 bytes and notes to 1,024, with a final
+/// `…`.
 ///
 /// ```
-/// use lariat_operator::Event;
+/// use lariat::operator::Event;
 ///
 /// let event = Event::warning("FailedCreate", "cannot create pod web-0: quota exceeded").action("Creating");
 /// assert_eq!(event.reason(), "FailedCreate");
@@ -66,7 +67,9 @@ impl Event {
         }
     }
 
-    /// Sets the action as a word, such as `Creating` (default: none; empty means none).
+    /// Sets the action as a word, such as `Creating` (default: none).
+    ///
+    /// An empty word means none.
     pub fn action(self, action: &str) -> Self {
         let action = Some(text::word(action, LIMIT)).filter(|word| !word.is_empty());
         Self { action, ..self }
@@ -78,27 +81,40 @@ impl Event {
         Self { related, ..self }
     }
 
-    /// Adds an annotation to the Event's metadata; can be called several times.
+    /// Adds an annotation to the Event; can be called several times.
     ///
-    /// If the key is invalid, the API server refuses the Event, which counts as failed.
+    /// If a key is invalid, the API server refuses the Event, which is counted as failed.
     pub fn annotation(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
     }
 
-    /// Returns whether it is a warning.
+    /// Returns whether it is of type `Warning`.
+    ///
+    /// ```
+    /// use lariat::operator::Event;
+    ///
+    /// assert!(!Event::normal("Created", "created pod web-0").is_warning());
+    /// assert!(Event::warning("FailedCreate", "quota exceeded").is_warning());
+    /// ```
     #[must_use]
     pub fn is_warning(&self) -> bool {
         self.type_ == EventType::Warning
     }
 
-    /// Returns the reason as it is written.
+    /// Returns the reason as it is written: one word, without invalid characters.
+    ///
+    /// ```
+    /// use lariat::operator::Event;
+    ///
+    /// assert_eq!(Event::normal("scaled up!", "").reason(), "ScaledUp");
+    /// ```
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Returns the note as it is written.
+    /// Returns the note as it is written, truncated to 1,024 bytes.
     #[must_use]
     pub fn note(&self) -> &str {
         &self.note
@@ -123,7 +139,7 @@ impl Event {
         &self.annotations
     }
 
-    /// Returns the aggregate of several events: their common properties, with the latest note.
+    /// Returns the combined event of several: what they have in common, with the newest note.
     pub(super) fn combined(self) -> Self {
         Self {
             note: text::cut(format!("{COMBINED}{}", self.note), NOTE_LIMIT),

@@ -1,4 +1,4 @@
-//! Methods of a reconcile call for Events.
+//! The methods of [`Reconcile`] that publish Events.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::View;
@@ -8,16 +8,15 @@ use super::recorder::Recorder;
 use crate::reconcile::Reconcile;
 
 impl<K: View> Reconcile<K> {
-    /// Records an event about the reconciled object; it never blocks or fails.
+    /// Publishes an event about the reconciled object.
     ///
-    /// See [`Recorder`].
-    ///
-    /// An operator that [only plans](crate::Operator::plan_only) logs it instead.
+    /// It never blocks and never fails; see [`Recorder`] for delivery. An operator that [only
+    /// plans](crate::Operator::plan_only) logs the event instead.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{Event, Reconcile};
+    /// use lariat::operator::Event;
+    /// use lariat::{HandlerResult, Outcome, Reconcile};
     ///
     /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
     ///     cx.event(Event::normal("Scaled", "scaled to 3 pods").action("Scaling"));

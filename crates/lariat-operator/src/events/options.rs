@@ -10,28 +10,30 @@ use super::Event;
 
 /// The API through which Events are written.
 ///
-/// Each API shows what was written through the other.
+/// Each API also returns the Events that were written through the other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `v1`: repetitions are counted in the Event.
+    /// `v1`: equal events are counted in one Event.
     ///
-    /// It has the times of the first and the last, which `kubectl describe` and `kubectl get events` show as `5m (x12
-    /// over 30m)`. Different notes are separate Events, until there are too many.
+    /// The Event has the times of the first and the last one, which `kubectl describe` and `kubectl get events` show as
+    /// `5m (x12 over 30m)`. Different notes are separate Events, until there are too many of them.
     #[default]
     Core,
     /// `events.k8s.io/v1`: events that differ only in the note are one series.
     ///
-    /// It shows the first note. It is written at its beginning, every 30 minutes, and 6 minutes after its last event.
-    /// This takes few writes, and the count lags behind.
+    /// The Event has the first note. It is written at the beginning of the series, every 30 minutes, and 6 minutes
+    /// after the last event. This takes fewer writes, but the count lags behind.
     Events,
 }
 
-/// How a recorder aggregates, counts and limits Events (default: as client-go).
+/// The options of a [`Recorder`](super::Recorder): aggregation, counting and limits.
+///
+/// The defaults are those of client-go.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_operator::EventOptions;
+/// use lariat::operator::EventOptions;
 ///
 /// let options = EventOptions::default().burst(50).refill(Duration::from_secs(60));
 /// # let _ = options;
@@ -51,28 +53,29 @@ pub struct EventOptions {
 pub(super) type SpamKey = dyn Fn(&ObjectReference, &Event) -> String + Send + Sync;
 
 impl EventOptions {
-    /// Sets the API (default [`EventApi::Core`]).
+    /// Sets the API through which Events are written (default [`EventApi::Core`]).
     pub fn api(self, api: EventApi) -> Self {
         Self { api, ..self }
     }
 
-    /// Sets how many events about one object are written in a burst (default 25).
+    /// Sets the number of events per object that are written in a burst (default 25).
     ///
-    /// An event over the limit is not written. If it repeats an existing Event, the next write counts it.
+    /// Zero writes none. An event over the limit is not written. If it repeats an existing Event, the next write counts
+    /// it.
     pub fn burst(self, burst: u32) -> Self {
         Self { burst, ..self }
     }
 
-    /// Sets the time after which one more event is written (default 5 min).
+    /// Sets the time after which one more event may be written (default 5 minutes).
     ///
-    /// Zero means no limit, whatever the burst.
+    /// Zero means no limit, whatever the burst is.
     pub fn refill(self, refill: Duration) -> Self {
         Self { refill, ..self }
     }
 
-    /// Sets the number of different notes from which they are aggregated (default 10).
+    /// Sets the number of different notes at which events are combined (default 10).
     ///
-    /// 0 aggregates none, 1 all. It applies to notes about one object with the same type and reason.
+    /// It counts the notes about one object with the same type and reason. Zero combines none, and one combines all.
     /// [`EventApi::Events`] ignores it.
     pub fn aggregate_after(self, notes: usize) -> Self {
         let aggregate_after = notes;
@@ -82,9 +85,9 @@ impl EventOptions {
         }
     }
 
-    /// Sets the time without such an event that ends an aggregation (default 10 min).
+    /// Sets the time without a similar event that ends a combination (default 10 min).
     ///
-    /// Zero counts only those of the same instant together.
+    /// Zero combines only events of the same instant.
     pub fn aggregate_within(self, time: Duration) -> Self {
         let aggregate_within = time;
         Self {
@@ -93,11 +96,18 @@ impl EventOptions {
         }
     }
 
-    /// Sets the key of the limit (default: the object the event is about).
+    /// Sets the key of the limit (default: the object that the event is about).
     ///
-    /// Events with the same key share a limit.
+    /// Events with the same key share a limit. The function runs on the recorder's task: it must not block or panic.
     ///
-    /// The function is called on the recorder's task, and must not block or panic.
+    /// ```
+    /// use lariat::operator::EventOptions;
+    ///
+    /// // One limit for each namespace instead of each object.
+    /// let options = EventOptions::default()
+    ///     .spam_key(|about, _| about.namespace.clone().unwrap_or_default());
+    /// # let _ = options;
+    /// ```
     pub fn spam_key(
         self,
         key: impl Fn(&ObjectReference, &Event) -> String + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Events as they are written.
+//! Events in the form in which they are written.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Event as CoreEvent, EventSource, ObjectReference};
@@ -14,7 +14,7 @@ const DEFAULT_NAMESPACE: &str = "default";
 /// The length limit of a reporting instance in bytes.
 const INSTANCE_LIMIT: usize = 128;
 
-/// A published event.
+/// A published event, before the correlator.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) about: ObjectReference,
@@ -32,7 +32,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Creates the source from an operator's name, and the host name if it is known.
+    /// Creates the reporter from the operator's name, and the host name if it is known.
     pub(super) fn new(name: &str, host: Option<String>) -> Self {
         let host = host
             .filter(|host| !host.is_empty())
@@ -50,7 +50,7 @@ impl Source {
     }
 }
 
-/// An Event with its count.
+/// An Event with its count, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Record {
     pub(super) api: EventApi,
@@ -72,7 +72,7 @@ impl Record {
             .unwrap_or(DEFAULT_NAMESPACE)
     }
 
-    /// Returns the API path of Events in its namespace, unless the namespace is invalid.
+    /// Returns the API path of Events in its namespace, if the namespace is valid.
     pub(super) fn path(&self) -> Option<String> {
         let namespace = self.namespace();
         let group = match self.api {
@@ -82,7 +82,7 @@ impl Record {
         text::is_namespace(namespace).then(|| format!("{group}/namespaces/{namespace}/events"))
     }
 
-    /// Returns the whole Event as JSON.
+    /// Returns the whole Event as JSON, to create it.
     pub(super) fn body(&self, source: &Source) -> serde_json::Result<Vec<u8>> {
         match self.api {
             EventApi::Core => serde_json::to_vec(&self.core_event(source)),
@@ -90,12 +90,13 @@ impl Record {
         }
     }
 
-    /// Returns the patch of an existing Event for a further event.
+    /// Returns the patch that counts a further event in an existing Event.
     pub(super) fn changes(&self) -> Value {
         match self.api {
             EventApi::Core => json!({
                 "count": self.count,
                 "lastTimestamp": Time(self.last),
+                // The note of a combined event is the newest one.
                 "message": self.event.note(),
             }),
             EventApi::Events => json!({"series": self.series()}),
@@ -130,7 +131,7 @@ impl Record {
                 host: None,
             }),
             type_: Some(self.event.type_().to_owned()),
-            // With an event time of its own it would have to follow rules that clients of this API do not know.
+            // With an `eventTime` the API server applies the stricter validation of the newer API.
             event_time: None,
             series: None,
         }
@@ -138,7 +139,7 @@ impl Record {
 
     fn events_event(&self, source: &Source) -> EventsEvent {
         let reason = self.event.reason();
-        // This API requires it.
+        // This API requires an action.
         let action = self.event.action_name().unwrap_or(reason);
         EventsEvent {
             action: Some(action.to_owned()),

@@ -1,4 +1,4 @@
-//! The recorder, which queues events and writes them on a task.
+//! The recorder: queues events, and starts and stops the task that writes them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,28 +22,30 @@ use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
 use crate::reconcile::OperatorState;
 
-/// The capacity of the queue.
+/// The number of events that the queue holds.
 const QUEUE: usize = 1000;
-/// The environment variable with the host name; in a pod it is the pod's name.
+/// The environment variable with the host name; in a Pod it is the Pod's name.
 const HOST: &str = "HOSTNAME";
 
-/// Writes Events for an operator; clones are the same recorder.
+/// Publishes Events for an operator. Clones share one queue.
 ///
-/// Publishing puts an event into a queue of 1000 and returns; it never blocks or fails. A task, started by the first
-/// event, takes events from the queue one by one; aggregates, counts and limits them by the [`EventOptions`]; and
-/// writes them. Delivery is not guaranteed: events that do not fit into the queue, exceed the limit, or are refused by
-/// the API server are not written. [`status`](Self::status) counts them.
+/// Publishing puts an event into a queue of 1,000 and returns. It never blocks and never fails. A task, which the first
+/// event starts, takes the events from the queue one by one, combines, counts and limits them by the [`EventOptions`],
+/// and writes them.
 ///
-/// If the server does not answer or is overloaded, a write is tried 12 times, 10 seconds apart, while the others wait.
-/// A stop of the operator waits up to 5 seconds for the queue; then events are dropped until the operator is started
-/// again. If the operator and all recorders are dropped without a stop, the queued events are lost.
+/// Delivery is not guaranteed. Events are dropped if the queue is full, if they exceed the limit, or if the API server
+/// refuses them; [`status`](Self::status) counts them. If the API server does not answer or is overloaded, a write is
+/// tried 12 times, 10 seconds apart, while the other events wait. A stop of the operator waits up to 5 seconds for the
+/// queue, and then drops events until the operator is started again. If the operator and all recorders are dropped
+/// without a stop, the queued events are lost.
 ///
-/// Writes need the verbs `create` and `patch` on `events`, in the core group or in `events.k8s.io`.
+/// Writing needs the verbs `create` and `patch` on `events`, in the core group or in `events.k8s.io`.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Node;
 /// use kube::Resource;
-/// use lariat_operator::{Event, Operator};
+/// use lariat::operator::Event;
+/// use lariat::Operator;
 ///
 /// # fn example(operator: Operator, node: Node) {
 /// let recorder = operator.events();
@@ -55,6 +57,7 @@ pub struct Recorder {
     core: Arc<Core>,
 }
 
+/// The shared part of the clones of a recorder.
 struct Core {
     clients: SharedClientFactory,
     name: Arc<str>,
@@ -64,26 +67,29 @@ struct Core {
     state: Mutex<TaskState>,
 }
 
+/// The task of a recorder, and whether it may be started.
 #[derive(Default)]
 struct TaskState {
     is_closed: bool,
     running: Option<WriterTask>,
-    /// The progress of the task that a close waits for, or waited for.
+    /// The progress of the task that a close waits for, or has waited for.
     closing: Option<Progress>,
 }
 
-/// The progress of a task.
+/// The progress of a task, which outlives the task.
 #[derive(Clone)]
 struct Progress {
     /// The number of events in the queue or being written.
     queued: Arc<AtomicUsize>,
-    /// The number of events the task was given.
+    /// The number of events that were put into the queue.
     given: u64,
-    /// The number of events the task is done with; closed once it has ended.
+    /// The number of events that the task has finished; closed when the task ends.
     done: watch::Receiver<u64>,
 }
 
-/// A running task and its queue. When this is dropped the task ends, and queued events count as dropped.
+/// A running task and its queue.
+///
+/// Dropping this aborts the task, and counts the queued events as dropped.
 struct WriterTask {
     queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
@@ -91,19 +97,19 @@ struct WriterTask {
     progress: Progress,
 }
 
-/// Counters of events since the recorder was created.
+/// Counters of the events of a recorder, since it was created.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventStatus {
-    /// Events waiting to be written.
+    /// Events in the queue or being written.
     pub queued: usize,
     /// Successful writes: an Event was created, or its count increased.
     pub sent: u64,
-    /// Events not written because they exceed the limit.
+    /// Events that were not written because they exceed the limit.
     pub filtered: u64,
-    /// Events not written because the API server refused them or did not answer.
+    /// Events that the API server refused, or did not answer.
     pub failed: u64,
-    /// Events not written because the queue was full or the operator stopped.
+    /// Events that were dropped because the queue was full or the operator stopped.
     pub dropped: u64,
 }
 
@@ -126,17 +132,27 @@ impl Recorder {
         }
     }
 
-    /// Sets the options of this recorder and its clones; earlier counts are forgotten.
+    /// Sets the options of this recorder and its clones.
+    ///
+    /// Earlier counts are forgotten, so a repeated event creates a new Event.
+    ///
+    /// ```no_run
+    /// use lariat::Operator;
+    /// use lariat::operator::{EventApi, EventOptions};
+    ///
+    /// # fn example(operator: Operator) {
+    /// operator.events().configure(EventOptions::default().api(EventApi::Events).burst(50));
+    /// # }
+    /// ```
     pub fn configure(&self, options: EventOptions) {
         *self.core.correlator.lock() = Correlator::new(options);
     }
 
-    /// Records an event about an object; it never blocks or fails.
+    /// Publishes an event about an object.
     ///
-    /// For a typed object, kube creates the reference: [`object_ref`](kube::Resource::object_ref). The Event is written
-    /// to the object's namespace, or to `default` for a cluster-scoped object.
-    ///
-    /// Outside a tokio runtime the event is dropped, unless the recorder's task is running.
+    /// It never blocks and never fails. For a typed object, kube creates the reference:
+    /// [`object_ref`](kube::Resource::object_ref). The Event is written to the object's namespace, or to `default` for
+    /// a cluster-scoped object. Outside a tokio runtime the event is dropped, unless the recorder's task is running.
     pub fn publish(&self, about: &ObjectReference, event: Event) {
         self.core.publish(Box::new(Pending {
             about: about.clone(),
@@ -146,12 +162,22 @@ impl Recorder {
         }));
     }
 
-    /// Waits until the events published before are written or discarded.
+    /// Waits until the events published before are written or dropped.
     ///
-    /// Events that are only counted so far, for a later write, are not waited for.
+    /// It does not wait for events that are only counted so far, for a later write. Use it in tests, and in programs
+    /// that end without [`stop`](crate::Operator::stop). If the API server does not answer, it takes as long as the
+    /// retries, which is minutes for each event: use a timeout.
     ///
-    /// Use it in programs that end without [`stop`](crate::Operator::stop), and in tests. While the API server does not
-    /// answer, this takes as long as writes are tried, which is minutes for each event: use a timeout.
+    /// ```no_run
+    /// # use lariat::Operator;
+    /// # use std::time::Duration;
+    /// # async fn example(operator: Operator) {
+    /// let flushed = tokio::time::timeout(Duration::from_secs(5), operator.events().flush()).await;
+    /// if flushed.is_err() {
+    ///     println!("{} events are not written", operator.events().status().queued);
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
@@ -166,17 +192,17 @@ impl Recorder {
             mut done, given, ..
         } in waiting
         {
-            // An error means that the task has ended, so there is nothing to wait for.
+            // An error means that the task has ended, so that there is nothing to wait for.
             let _ = done.wait_for(|done| *done >= given).await;
         }
     }
 
-    /// Returns the counters.
+    /// Returns the counters of the recorder.
     #[must_use]
     pub fn status(&self) -> EventStatus {
         let counts = &self.core.counts;
         let state = self.core.state.lock();
-        // The queue of an ended task was dropped.
+        // An ended task has dropped its queue.
         let alive = state
             .progress()
             .filter(|task| task.done.has_changed().is_ok());
@@ -189,18 +215,18 @@ impl Recorder {
         }
     }
 
-    /// Returns the sizes and bounds.
+    /// Returns the sizes of the memory and the queue, with their bounds.
     pub(crate) fn remembered(&self) -> [Remembered; 2] {
         let (subjects, most) = self.core.correlator.lock().remembered();
         let queued = self.status().queued;
-        // Each task holds one besides the queue.
+        // There may be two tasks, the running one and the one that is closing. Each holds one event besides its queue.
         [
             Remembered::new("events", subjects, most),
             Remembered::new("queued events", queued, 2 * (QUEUE + 1)),
         ]
     }
 
-    /// Returns the API through which it writes.
+    /// Returns the API through which Events are written.
     pub(crate) fn api(&self) -> EventApi {
         self.core.correlator.lock().api()
     }
@@ -210,7 +236,7 @@ impl Recorder {
         self.core.state.lock().is_closed = false;
     }
 
-    /// Stops accepting events, and waits a while until the queued ones are written.
+    /// Stops accepting events, and waits a while for the queued ones to be written.
     ///
     /// # Cancel safety
     ///
@@ -228,12 +254,12 @@ impl Recorder {
         let Some(mut running) = running else {
             return;
         };
-        // The task ends once it has taken the last event.
+        // Without a sender the task ends after the last queued event.
         running.queue = None;
         let ended = time::timeout(patience, running.task.join_next()).await;
         if ended.is_err() {
             let waiting = running.progress.queued.load(Ordering::Relaxed);
-            tracing::warn!(operator = %self.core.name, waiting, "Events are dropped, the API server is too slow");
+            tracing::warn!(operator = %self.core.name, waiting, "queued Events are dropped: the API server is too slow");
             running.task.shutdown().await;
         }
     }
@@ -241,6 +267,8 @@ impl Recorder {
 
 impl Core {
     fn publish(&self, pending: Box<Pending>) {
+        // Held across the send, so that events are queued in the order in which they were published, and none is sent
+        // to a task that a concurrent close is ending.
         let mut state = self.state.lock();
         if state.is_closed {
             return self.drop_one();
@@ -248,14 +276,14 @@ impl Core {
         let Err(pending) = self.offer(&mut state, pending) else {
             return;
         };
-        // There is no task, or it ended with its runtime.
+        // There is no task yet, or it has ended with the runtime on which it ran.
         state.running = self.begin();
         if self.offer(&mut state, pending).is_err() {
             self.drop_one();
         }
     }
 
-    /// Sends an event to the task; returns it if there is no task.
+    /// Puts an event into the queue of the task; returns it if there is no task.
     fn offer(&self, state: &mut TaskState, pending: Box<Pending>) -> Result<(), Box<Pending>> {
         let Some(running) = &mut state.running else {
             return Err(pending);
@@ -263,7 +291,7 @@ impl Core {
         let Some(queue) = &running.queue else {
             return Err(pending);
         };
-        // Before the task can take it and decrement the count.
+        // Counted before the event is sent: the task may take it and decrement the count at once.
         running.progress.queued.fetch_add(1, Ordering::Relaxed);
         let Err(error) = queue.try_send(pending) else {
             running.progress.given += 1;
@@ -276,16 +304,17 @@ impl Core {
                 self.drop_one();
                 if !self.counts.logged.full.swap(true, Ordering::Relaxed) {
                     let operator = &self.name;
-                    tracing::warn!(%operator, "Events are dropped, there are more than can be written; logged once");
+                    tracing::warn!(%operator, "Events are dropped: the queue is full; logged once");
                 }
                 Ok(())
             }
         }
     }
 
-    /// Starts the task; `None` outside a runtime.
+    /// Starts the task; returns `None` outside a runtime.
     fn begin(&self) -> Option<WriterTask> {
         let runtime = Handle::try_current().ok()?;
+        // The identity only sets the field manager. If it cannot be used, Events are still worth writing.
         let identity = ClientIdentity::default().field_manager(&*self.name);
         let client = self
             .clients
@@ -321,7 +350,7 @@ impl Core {
 }
 
 impl TaskState {
-    /// Returns the progress of the tasks that may have events.
+    /// Returns the progress of all tasks that may have events.
     fn progress(&self) -> impl Iterator<Item = &Progress> {
         let running = self.running.iter().map(|running| &running.progress);
         self.closing.iter().chain(running)

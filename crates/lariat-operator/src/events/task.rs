@@ -10,6 +10,8 @@ use super::record::Pending;
 use super::sink::Sink;
 
 /// Writes events until the queue is closed and empty; `done` counts them.
+///
+/// The Events that are due without a further event are written in between, and all unwritten ones at the end.
 pub(super) async fn run(
     sink: Sink,
     mut events: mpsc::Receiver<Box<Pending>>,
@@ -17,6 +19,7 @@ pub(super) async fn run(
     done: watch::Sender<u64>,
 ) {
     loop {
+        // Computed anew in each round, because each event may begin, extend or end a series.
         let due = sink.correlator.lock().next_due();
         let pending = tokio::select! {
             pending = events.recv() => pending,
@@ -35,7 +38,7 @@ pub(super) async fn run(
     }
 }
 
-/// Waits for an instant; forever if there is none.
+/// Waits until an instant, or forever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => time::sleep_until(moment).await,
@@ -43,7 +46,7 @@ async fn until(moment: Option<Instant>) {
     }
 }
 
-/// Writes the Events that are due now; without a time, all unwritten ones.
+/// Writes the Events that are due now, or all unwritten ones without a time.
 async fn write_due(sink: &Sink, now: Option<Instant>) {
     loop {
         let record = sink.correlator.lock().take_due(now);

@@ -1,15 +1,15 @@
-//! Makes text valid for the API server.
+//! Adapts text to the rules of the API server for reasons, names and notes.
 
-/// The length limit of an object's name in bytes.
+/// The maximum length of an object's name in bytes.
 const NAME_LIMIT: usize = 253;
-/// The length limit of the name part of a qualified name in bytes.
+/// The maximum length of the name part of a qualified name in bytes.
 const PART_LIMIT: usize = 63;
-/// The end of a text that was cut.
+/// The end of a truncated text.
 const ELLIPSIS: &str = "…";
 
 /// Returns text as one word.
 ///
-/// Characters other than letters, digits, `_` and `-` are removed, and the next letter is capitalized.
+/// Characters other than letters, digits, `_` and `-` are removed, and the letter after them is capitalized.
 pub(super) fn word(text: &str, limit: usize) -> String {
     let mut word = String::new();
     let mut begins = true;
@@ -27,7 +27,7 @@ pub(super) fn word(text: &str, limit: usize) -> String {
     word
 }
 
-/// Cuts a text at a character boundary, if it is too long.
+/// Truncates a text at a character boundary if it is too long.
 pub(super) fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let end = (0..=limit - ELLIPSIS.len())
@@ -39,7 +39,9 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// Returns the name of an Event: the valid part of the object's name, and a hexadecimal number.
+/// Returns the name of an Event: the object's name and a hexadecimal number.
+///
+/// Invalid characters of the object's name are replaced.
 pub(super) fn event_name(object: &str, number: u64) -> String {
     let suffix = format!("{number:x}");
     let name = dns_name(object, NAME_LIMIT - 1 - suffix.len());
@@ -50,7 +52,9 @@ pub(super) fn event_name(object: &str, number: u64) -> String {
     }
 }
 
-/// Returns text as a qualified name, `[prefix/]name`, which a reporting controller must be.
+/// Returns text as a qualified name, `[prefix/]name`.
+///
+/// The reporting controller of an Event must have such a name.
 pub(super) fn qualified(text: &str) -> String {
     let (prefix, name) = match text.split_once('/') {
         Some((prefix, name)) => (dns_name(prefix, NAME_LIMIT), name),
@@ -73,7 +77,7 @@ pub(super) fn qualified(text: &str) -> String {
     }
 }
 
-/// Returns text as a DNS name; empty if nothing of it is valid.
+/// Returns text as a DNS name, which is empty if no character is valid.
 fn dns_name(text: &str, limit: usize) -> String {
     let valid = |c: char| match c.to_ascii_lowercase() {
         c if c.is_ascii_alphanumeric() || c == '.' => c,
@@ -90,7 +94,7 @@ fn dns_name(text: &str, limit: usize) -> String {
     parts.join(".")
 }
 
-/// Returns whether a text is a valid namespace, and so safe in a path.
+/// Returns whether a text is a valid namespace, and so can be part of a path.
 pub(super) fn is_namespace(text: &str) -> bool {
     let is_inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
     text.len() <= PART_LIMIT

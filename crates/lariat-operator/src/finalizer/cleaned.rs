@@ -1,4 +1,7 @@
-//! Objects that were cleaned up and still exist.
+//! Remembers the deletions whose cleanup has succeeded.
+//!
+//! The cleanup and the removal of the finalizer are separate: if the removal fails, the next call must not clean up
+//! again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,23 +10,25 @@ use lariat_cache::CachedObject;
 use lariat_core::Uid;
 use serde::Deserialize;
 
-/// The bound. If more wait for finalizers of others at the same time, the oldest are cleaned up again should their own
-/// finalizer not be removed.
+/// The bound of the remembered deletions.
+///
+/// If more deleted objects wait for the finalizers of others at the same time, the oldest are forgotten. They are
+/// cleaned up again if their own finalizer is still there.
 const MOST: usize = 16 * 1024;
 
-/// A deletion of an object.
+/// One deletion of an object.
 ///
-/// An API server that is restored from a backup may bring an object back under its uid. If that is deleted again, it is
-/// another deletion with another timestamp, and is cleaned up again.
+/// An API server that is restored from a backup may bring an object back under the same uid. Its next deletion has
+/// another timestamp. It is another deletion, with its own cleanup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deletion {
     uid: Uid,
-    /// When the deletion was requested.
+    /// The time at which the deletion was requested.
     time: String,
 }
 
 impl Deletion {
-    /// Returns the deletion of an object; none if it is not being deleted.
+    /// Returns the deletion of an object, or `None` if it is not being deleted.
     pub(super) fn of(object: &CachedObject) -> Option<Self> {
         #[derive(Default, Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -50,20 +55,21 @@ impl Deletion {
     }
 }
 
-/// Returns when a deletion was requested that ends at `end`.
+/// Returns the time at which a deletion that ends at `end` was requested.
 ///
-/// A second deletion of a Pod with a shorter grace period changes the end, not the request.
+/// The deletion timestamp is the end of the grace period. A second delete request with a shorter grace period changes
+/// the end, but it is still the same deletion.
 fn requested_at(end: &str, grace: i64) -> Option<String> {
     let end: Timestamp = end.parse().ok()?;
     let requested = end.checked_sub(SignedDuration::from_secs(grace)).ok()?;
     Some(requested.to_string())
 }
 
-/// The deletions whose cleanup is done.
+/// The deletions whose cleanup has succeeded.
 #[derive(Debug, Default)]
 pub(super) struct Cleaned {
     times: HashMap<Uid, String>,
-    /// The same uids, oldest first, and some that were removed since.
+    /// The same uids, oldest first, and some that were forgotten since.
     order: VecDeque<Uid>,
 }
 
@@ -84,14 +90,15 @@ impl Cleaned {
         }
     }
 
-    /// Returns the size and the bound.
+    /// Returns the number of remembered deletions, and its bound.
     pub(super) fn remembered(&self) -> (usize, usize) {
         (self.order.len(), MOST)
     }
 
     pub(super) fn forget(&mut self, uid: &Uid) {
         self.times.remove(uid);
-        // Objects are mostly removed in the order in which they were cleaned up.
+        // The queue is not searched, which would be slow. Objects are mostly forgotten in the order in which they were
+        // cleaned up, so trimming its front keeps it short.
         while let Some(first) = self.order.front()
             && !self.times.contains_key(first)
         {

@@ -12,11 +12,11 @@ pub struct FinalizerNameError {
     pub(super) detail: &'static str,
 }
 
-/// A finalizer was not removed from all objects of a kind.
+/// A finalizer could not be removed from all objects of a kind.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum FinalizerRemovalError {
-    /// The name is not that of a finalizer.
+    /// The name is not valid for a finalizer.
     #[error(transparent)]
     Name(#[from] FinalizerNameError),
     /// The kind is not served, or discovery failed.
@@ -24,12 +24,12 @@ pub enum FinalizerRemovalError {
     Api(#[from] ApiError),
     /// The objects could not be listed.
     #[error(
-        "cannot list {gvk} to remove a finalizer; it was removed from {removed} objects by then"
+        "cannot list {gvk} to remove a finalizer; it was removed from {removed} objects before"
     )]
     List {
         /// The kind.
         gvk: Gvk,
-        /// The number of objects from which the finalizer was removed before.
+        /// The number of objects from which the finalizer was removed before the error.
         removed: usize,
         /// The error of the list.
         source: Box<kube::Error>,

@@ -1,9 +1,9 @@
-//! Names of finalizers.
+//! The rules for the names of finalizers.
 
 use super::error::FinalizerNameError;
 use crate::names::{LONGEST_WORD, is_domain, is_word};
 
-/// Checks that a name is valid for a finalizer of one's own: `domain/name`.
+/// Checks that a name is valid for a finalizer: `domain/name`.
 pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
     let invalid = |detail| FinalizerNameError {
         name: name.to_owned(),
@@ -13,9 +13,9 @@ pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
         return Err(invalid("it has no domain"));
     };
     match () {
-        () if !is_domain(domain) => Err(invalid("what is before the slash is not a domain")),
+        () if !is_domain(domain) => Err(invalid("the part before the slash is not a domain")),
         () if !(is_word(rest) && rest.len() <= LONGEST_WORD) => Err(invalid(
-            "what is after the slash is not up to 63 letters, digits, '-', '_' and '.'",
+            "the part after the slash must be up to 63 letters, digits, '-', '_' and '.'",
         )),
         () => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Removes a finalizer from all objects without cleanup, to uninstall an operator.
+//! Removes a finalizer from all objects of a kind without cleanup, to uninstall an operator.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::finalizer::Finalizer;
 use super::{held, name};
 use crate::wire::{ApiError, Wire};
 
-/// The page size of the list.
+/// The number of objects of a list request.
 const PAGE: u32 = 500;
 
-/// How often an expired list is started again.
+/// The number of times that an expired list is started again.
 const LISTS: usize = 10;
 
-/// The field manager of the removal, which needs no operator.
+/// The field manager of the patches; the removal needs no operator.
 const MANAGER: &str = "lariat-finalizer-removal";
 
 /// The result of removing a finalizer from all objects of a kind.
@@ -37,13 +37,13 @@ impl FinalizerRemoval {
         self.removed
     }
 
-    /// Returns the objects that still have it, with the errors.
+    /// Returns the objects that still have the finalizer, with the errors.
     #[must_use]
     pub fn failed(&self) -> &[(ObjectKey, ApiError)] {
         &self.failed
     }
 
-    /// Returns whether it was removed from every object.
+    /// Returns whether no object has the finalizer any more.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -53,22 +53,35 @@ impl FinalizerRemoval {
 impl<K: View> Finalizer<K> {
     /// Removes the finalizer from all objects of a kind, without cleanup.
     ///
-    /// Use it to uninstall an operator: an object with a finalizer that nothing removes can never be deleted.
-    /// Deregister the reconciler first, or stop the program, as the reconciler would add the finalizer again.
+    /// Use it to uninstall an operator: an object with a finalizer that nobody removes can never be deleted. First
+    /// deregister the reconciler, or stop the program, because the reconciler would add the finalizer again.
     ///
-    /// The objects are listed from the API server in pages, not read from the cache; the kind need not be watched. If
-    /// an object cannot be patched, the others still are; see [`FinalizerRemoval::failed`]. This needs permission to
-    /// list and patch the kind, and to get objects that change after the list: without `get`, those are among the
-    /// failed ones, and can be tried again.
+    /// The objects are listed from the API server in pages, so the kind need not be cached. If an object cannot be
+    /// patched, the others are patched all the same; see [`FinalizerRemoval::failed`]. It needs the verbs `list` and
+    /// `patch`. It also needs `get` for objects that change after they are listed: without it, those are among the
+    /// failed ones, and a further call may succeed.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat::SharedControllerFactory;
+    /// use lariat::operator::Finalizer;
+    ///
+    /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+    /// let removal = Finalizer::new("demo.dev/bucket").remove_from_all(&factory.for_object::<ConfigMap>()).await?;
+    /// for (key, error) in removal.failed() {
+    ///     println!("{key}: {error}");
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The kind is not served, or its objects could not be listed to the end. Some objects may have been patched. Call
+    /// The kind is not served, or its objects could not be listed completely. Some objects may have been patched; call
     /// it again.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, some objects may have been patched and others not.
+    /// If the future is dropped, some of the objects have been patched.
     pub async fn remove_from_all(
         &self,
         kind: &SharedController<K>,
@@ -81,7 +94,8 @@ impl<K: View> Finalizer<K> {
         loop {
             let page = match wire.page(&params).await {
                 Ok(page) => page,
-                // Objects that were patched already are skipped quickly.
+                // The list starts again. Objects that were patched already no longer have the finalizer and are
+                // skipped.
                 Err(error) if is_expired(&error) && lists < LISTS => {
                     lists += 1;
                     params.continue_token = None;
@@ -104,7 +118,7 @@ impl<K: View> Finalizer<K> {
         }
     }
 
-    /// Removes the finalizer from an object; returns whether it was there.
+    /// Removes the finalizer from an object; returns whether the object had it.
     async fn remove_from_one(
         &self,
         wire: &Wire,
@@ -117,10 +131,11 @@ impl<K: View> Finalizer<K> {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
         };
+        // With the listed resource version: finalizers that others have added since must not be lost.
         let patch = Patch::Merge(without(&self.name, &object));
         match wire.patch(object.key(), None, &params, &patch).await {
             Ok(_) => Ok(true),
-            // The object is gone. This is not found out by a read, which may be forbidden.
+            // A patch finds out that the object was deleted, without a read, which may be forbidden.
             Err(error) if error.is_not_found() => Ok(false),
             Err(error) if error.is_conflict() => match wire.get(object.key()).await? {
                 Some(now) => held::remove(wire, &self.name, MANAGER, now).await,
@@ -138,7 +153,7 @@ impl<K: View> Finalizer<K> {
     ) {
         for object in page {
             let key = object.key().clone();
-            // A list that was started again has the failed objects once more.
+            // A list that was started again contains the failed objects once more.
             removal.failed.retain(|(failed, _)| *failed != key);
             match self.remove_from_one(wire, object).await {
                 Ok(true) => removal.removed += 1,

@@ -1,16 +1,16 @@
-//! Budgets: how many objects may be written within a period.
+//! Budgets: the number of objects that may be written within a period.
 
 use std::fmt;
 use std::time::Duration;
 
 /// The number of objects that may be written within a sliding period.
 ///
-/// A write is forgotten when the period is over, or later by at most a 128th of it. [`Duration::MAX`] means until the
-/// guard is reset; with a period of zero, only writes at the same instant count together.
+/// Each write counts until the period has passed, or at most a 128th of the period longer. With a period of zero, only
+/// writes at the same instant count together. With [`Duration::MAX`], writes count until the guard is reset.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_operator::Budget;
+/// use lariat::operator::Budget;
 ///
 /// let minute = Duration::from_secs(60);
 /// let ten = Budget::rate(10, minute);
@@ -24,6 +24,7 @@ pub struct Budget {
     pub(super) per: Duration,
 }
 
+/// The limit of a budget.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Limit {
     /// A number of objects, of all kinds together.
@@ -33,7 +34,7 @@ pub(super) enum Limit {
 }
 
 impl Budget {
-    /// Allows this many writes per period, of all kinds together; zero allows none.
+    /// Allows a number of writes per period, of all kinds together; zero allows none.
     pub fn rate(count: u32, per: Duration) -> Self {
         let limit = Limit::Rate(count);
         Self { limit, per }
@@ -42,10 +43,9 @@ impl Budget {
     /// Allows writes of a fraction of a kind's cached objects per period.
     ///
     /// 0.2 is a fifth, rounded down. Each kind is counted separately, and [at least](Self::at_least) one write is
-    /// allowed.
-    ///
-    /// The fraction is of the number of objects cached now, or at the beginning of the period, whichever is greater. Of
-    /// a kind that is not cached only the minimum is allowed. A fraction that is negative or not a number is zero.
+    /// allowed. The fraction is that of the objects cached now or at the beginning of the period, whichever is greater:
+    /// deletions must not shrink their own budget. For a kind that is not cached, only the minimum is allowed. A
+    /// fraction that is negative or not a number counts as zero.
     pub fn share(fraction: f64, per: Duration) -> Self {
         let fraction = if fraction > 0.0 { fraction } else { 0.0 };
         let limit = Limit::Share {
@@ -55,9 +55,17 @@ impl Budget {
         Self { limit, per }
     }
 
-    /// Sets the minimum of a [share](Self::share) (default 1), for kinds with few objects.
+    /// Sets the minimum of a [share](Self::share) (default 1).
     ///
-    /// A rate that allows fewer allows this many too.
+    /// It keeps kinds with few objects writable. For a rate, it raises the rate to this number.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::operator::Budget;
+    ///
+    /// let fifth = Budget::share(0.2, Duration::from_secs(60)).at_least(3);
+    /// assert_eq!(fifth.to_string(), "20 % of the cached objects per 60s");
+    /// ```
     pub fn at_least(self, count: u32) -> Self {
         let limit = match self.limit {
             Limit::Rate(rate) => Limit::Rate(rate.max(count)),
@@ -69,7 +77,7 @@ impl Budget {
         Self { limit, ..self }
     }
 
-    /// Returns the number of writes allowed if this many objects of the kind are cached.
+    /// Returns the number of writes that are allowed with this many cached objects.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -80,7 +88,7 @@ impl Budget {
         match self.limit {
             Limit::Rate(count) => count.into(),
             Limit::Share { fraction, at_least } => {
-                // A fifth of 15 is three, although 0.2 is slightly less than a fifth in binary.
+                // In binary, 0.2 is slightly less than a fifth, and a fifth of 15 would be two.
                 let share = (fraction * cached as f64 + 1e-9) as u64;
                 share.max(at_least.into())
             }
@@ -94,7 +102,7 @@ impl fmt::Display for Budget {
             Limit::Rate(count) => write!(f, "{count}")?,
             Limit::Share { fraction, .. } => {
                 let percent = (fraction * 1000.0).round() / 10.0;
-                write!(f, "{percent} % of what is cached")?;
+                write!(f, "{percent} % of the cached objects")?;
             }
         }
         match self.per {
@@ -135,7 +143,7 @@ mod tests {
         assert_eq!(Budget::rate(10, minute).to_string(), "10 per 60s");
         assert_eq!(
             Budget::share(0.25, Duration::MAX).to_string(),
-            "25 % of what is cached until a reset"
+            "25 % of the cached objects until a reset"
         );
     }
 }

@@ -1,4 +1,6 @@
-//! Guards as gates of handlers.
+//! Asks guards about a write, and reverts the counts of writes that were not executed.
+//!
+//! A write is counted before it is sent. Counting it afterwards would let concurrent workers exceed a budget together.
 
 use http::StatusCode;
 use lariat_cache::{Admission, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
@@ -13,7 +15,9 @@ use super::rules::Act;
 use super::state::{Request, Ruling, Ticket, Trip};
 use crate::refusal::is_exempt;
 
-/// A guard can be the [gate](lariat_controller::HandlerOptions::gate) of any handler.
+/// Makes a guard usable as the gate of any handler.
+///
+/// See [`HandlerOptions::gate`](lariat_controller::HandlerOptions::gate).
 impl Gate for Guard {
     fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
         judge(std::slice::from_ref(self), write, |trip| {
@@ -29,6 +33,7 @@ pub(crate) fn judge(
     tripped: impl Fn(&Trip),
 ) -> Admission {
     let pending = write.write();
+    // Exempt writes and uncounted ones pass without a receipt, so they cost nothing when they end.
     let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !is_exempt()) else {
         return Admission::Pass;
     };
@@ -41,7 +46,7 @@ pub(crate) fn judge(
         objects: pending.objects(),
         cached: pending.store().map_or(0, |store| store.len()),
     };
-    // Reverts the counts if a later guard refuses.
+    // If a later guard refuses the write, the earlier ones must forget it.
     let mut counted = Counted {
         tickets: Vec::new(),
         before: version_before(pending),
@@ -74,21 +79,22 @@ pub(crate) fn judge(
     }
 }
 
-/// Logs a trip.
+/// Logs the trip of a guard.
 pub(crate) fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
     let reason = trip.reason();
     tracing::error!(%kind, %key, handler, reason, "a guard has tripped: writes are refused");
 }
 
-/// Returns the cached version of an object before a write.
+/// Returns the cached resource version of an object before a write.
 fn version_before(write: &PendingWrite<'_>) -> Option<ResourceVersion> {
+    // Creations and deletions always change something.
     let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
     let cached = write.cached().filter(|_| changes)?;
     Some(cached.version().clone()).filter(|version| !version.is_empty())
 }
 
-/// A write that guards have counted.
+/// A write that guards have counted, until its answer arrives.
 struct Counted {
     tickets: Vec<(Guard, Ticket)>,
     before: Option<ResourceVersion>,
@@ -101,9 +107,10 @@ impl Counted {
         }
     }
 
-    /// Returns whether the answer has the version from before: every write that changes something makes a new one.
+    /// Returns whether the write changed nothing.
     ///
-    /// If the answer's version is older than the cache's, the write stays counted.
+    /// Each change gives an object a new resource version, so the answer to a write without effect has the version from
+    /// before. If the cache is behind, the versions differ, and the write stays counted.
     fn changed_nothing(&self, answer: Option<&[u8]>) -> bool {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -132,6 +139,8 @@ impl WriteReceipt for Counted {
                 is_dry_run,
                 ..
             } => may_be_done(*status) && !is_dry_run && !self.changed_nothing(*body),
+            // The write was not sent. If its result is unknown, this method is never called, and the write stays
+            // counted: a guard errs on the safe side.
             _ => false,
         };
         if !is_done {
@@ -142,7 +151,7 @@ impl WriteReceipt for Counted {
 
 /// Returns whether a write with this answer may have been executed.
 ///
-/// A server error may come after the execution; a call into a pod begins with a 101.
+/// A server error may follow the execution. A call into a Pod is answered with 101.
 fn may_be_done(status: StatusCode) -> bool {
     status.is_success() || status.is_server_error() || status == StatusCode::SWITCHING_PROTOCOLS
 }

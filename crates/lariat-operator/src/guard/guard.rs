@@ -1,4 +1,4 @@
-//! A guard: its budgets and its counts.
+//! A guard: its budgets, its weights and its counts.
 
 use std::fmt;
 use std::future::Future;
@@ -15,40 +15,41 @@ use super::rules::{Act, Rule, Verbs, Weights};
 use super::state::{Counts, GuardState, Request, Ruling, Ticket};
 use crate::refusal::exempt;
 
-/// Limits what a handler writes.
+/// A circuit breaker for writes: limits how many objects a handler writes.
 ///
-/// Once a budget is exceeded, the guard trips and refuses further writes.
+/// It limits the damage of a bug, such as a selector that matches everything or a cache without objects. Once a
+/// [`Budget`](crate::Budget) is exceeded, the guard trips: it refuses further writes until it is [reset](Self::reset),
+/// or [resets itself](Self::reset_after).
 ///
-/// It limits the damage of a bug: a selector that matches everything, a cache without objects. A refused write is not
-/// sent, and fails with a [`GuardError`](crate::GuardError). A reconciler that returns this error is called again every
-/// minute, or when the guard [resets itself](Self::reset_after), any number of times: these failures do not count for
-/// [`max_retries`](lariat_controller::HandlerOptions::max_retries). For other handlers, and for reconcilers with an
-/// [`on_error`](crate::Reconciler::on_error), it is a failure like any other. The trip is logged once, as an error.
+/// A refused write is not sent, and fails with a [`GuardError`](crate::GuardError). A reconciler that returns this
+/// error is called again every minute, or when the guard resets itself, any number of times: these failures do not
+/// count for [`max_retries`](lariat_controller::HandlerOptions::max_retries). For other handlers, and for reconcilers
+/// with an [`on_error`](crate::Reconciler::on_error), it is a failure like any other. A trip is logged once, as an
+/// error.
 ///
-/// Clones are the same guard with the same budgets. Give clones to several reconcilers to share the budgets; keep one
-/// to read the [`state`](Self::state) and to [`reset`](Self::reset) it. A builder method returns a new guard, whose
-/// counts are separate.
+/// Clones share the budgets and the counts. Give clones to several reconcilers to share the budgets, and keep one to
+/// read the [`state`](Self::state) and to [`reset`](Self::reset) it. A builder method returns a new guard, whose counts
+/// are separate.
 ///
-/// - A guard sees the writes of a reconciler's calls through any client of the factory; see
-///   [`Gate`](lariat_controller::Gate) for the exceptions.
-/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the number of its cached objects,
-///   and at least as one; if [the cache does not know it](lariat_cache::PendingWrite::objects), the deletion is
-///   refused. So is the deletion of a Namespace or a CustomResourceDefinition, unless it has a [weight](Self::weight).
-///   What the garbage collector deletes with an owner does not count.
-/// - Writes of `status` are neither counted nor refused, so that a handler can report problems. The same holds for
-///   [exempt](Self::exempt) writes and dry runs.
-/// - A write is counted before it is sent, so that concurrent workers cannot exceed a budget. The count is reverted if
-///   the API server refused the write, was not reached, or nothing changed: the answer to an update or patch has the
-///   cached resource version. A write with an unknown result stays counted: without an answer, with a 5xx, or of a
-///   dropped call.
-///
-/// The counts are in memory: a new process starts with unused budgets, and not tripped.
+/// - **Which writes.** All writes of a reconciler's calls through any client of the factory; see
+///   [`Gate`](lariat_controller::Gate) for the exceptions. Writes of `status` are neither counted nor refused, so
+///   that a handler can report problems. Neither are [exempt](Self::exempt) writes and dry runs.
+/// - **Deletions.** These are `delete`, `deletecollection` and evictions. A collection counts as the number of its
+///   cached objects, and at least as one. If [the cache does not know the
+///   number](lariat_cache::PendingWrite::objects), the deletion is refused. So is the deletion of a Namespace or a
+///   CustomResourceDefinition, unless it has a [weight](Self::weight). Objects that the garbage collector deletes
+///   with their owner do not count.
+/// - **When it counts.** A write is counted before it is sent, so that concurrent workers cannot exceed a budget
+///   together. The count is reverted if the API server refused the write or was not reached, or if nothing changed,
+///   which the resource version in the answer shows. A write with an unknown result stays counted: without an
+///   answer, with a 5xx, or of a dropped call.
+/// - **Restarts.** The counts are in memory. A new process starts with unused budgets, and not tripped.
 ///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
-/// use lariat_operator::{Budget, Guard, Operator, Reconcile};
+/// use lariat::operator::{Budget, Guard};
+/// use lariat::{HandlerResult, Operator, Outcome, Reconcile, SharedControllerFactory};
 ///
 /// # async fn reap(_: Reconcile<Pod>) -> HandlerResult { Ok(Outcome::done()) }
 /// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
@@ -68,6 +69,7 @@ use crate::refusal::exempt;
 #[must_use = "a guard does nothing until a reconciler has it"]
 pub struct Guard(Arc<Inner>);
 
+/// The settings of a guard, which do not change, and its counts.
 #[derive(Default)]
 struct Inner {
     rules: Vec<Rule>,
@@ -89,14 +91,14 @@ impl Guard {
 
     /// Adds a budget for creations.
     ///
-    /// Server-side apply, which may create, is a [change](Self::changes).
+    /// Server-side apply may create too, but counts as a [change](Self::changes).
     pub fn creates(self, budget: Budget) -> Self {
         self.with(Verbs::Creates, budget)
     }
 
-    /// Adds a budget for updates and patches.
+    /// Adds a budget for updates, patches and applies.
     ///
-    /// Creations of subresources (bindings, calls into pods) count as well.
+    /// Creations of subresources, such as bindings, count as well.
     pub fn changes(self, budget: Budget) -> Self {
         self.with(Verbs::Changes, budget)
     }
@@ -106,22 +108,33 @@ impl Guard {
         self.with(Verbs::All, budget)
     }
 
-    /// Makes a tripped guard reset itself after this time (default and zero: never).
+    /// Makes a tripped guard reset itself after this time (default: never).
     ///
-    /// A faulty handler then continues at the rate that the budgets allow.
+    /// Zero means never, too. After the reset, a faulty handler continues at the rate that the budgets allow.
     pub fn reset_after(self, pause: Duration) -> Self {
         self.changed(|inner| inner.reset_after = Some(pause).filter(|pause| !pause.is_zero()))
     }
 
-    /// Sets how many objects a deletion of an object of a kind counts as (default 1).
+    /// Sets how many objects the deletion of an object of a kind counts as (default 1).
     ///
-    /// Zero means not to count it. The kind is given as in a rule of a role: by its group, empty for core kinds, and
+    /// Zero means not to count it. The kind is given as in an RBAC rule: its group, which is empty for core kinds, and
     /// its plural.
     ///
     /// The deletion of a Namespace or a CustomResourceDefinition deletes everything in it, so a budget that counts it
-    /// as one object protects nothing. A guard with a budget for deletions refuses them, unless they have a weight. For
-    /// other owners of objects a weight is optional: without one, a Deployment counts as one, and its ReplicaSets and
-    /// Pods, which the garbage collector deletes, do not count.
+    /// as one object would protect nothing. A guard with a budget for deletions refuses it unless the kind has a
+    /// weight. For other owners of objects a weight is optional: by default the deletion of a Deployment counts as one,
+    /// although the garbage collector deletes its ReplicaSets and Pods too.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::operator::{Budget, Guard};
+    ///
+    /// let guard = Guard::new()
+    ///     .deletes(Budget::rate(100, Duration::from_secs(60)))
+    ///     .weight("", "namespaces", 50)
+    ///     .weight("apps", "deployments", 10);
+    /// assert_eq!(guard.budgets(), ["budget of deletions, 100 per 60s"]);
+    /// ```
     pub fn weight(self, group: &str, resource: &str, weight: u32) -> Self {
         self.changed(|inner| inner.weights.set(group, resource, weight))
     }
@@ -130,7 +143,7 @@ impl Guard {
         self.changed(|inner| inner.rules.push(Rule { verbs, budget }))
     }
 
-    /// Returns a guard with other settings and no counts.
+    /// Returns a guard with changed settings and no counts.
     fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
         let mut inner = Inner {
             rules: self.0.rules.clone(),
@@ -142,13 +155,21 @@ impl Guard {
         Self(Arc::new(inner))
     }
 
-    /// Returns whether the guard has tripped, and the trip.
+    /// Returns whether the guard has tripped, and why.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::operator::{Budget, Guard};
+    ///
+    /// let guard = Guard::new().writes(Budget::rate(500, Duration::from_secs(60)));
+    /// assert!(guard.state().trip().is_none());
+    /// ```
     #[must_use]
     pub fn state(&self) -> GuardState {
-        self.locked(Counts::look)
+        self.locked(Counts::state)
     }
 
-    /// Returns whether two guards are the same: clones of each other.
+    /// Returns whether two guards share their counts, because they are clones.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -162,7 +183,7 @@ impl Guard {
 
     /// Resets the guard: its budgets are unused, and writes are admitted again.
     ///
-    /// Reconcilers whose writes were refused are called again within a minute; a key that is enqueued is tried
+    /// Reconcilers whose writes were refused are called again within a minute. A key that is enqueued is called
     /// immediately.
     pub fn reset(&self) {
         let was = self.0.state.lock().reset();
@@ -173,8 +194,19 @@ impl Guard {
 
     /// Runs a future whose writes guards neither count nor refuse.
     ///
-    /// Use it for writes that must not be refused, such as the removal of a finalizer. In an operator that only plans
-    /// they are dry runs all the same.
+    /// Use it for writes that must not be refused, such as the removal of a finalizer. In an operator that only plans,
+    /// these writes are dry runs all the same.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::api::DeleteParams;
+    /// use lariat::operator::{CachedApi, Guard};
+    ///
+    /// # async fn example(configs: CachedApi<ConfigMap>) -> Result<(), Box<dyn std::error::Error>> {
+    /// let key = "shop/lock".parse()?;
+    /// Guard::exempt(configs.delete(&key, &DeleteParams::default())).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Cancel safety
     ///
@@ -191,7 +223,7 @@ impl Guard {
         self.locked(|state, now| state.admit(now, rules, *reset_after, request))
     }
 
-    /// Returns how many objects each object of a write counts as; `None` if it needs a weight.
+    /// Returns the weight of each object of a write; `None` if it must be set first.
     pub(super) fn weight_of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
         self.0.weights.of(act, write)
     }
@@ -199,7 +231,7 @@ impl Guard {
     /// Locks the counts, after resetting them if that is due.
     fn locked<T>(&self, act: impl FnOnce(&mut Counts, Instant) -> T) -> T {
         let mut state = self.0.state.lock();
-        // Under the lock, so that the times of writes are in order.
+        // The time is read under the lock, so that the times of writes are in order.
         let now = Instant::now();
         let is_over = state.reset_if_due(now);
         let done = act(&mut state, now);
@@ -210,7 +242,7 @@ impl Guard {
         done
     }
 
-    /// Returns the size and bound.
+    /// Returns the number of counted windows, and its bound.
     pub(crate) fn remembered(&self) -> Remembered {
         let (windows, most) = self.0.state.lock().windows();
         // A rule has one window, or one for each kind that is written.

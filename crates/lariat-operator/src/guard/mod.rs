@@ -1,4 +1,8 @@
-//! Guards, which limit what handlers write, and plans of what they would write.
+//! Guards, which limit the writes of handlers, and plans, which record them as dry runs.
+//!
+//! A [`Guard`] has `rules` ([`Budget`]s for some verbs) and a `state` (counts in a sliding `window`). `gate` asks it
+//! before each write; a refused write gets an error of `refused`. `plan` turns writes into dry runs, and collects what
+//! they would change.
 
 mod budget;
 mod gate;

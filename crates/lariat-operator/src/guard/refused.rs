@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::state::Trip;
 use crate::refusal::GuardError;
 
-/// The guard has tripped.
+/// Returns the error of a write that a tripped guard refuses.
 pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -> GuardError {
     let left = trip.until().map(|until| until.duration_since(now));
     GuardError {
@@ -22,26 +22,26 @@ pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -
     }
 }
 
-/// It is unknown how many objects the write deletes.
+/// Returns the error of a collection deletion with an unknown number of objects.
 pub(super) fn unknown(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),
         write,
         reason:
-            "how many objects it deletes is not known, for no cache that is filled holds all of them"
+            "the number of objects that it deletes is unknown, because no synced cache has all of them"
                 .into(),
         then: "cache all objects of the kind, or delete them one by one".to_owned(),
         until: None,
     }
 }
 
-/// The write deletes an object of a kind that needs a weight.
+/// Returns the error of a deletion of a kind that needs a weight.
 pub(super) fn no_weight(handler: &str, write: String) -> GuardError {
     GuardError {
         handler: handler.to_owned(),
         write,
-        reason: "it takes along all that is in it, which no budget counts".into(),
-        then: "say as how many objects that is to count (`Guard::weight`)".to_owned(),
+        reason: "it also deletes everything in it, which no budget counts".into(),
+        then: "set how many objects it counts as (`Guard::weight`)".to_owned(),
         until: None,
     }
 }

@@ -1,4 +1,4 @@
-//! Selects the writes that a budget counts.
+//! Rules: which writes a budget counts, and as how many objects.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use lariat_cache::{PendingWrite, WriteVerb};
 
 use super::budget::{Budget, Limit};
 
-/// A budget for some writes.
+/// A budget, with the writes that it counts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rule {
     pub(super) verbs: Verbs,
     pub(super) budget: Budget,
 }
 
-/// How many objects a deletion counts as, by kind.
+/// The number of objects that a deletion counts as, by kind.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Weights(Vec<Weight>);
 
-/// A kind, as in a rule of a role, with its weight.
+/// A kind, as in an RBAC rule, with its weight.
 #[derive(Debug, Clone)]
 struct Weight {
     group: String,
@@ -42,8 +42,9 @@ impl Weights {
         });
     }
 
-    /// Returns how many objects each object of a write counts as; `None` if it needs a weight.
+    /// Returns the weight of each object of a write; `None` if it must be set first.
     pub(super) fn of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
+        // Weights are for deletions of whole objects. An eviction is one Pod.
         if act != Act::Delete || write.subresource().is_some() {
             return Some(1);
         }
@@ -60,7 +61,7 @@ impl Weights {
     }
 }
 
-/// The writes of a budget.
+/// The writes that a budget counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verbs {
     Deletes,
@@ -69,7 +70,7 @@ pub(super) enum Verbs {
     All,
 }
 
-/// What a write does, as far as budgets distinguish it.
+/// The effect of a write, as far as budgets distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act {
     Delete,
@@ -78,12 +79,13 @@ pub(super) enum Act {
 }
 
 impl Act {
-    /// Returns what a write does; `None` if it is not counted.
+    /// Returns the effect of a write; `None` if budgets do not count it.
     pub(super) fn of(write: &PendingWrite<'_>) -> Option<Self> {
         if write.is_dry_run() {
             return None;
         }
         match (write.verb(), write.subresource()) {
+            // A handler must be able to report that it is blocked.
             (_, Some("status")) => None,
             (WriteVerb::Delete | WriteVerb::DeleteCollection, _) | (_, Some("eviction")) => {
                 Some(Self::Delete)
@@ -106,7 +108,7 @@ impl Verbs {
 }
 
 impl Rule {
-    /// Returns whether each kind is counted separately.
+    /// Returns whether each kind has a count of its own.
     pub(super) fn is_by_kind(&self) -> bool {
         matches!(self.budget.limit, Limit::Share { .. })
     }

@@ -1,4 +1,4 @@
-//! The counts of a guard, and whether it has tripped.
+//! The counts of a guard, and whether it has tripped: a state machine with the time as a parameter.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::rules::{Act, Rule};
 use super::window::Window;
 
-/// Whether a guard has tripped. Prints as one line.
+/// Whether a guard has tripped; its `Display` is one line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum GuardState {
@@ -20,7 +20,7 @@ pub enum GuardState {
     Tripped(Trip),
 }
 
-/// The trip of a guard.
+/// The trip of a guard: when, why, and how many writes were refused since.
 #[derive(Debug, Clone)]
 pub struct Trip {
     since: Instant,
@@ -29,74 +29,79 @@ pub struct Trip {
     refused: u64,
 }
 
-/// A write to be admitted.
+/// A write that asks to be admitted.
 pub(super) struct Request<'a> {
     pub(super) act: Act,
     /// A description of the write.
     pub(super) what: &'a dyn fmt::Display,
-    /// The API path and plural of the kind, the same for all writes of a kind.
+    /// The API path and the plural: the same for all writes of a kind.
     pub(super) api_path: &'a str,
     pub(super) plural: &'a str,
-    /// The number of objects written, if known.
+    /// The number of objects that are written, if it is known.
     pub(super) objects: Option<usize>,
-    /// How many objects each counts as; none for a deletion that needs a weight.
+    /// The weight of each object; `None` for a deletion that needs a weight to be set.
     pub(super) weight: Option<u32>,
     /// The number of cached objects of the kind; zero if it is not cached.
     pub(super) cached: usize,
 }
 
-/// The answer of a guard to a write.
+/// The decision of a guard on a write.
 pub(super) enum Ruling {
-    /// The write is not counted.
+    /// No budget counts the write.
     NotCounted,
-    /// The write is counted.
+    /// The write is counted, and may be sent.
     Counted(Ticket),
-    /// The write is refused because the guard has tripped; `is_first` if this write tripped it.
+    /// The write is refused, because the guard has tripped.
+    ///
+    /// `is_first` is set if this write has tripped it.
     Tripped { trip: Trip, is_first: bool },
-    /// The write is refused: the number of deleted objects is unknown.
+    /// The write is refused, because the number of deleted objects is unknown.
     Unknown,
-    /// The write is refused: deletions of the kind delete other objects too, and need a weight.
+    /// The write is refused, because deletions of the kind need a weight.
     NoWeight,
 }
 
-/// The count of a write, to revert it if the write has no effect.
+/// The count of a write, to revert it if the write had no effect.
 #[derive(Debug)]
 pub(super) struct Ticket {
-    /// The number of resets before the count.
+    /// The number of resets before the count; after a reset there is nothing to revert.
     era: u64,
     objects: u64,
     kind: Kind,
-    /// The rules, each with the slot of its window.
+    /// The rules that counted it, each with the slot of its window.
     slots: Vec<(usize, Instant)>,
 }
 
 /// A kind: its API path and plural.
 type Kind = Arc<(String, String)>;
 
-/// The number of windows from which empty ones are removed.
+/// The number of windows at which empty ones are looked for and removed.
 const CLEAR_AT: usize = 64;
 
 /// The counts of a guard since its reset.
 #[derive(Default)]
 pub(super) struct Counts {
     tripped: Option<Trip>,
-    /// By rule, and by kind if each kind is counted separately.
+    /// The windows by rule, and by kind if the rule counts each kind separately.
     windows: HashMap<(usize, Option<Kind>), Window>,
     /// The number of windows after the last removal of empty ones.
     left: usize,
+    /// The kinds by API path, so that the windows of a kind share one value.
     kinds: HashMap<String, Vec<Kind>>,
     /// The number of resets.
     era: u64,
 }
 
 impl Trip {
-    /// Returns when the guard tripped.
+    /// Returns the time at which the guard tripped.
     #[must_use]
     pub fn since(&self) -> Instant {
         self.since
     }
 
-    /// Returns when the guard resets itself; `None` if it waits for a manual reset.
+    /// Returns the time at which the guard resets itself.
+    ///
+    /// `None` if it waits for [`Guard::reset`](crate::Guard::reset).
     #[must_use]
     pub fn until(&self) -> Option<Instant> {
         self.until
@@ -108,7 +113,7 @@ impl Trip {
         &self.reason
     }
 
-    /// Returns the number of refused writes, including the one that tripped the guard.
+    /// Returns the number of refused writes, with the one that tripped the guard.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
@@ -146,14 +151,14 @@ impl fmt::Display for GuardState {
 }
 
 impl Counts {
-    /// Resets the guard if that is due; returns whether it was.
+    /// Resets the guard if that is due; returns whether it was reset.
     pub(super) fn reset_if_due(&mut self, now: Instant) -> bool {
         let until = self.tripped.as_ref().and_then(|trip| trip.until);
         until.is_some_and(|until| until <= now) && self.reset()
     }
 
-    /// Returns the state.
-    pub(super) fn look(&mut self, now: Instant) -> GuardState {
+    /// Returns the present state.
+    pub(super) fn state(&mut self, now: Instant) -> GuardState {
         self.reset_if_due(now);
         match &self.tripped {
             Some(trip) => GuardState::Tripped(trip.clone()),
@@ -161,7 +166,7 @@ impl Counts {
         }
     }
 
-    /// Returns the number of windows, and their bound.
+    /// Returns the number of windows, and its bound.
     pub(super) fn windows(&self) -> (usize, usize) {
         (self.windows.len(), self.clear_at())
     }
@@ -170,7 +175,7 @@ impl Counts {
         CLEAR_AT.max(2 * self.left)
     }
 
-    /// Removes empty windows, and kinds without a window.
+    /// Removes empty windows, and kinds that no window uses.
     fn clear_away(&mut self, now: Instant) {
         self.windows.retain(|_, window| {
             window.forget(now);
@@ -178,6 +183,7 @@ impl Counts {
         });
         self.left = self.windows.len();
         self.kinds.retain(|_, kinds| {
+            // A count of one is the reference of this map itself.
             kinds.retain(|kind| Kind::strong_count(kind) > 1);
             !kinds.is_empty()
         });
@@ -187,6 +193,7 @@ impl Counts {
     pub(super) fn reset(&mut self) -> bool {
         self.windows.clear();
         self.left = 0;
+        // Tickets from before the reset must not revert counts from after it.
         self.era += 1;
         self.tripped.take().is_some()
     }
@@ -199,6 +206,7 @@ impl Counts {
         reset_after: Option<Duration>,
         request: &Request<'_>,
     ) -> Ruling {
+        // In two passes: all rules are checked before any of them counts, so that a refused write is counted by none.
         let covering: Vec<_> = rules
             .iter()
             .enumerate()
@@ -219,9 +227,10 @@ impl Counts {
         let Some(weight) = request.weight else {
             return Ruling::NoWeight;
         };
-        // A collection of which nothing is cached may have grown since.
+        // A collection that is empty in the cache may contain objects by now. It counts as one.
+        // A weight of zero makes the write free, but it is still refused while the guard has tripped.
         let objects = (objects as u64).max(1).saturating_mul(weight.into());
-        // Before windows are added, at most as many as there are rules.
+        // Before windows are added, of which each rule adds at most one.
         if self.windows.len() + covering.len() > self.clear_at() {
             self.clear_away(now);
         }
@@ -233,7 +242,7 @@ impl Counts {
             let (used, allowed) = (window.used(), rule.budget.allows(cached));
             if used.saturating_add(objects) > allowed {
                 let text = format!(
-                    "the {rule}, is used up: {used} of {allowed} when it was to {}",
+                    "the {rule}, is used up: {used} of {allowed} when asked to {}",
                     request.what
                 );
                 return self.trip(now, reset_after, text);
@@ -253,7 +262,9 @@ impl Counts {
         })
     }
 
+    /// Trips the guard.
     fn trip(&mut self, now: Instant, reset_after: Option<Duration>, reason: String) -> Ruling {
+        // The period of a self-reset starts with the trip. Refused writes do not extend it.
         let trip = Trip {
             since: now,
             until: reset_after.and_then(|pause| now.checked_add(pause)),
@@ -271,6 +282,8 @@ impl Counts {
             return;
         }
         for (rule, slot) in &ticket.slots {
+            // Rules that count all kinds together have their window under no kind.
+            // The slot may be forgotten by now, and nothing is reverted then.
             for kind in [None, Some(Kind::clone(&ticket.kind))] {
                 if let Some(window) = self.windows.get_mut(&(*rule, kind)) {
                     window.give_back(*slot, ticket.objects);

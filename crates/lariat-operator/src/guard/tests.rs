@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn is_tripped(&mut self) -> bool {
-        self.state.look(self.now).is_tripped()
+        self.state.state(self.now).is_tripped()
     }
 }
 
@@ -180,10 +180,10 @@ fn it_stays_tripped_until_it_is_reset() {
             ..
         }
     ));
-    let state = bench.state.look(bench.now);
+    let state = bench.state.state(bench.now);
     let trip = state.trip().expect("tripped");
     assert_eq!((trip.refused(), trip.until()), (2, None));
-    let reason = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
+    let reason = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when asked to write it";
     assert_eq!(trip.reason(), reason);
     assert!(bench.state.reset());
     assert!(!bench.is_tripped());

@@ -1,4 +1,4 @@
-//! The writes of a sliding period.
+//! Counts the writes of a sliding period.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 /// Counts the writes of a sliding period.
 ///
-/// Writes are collected in slots of a 128th of the period, so a window has about 130 slots at most, however many writes
-/// it counts. A slot is forgotten when its latest possible write is.
+/// Writes are collected in slots of a 128th of the period. So a window has about 130 slots at most, however many writes
+/// it counts. A slot is forgotten when the latest write that it may contain is older than the period.
 #[derive(Debug)]
 pub(super) struct Window {
     per: Duration,
-    /// In order of time. Every slot has a count, except perhaps the last.
+    /// The slots in order of time. All but perhaps the last one have a count.
     slots: VecDeque<Slot>,
     /// The sum of the slots.
     used: u64,
@@ -26,7 +26,7 @@ struct Slot {
     cached: usize,
 }
 
-/// The number of slots of a period.
+/// The number of slots in a period.
 const SLOTS: u32 = 128;
 
 impl Window {
@@ -38,12 +38,15 @@ impl Window {
         }
     }
 
-    /// Forgets outdated slots.
+    /// Forgets the slots that are older than the period.
     pub(super) fn forget(&mut self, now: Instant) {
+        // A slot may contain a write that is younger than its beginning by one slot width, so it is kept that much
+        // longer.
         let keep = self.per.saturating_add(self.per / SLOTS);
         while let Some(slot) = self.slots.front() {
-            // A period that overflows the clock never ends.
+            // The end of a very long period overflows the clock: it never comes.
             let is_over = slot.began.checked_add(keep).is_some_and(|end| end <= now);
+            // A period of zero counts the writes of the same instant together.
             if !is_over || (keep.is_zero() && slot.began == now) {
                 return;
             }
@@ -52,24 +55,28 @@ impl Window {
         }
     }
 
-    /// Returns whether nothing is remembered.
+    /// Returns whether there are no slots.
     pub(super) fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Returns the number of objects written.
+    /// Returns the number of counted objects.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
-    /// Returns the number of objects a share is of: those cached now, or at the beginning of the period.
+    /// Returns the number of cached objects that a share refers to.
+    ///
+    /// This is the number now, or that at the beginning of the period if it is greater.
     pub(super) fn cached(&self, now: usize) -> usize {
+        // Deletions shrink the cache, and with it a share. The greater number keeps the budget stable during a period.
         self.slots.front().map_or(now, |slot| slot.cached.max(now))
     }
 
-    /// Counts objects; returns their slot.
+    /// Counts objects, and returns the slot in which they are counted.
     pub(super) fn add(&mut self, now: Instant, objects: u64, cached: usize) -> Instant {
         let width = self.per / SLOTS;
+        // A period of zero has slots of width zero, which only writes at the same instant share.
         let is_present = |slot: &&mut Slot| {
             now == slot.began || now.saturating_duration_since(slot.began) < width
         };
@@ -86,7 +93,7 @@ impl Window {
         now
     }
 
-    /// Reverts a count, unless it is forgotten already.
+    /// Reverts a count, unless its slot is forgotten already.
     pub(super) fn give_back(&mut self, slot: Instant, objects: u64) {
         let found = self.slots.iter_mut().rev().find(|each| each.began == slot);
         if let Some(slot) = found {

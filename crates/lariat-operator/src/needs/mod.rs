@@ -1,4 +1,4 @@
-//! The permissions that reconcilers and operators declare.
+//! The permissions that operators and reconcilers declare as [`Rule`]s.
 
 mod needs;
 mod rule;

@@ -1,4 +1,4 @@
-//! The declared rules of an operator.
+//! The declared rules of an operator and its reconcilers.
 
 use lariat_core::Gvk;
 use parking_lot::Mutex;
@@ -27,9 +27,9 @@ impl Needs {
         rules.iter().map(|(_, rule)| rule.clone()).collect()
     }
 
-    /// Returns whether a rule covers deleting objects of a kind, in any version.
+    /// Returns whether a declared rule allows deleting objects of a kind.
     ///
-    /// Reconcilers that apply or prune a kind have one.
+    /// In whatever version. Reconcilers that apply or prune a kind declare such a rule.
     pub(crate) fn has_deletions_of(&self, gvk: &Gvk) -> bool {
         let rules = self.0.lock();
         rules.iter().any(|(_, rule)| rule.is_of_deletions(gvk))

@@ -1,4 +1,4 @@
-//! Rules, the declared form of permissions.
+//! Rules: the declared form of permissions.
 
 use std::sync::Arc;
 
@@ -6,24 +6,25 @@ use lariat_cache::{ClientIdentity, KindClient, View};
 use lariat_controller::SharedController;
 use lariat_core::Gvk;
 
-/// A needed permission: verbs on a resource.
+/// A permission that a program needs: verbs on a resource.
 ///
-/// A rule of a kind need not know the resource, which is looked up when permissions are gathered.
+/// Declare it with [`Operator::needs`](crate::Operator::needs) or [`Reconciler::needs`](crate::Reconciler::needs). A
+/// rule on a kind does not need to know the resource, which is looked up when the permissions are gathered.
 ///
 /// ```
-/// use lariat_operator::Rule;
+/// use lariat::operator::Rule;
 ///
 /// let rule = Rule::on("batch", "jobs").verbs(["create", "delete"]).because("nightly exports");
 /// # let _ = rule;
 /// ```
 #[derive(Debug, Clone)]
-#[must_use = "a rule does nothing until it is added to what a reconciler needs"]
+#[must_use = "a rule does nothing until an operator or a reconciler declares it"]
 pub struct Rule {
     pub(crate) target: Target,
     pub(crate) subresource: String,
-    /// The names of the objects; none for all.
+    /// The names of the objects; empty for all.
     pub(crate) names: Vec<String>,
-    /// The namespaces; none for all.
+    /// The namespaces; empty for all.
     pub(crate) namespaces: Vec<String>,
     pub(crate) verbs: Vec<String>,
     pub(crate) because: Option<String>,
@@ -37,17 +38,30 @@ pub(crate) enum Target {
         group: String,
         plural: String,
     },
-    /// Events, in the API group in which the operator writes them when permissions are gathered.
+    /// Events, in the API group in which the operator writes them.
+    ///
+    /// The group is known only when the permissions are gathered.
     Events,
 }
 
 impl Rule {
     /// Creates a rule on a kind, without verbs.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use lariat::operator::Rule;
+    /// use lariat::{Operator, SharedControllerFactory};
+    ///
+    /// # fn example(factory: SharedControllerFactory, operator: Operator) {
+    /// let secrets = factory.for_object::<Secret>();
+    /// operator.needs(Rule::of(&secrets).verbs(["create"]).in_namespaces(["shop"]));
+    /// # }
+    /// ```
     pub fn of<K: View>(kind: &SharedController<K>) -> Self {
         Self::new(Target::Kind(kind.client()))
     }
 
-    /// Creates a rule on a resource, given its group (empty for core) and plural.
+    /// Creates a rule on a resource, from its group (empty for core) and plural.
     pub fn on(group: &str, plural: &str) -> Self {
         Self::new(Target::Resource {
             group: group.to_owned(),
@@ -57,23 +71,23 @@ impl Rule {
 
     /// Creates the rule for a finalizer on objects of a kind.
     ///
-    /// They are patched, and read if they changed meanwhile.
+    /// It has `patch`, and `get` for objects that change between the read and the write.
     pub fn finalizer<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["get", "patch"])
     }
 
-    /// Creates the rule for the status of objects of a kind, which is patched.
+    /// Creates the rule for the status of objects of a kind, which has `patch`.
     pub fn status<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).subresource("status").verbs(["patch"])
     }
 
     /// Creates the rule for objects of a kind that are applied and pruned.
     ///
-    /// They are created, patched and deleted, and read before that if the cache does not have them.
+    /// It has `create`, `patch` and `delete`, and `get` and `list` for objects that are not cached.
     ///
-    /// A program that applies roles or bindings also needs every permission they grant, or the verbs `escalate` on
-    /// roles and `bind` on the bound roles: the API server lets a program grant only what it has itself. These
-    /// permissions cannot be derived here, and granting them to every program that applies roles would be too much.
+    /// The API server lets a program grant only permissions that it has itself. So a program that applies roles or
+    /// bindings also needs every permission that they grant, or the verbs `escalate` on roles and `bind` on the bound
+    /// roles. These are not derived: granting them to every program that applies roles would be too much.
     /// [`Manifests`](crate::Manifests) print a reminder.
     pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["create", "delete", "get", "list", "patch"])
@@ -81,15 +95,15 @@ impl Rule {
 
     /// Creates the rule for owners whose deletion waits for their dependents.
     ///
-    /// Clusters that enforce it (OpenShift; the admission plugin OwnerReferencesPermissionEnforcement) require `update`
-    /// on the finalizers of the owner.
+    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement, such as OpenShift, require `update` on
+    /// the finalizers of the owner for references with `blockOwnerDeletion`.
     pub fn owner<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).subresource("finalizers").verbs(["update"])
     }
 
-    /// Creates the rule for Events, which are created, and patched when they repeat.
+    /// Creates the rule for Events, which has `create` and `patch`.
     ///
-    /// The group is the one in which the operator [writes them](crate::EventOptions::api) when permissions are
+    /// The group is the one in which the operator [writes Events](crate::EventOptions::api) when the permissions are
     /// gathered.
     pub fn events() -> Self {
         Self::new(Target::Events).verbs(["create", "patch"])
@@ -106,7 +120,9 @@ impl Rule {
         }
     }
 
-    /// Adds verbs, such as `get`, `list` or `*`. A rule without verbs has no effect.
+    /// Adds verbs, such as `get`, `list` or `*`.
+    ///
+    /// A rule without verbs has no effect.
     pub fn verbs<V: Into<String>>(mut self, verbs: impl IntoIterator<Item = V>) -> Self {
         self.verbs.extend(verbs.into_iter().map(Into::into));
         self
@@ -123,7 +139,7 @@ impl Rule {
 
     /// Restricts the rule to objects of some names; an empty list means all.
     ///
-    /// Creations cannot be restricted by name.
+    /// Kubernetes cannot restrict creations by name.
     pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
         self
@@ -131,7 +147,7 @@ impl Rule {
 
     /// Restricts the rule to some namespaces.
     ///
-    /// An empty list means the namespaces to which the kind's cache is restricted, or all.
+    /// An empty list means those to which the kind's cache is restricted, or all.
     pub fn in_namespaces<N: Into<String>>(
         mut self,
         namespaces: impl IntoIterator<Item = N>,
@@ -141,9 +157,9 @@ impl Rule {
         self
     }
 
-    /// Sets the reason, for the error when the permission is missing.
+    /// Sets the reason, for the error if the permission is missing.
     ///
-    /// The default is the name of the reconciler or the operator.
+    /// The default is the name of the reconciler or operator.
     pub fn because(self, because: impl Into<String>) -> Self {
         let because = Some(because.into());
         Self { because, ..self }
@@ -154,7 +170,7 @@ impl Rule {
         self
     }
 
-    /// Returns whether the rule covers deleting objects of a kind, in any version.
+    /// Returns whether the rule allows deleting objects of a kind, in any version.
     pub(super) fn is_of_deletions(&self, gvk: &Gvk) -> bool {
         let is_it = |own: &Gvk| own.group() == gvk.group() && own.kind() == gvk.kind();
         let mut verbs = self.verbs.iter();
@@ -172,10 +188,10 @@ impl Rule {
     }
 }
 
-/// The prefix of user names of service accounts; namespace and name follow.
+/// The prefix of the user names of ServiceAccounts; namespace and name follow.
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Returns the rules for impersonating an identity.
+/// Returns the rules that impersonating an identity needs.
 pub(crate) fn impersonation(identity: &ClientIdentity) -> Vec<Rule> {
     let rule = |plural: &str, names: &[String]| {
         let rule = Rule::on("", plural).named(names.iter().cloned());
@@ -183,6 +199,7 @@ pub(crate) fn impersonation(identity: &ClientIdentity) -> Vec<Rule> {
     };
     let mut rules = Vec::new();
     if let Some(user) = identity.impersonated_user() {
+        // The API server checks the impersonation of a ServiceAccount on `serviceaccounts`, not on `users`.
         let account = user.strip_prefix(SERVICE_ACCOUNT);
         rules.push(match account.and_then(|account| account.split_once(':')) {
             Some((namespace, name)) => {

@@ -1,4 +1,4 @@
-//! The CRDs that an operator installs.
+//! The CRDs that an operator installs at its start.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::operator::Operator;
 use crate::crd::{CrdOptions, CrdReport, Install, InstallError, ensure_crds};
 use crate::needs::Rule;
 
-/// The CRDs to install, and how.
+/// The CRDs to install, and the options.
 #[derive(Default, Clone)]
 struct Crds {
     definitions: Vec<CustomResourceDefinition>,
@@ -20,11 +20,12 @@ struct Crds {
 impl Operator {
     /// Adds a CRD that [`start`](Self::start) and [`run`](Self::run) install first.
     ///
-    /// See [`ensure_crds`](ensure_crds()) for what is written. It can be called any number of times.
+    /// It can be called any number of times. See [`ensure_crds`](ensure_crds()) for what is written.
     ///
     /// ```no_run
     /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-    /// use lariat_operator::{CrdOptions, Install, Operator};
+    /// use lariat::operator::{CrdOptions, Install};
+    /// use lariat::Operator;
     ///
     /// # fn example(operator: Operator, widgets: CustomResourceDefinition, gadgets: CustomResourceDefinition) {
     /// // `Widget::crd()`, where Widget derives kube's CustomResource.
@@ -43,14 +44,14 @@ impl Operator {
         }
     }
 
-    /// Sets how CRDs are installed (default: see [`CrdOptions`]).
+    /// Sets the options of the installation (default: see [`CrdOptions`]).
     pub fn crd_options(&self, options: CrdOptions) {
         self.crds().lock().options = options;
     }
 
-    /// Installs the CRDs of this operator now.
+    /// Installs the CRDs of this operator now; a start does it by itself.
     ///
-    /// A start does so by itself.
+    /// Without CRDs it sends no request.
     ///
     /// # Errors
     ///
@@ -74,7 +75,7 @@ impl Operator {
         let options = options.or_field_manager(self.name());
         let client = self.factory().client();
         let reports = ensure_crds(&client, &definitions, &options).await?;
-        // Discovery may have been cached before the CRDs were established; a start would then find the kinds missing.
+        // Discovery may have been cached before the CRDs were served. A start would then find the kinds missing.
         let mapper = self.factory().caches().clients().mapper();
         for spec in definitions.iter().map(|definition| &definition.spec) {
             for version in &spec.versions {
@@ -89,7 +90,7 @@ impl Operator {
         self.ensure_crds().await.map(drop)
     }
 
-    /// Returns the rules for installing the CRDs.
+    /// Returns the rules that installing the CRDs needs.
     pub(super) fn crd_rules(&self) -> Vec<Rule> {
         let crds = self.crds().lock().clone();
         let names: Vec<String> = crds
@@ -111,12 +112,13 @@ impl Operator {
         };
         let mut rules = vec![rule().named(names).verbs(named.iter().copied())];
         if create {
-            // The name is not known when permission to create is checked.
+            // Creations cannot be restricted by name.
             rules.push(rule().verbs(["create"]));
         }
         rules
     }
 
+    /// Returns the CRDs of the operator, which are created on first use.
     fn crds(&self) -> Arc<Mutex<Crds>> {
         self.state().feature()
     }

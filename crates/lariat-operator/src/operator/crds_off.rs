@@ -1,4 +1,4 @@
-//! Without the feature `crd` nothing is installed.
+//! The twin of `crds` without the feature `crd`: nothing is installed.
 
 use super::lifecycle::OperatorError;
 use super::operator::Operator;

@@ -7,13 +7,13 @@ use lariat_core::Remembered;
 use super::operator::Operator;
 use crate::events::{EventApi, Recorder};
 
-/// How long a stop waits for unwritten Events.
+/// The time that a stop waits for unwritten Events.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Operator {
     /// Returns the event recorder, for use outside reconcilers.
     ///
-    /// Reconcilers have [`Reconcile::event`](crate::Reconcile::event).
+    /// In a reconciler use [`Reconcile::event`](crate::Reconcile::event).
     #[must_use]
     pub fn events(&self) -> Recorder {
         Recorder::clone(&Recorder::of(self.state()))
@@ -24,7 +24,7 @@ impl Operator {
         Recorder::of(self.state()).open();
     }
 
-    /// Stops accepting Events, and waits a while until the queued ones are written.
+    /// Stops accepting Events, and waits a while for the queued ones to be written.
     pub(super) async fn close_events(&self) {
         Recorder::of(self.state()).close(TIMEOUT).await;
     }
@@ -37,7 +37,7 @@ impl Operator {
         }
     }
 
-    /// Appends the sizes of what the recorder remembers.
+    /// Appends the sizes of the recorder's structures.
     pub(super) fn remembered_events(&self, all: &mut Vec<Remembered>) {
         all.extend(Recorder::of(self.state()).remembered());
     }

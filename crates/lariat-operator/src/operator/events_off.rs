@@ -1,4 +1,4 @@
-//! Without the feature `events` there are no Events.
+//! The twin of `events` without the feature `events`.
 
 use lariat_core::Remembered;
 

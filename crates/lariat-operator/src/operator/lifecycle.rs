@@ -1,10 +1,12 @@
-//! Starts and stops an operator.
+//! Starts and stops an operator with its factory.
 
 use std::future::Future;
 use std::pin::pin;
 
-use lariat_controller::{LeaseError, StartError, StopError};
+use lariat_controller::{StartError, StopError};
+
 use lariat_core::debug_as_description;
+use lariat_lease::LeaseError;
 
 use super::operator::Operator;
 #[cfg(feature = "crd")]
@@ -38,14 +40,24 @@ pub enum OperatorError {
 debug_as_description!(OperatorError);
 
 impl Operator {
-    /// Installs [CRDs](Self::installs), and checks [permissions](Self::checks_access) if asked to.
+    /// Installs the [CRDs](Self::installs), and checks permissions if that is enabled.
     ///
-    /// [`start`](Self::start) does this first. If several operators share a factory, prepare each of them and then
-    /// start the factory.
+    /// [`start`](Self::start) does this first; see [`checks_access`](Self::checks_access) for the permissions. If
+    /// several operators share a factory, prepare each of them, and then start the factory.
+    ///
+    /// ```no_run
+    /// # use lariat::{Operator, SharedControllerFactory};
+    /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+    /// let (shops, billing) = (Operator::new("shops", &factory), Operator::new("billing", &factory));
+    /// shops.prepare().await?;
+    /// billing.prepare().await?;
+    /// factory.start(5).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// A CRD is not established, or a permission is missing.
+    /// A CRD could not be installed, or a permission is missing.
     ///
     /// # Panics
     ///
@@ -63,12 +75,13 @@ impl Operator {
 
     /// [Prepares](Self::prepare) the operator, and starts its factory.
     ///
-    /// `workers` is the number of workers for each kind; see
-    /// [`SharedControllerFactory::start`](lariat_controller::SharedControllerFactory::start).
+    /// `workers` is the number of workers for each kind. See
+    /// [`SharedControllerFactory::start`](lariat_controller::SharedControllerFactory::start) for what a start waits
+    /// for.
     ///
     /// # Errors
     ///
-    /// The preparation fails, or the factory does not start.
+    /// The preparation fails, or the factory does not start; then nothing keeps running.
     ///
     /// # Panics
     ///
@@ -80,11 +93,12 @@ impl Operator {
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
         self.prepare().await?;
         match self.factory().start(workers).await {
-            // The factory runs, and so does the recorder.
+            // The factory is running already, and uses the recorder.
             Ok(()) => Ok(()),
             Err(error @ StartError::AlreadyStarted) => Err(error.into()),
             Err(error) => {
-                // Handlers may have published Events before the start failed.
+                // The factory does not run, so nobody else closes the recorder. Handlers may have published Events
+                // before the error.
                 self.close_events().await;
                 Err(error.into())
             }
@@ -95,7 +109,7 @@ impl Operator {
     ///
     /// # Errors
     ///
-    /// Keys that were due were not processed within the grace period.
+    /// Some keys were due and could not be processed within the grace period.
     ///
     /// # Cancel safety
     ///
@@ -107,9 +121,18 @@ impl Operator {
         Ok(stopped?)
     }
 
-    /// Starts, runs until `shutdown` resolves, and stops.
+    /// Starts the operator, runs it until `shutdown` resolves, and stops it.
     ///
-    /// The output of `shutdown` is ignored. If it resolves while the start waits for caches, the start ends too.
+    /// The output of `shutdown` is ignored. If it resolves while the start waits for caches, the start is cancelled.
+    ///
+    /// ```no_run
+    /// # use lariat::{Operator, SharedControllerFactory};
+    /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+    /// let operator = Operator::new("shops", &factory);
+    /// // … reconcilers
+    /// operator.run(5, lariat::termination()).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -135,6 +158,7 @@ impl Operator {
             _ = &mut shutdown => return self.stop().await,
             started = self.start(workers) => started?,
         }
+        // A lost lease stops the operator like a signal, but the caller gets an error.
         let lost = tokio::select! {
             biased;
             _ = shutdown => None,

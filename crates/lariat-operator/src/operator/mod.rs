@@ -1,4 +1,8 @@
-//! The operator: a name on a factory, from start to stop.
+//! The operator: a name on a factory, with everything that happens at its start and stop.
+//!
+//! [`Operator`] is in `operator`, and its start and stop are in `lifecycle`. Each feature adds methods in a module of
+//! its own: `crds`, `events`, `permissions` and `plan`. A feature that is off has a twin with empty methods
+//! (`…_off.rs`), so that the callers have no conditions.
 
 #[cfg(feature = "crd")]
 mod crds;

@@ -1,4 +1,4 @@
-//! The operator.
+//! The type [`Operator`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,18 +11,17 @@ use crate::needs::Rule;
 use crate::reconcile::OperatorState;
 use crate::reconciler::Reconciler;
 
-/// A named operator on a shared factory; clones are the same operator.
+/// A named operator on a shared factory. Clones are the same operator.
 ///
-/// The name is the field manager of what it writes, alone or followed by the name of a reconciler, and the reporting
-/// component of its Events. Several operators, and handlers without an operator, can share one factory.
+/// The name is the field manager of the operator's writes, alone or followed by the name of a reconciler, and the
+/// reporting component of its Events. Several operators, and handlers without an operator, can share one factory.
 ///
-/// Handlers do not keep the factory alive: dropping the last clone of the operator and of the factory aborts the
+/// Reconcilers do not keep the factory alive: dropping the last clone of the operator and of the factory aborts the
 /// controllers.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
-/// use lariat_operator::{Operator, Reconcile};
+/// use lariat::{HandlerResult, Operator, Outcome, Reconcile, SharedControllerFactory};
 ///
 /// async fn reconcile(cx: Reconcile<Pod>) -> HandlerResult {
 ///     println!("{} exists", cx.key());
@@ -43,9 +42,9 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Creates an operator on a factory; nothing is sent.
+    /// Creates an operator on a factory; no request is sent.
     ///
-    /// The name is a field manager: at most 128 bytes, all of them printable. It is checked when a reconciler is
+    /// The name must be a field manager: at most 128 bytes, all of them printable. It is checked when a reconciler is
     /// [registered](Reconciler::register).
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
@@ -76,12 +75,14 @@ impl Operator {
     }
 
     /// Declares a permission that cannot be derived from what is registered.
+    ///
+    /// It appears in [`rules`](Self::rules) and the manifests.
     pub fn needs(&self, rule: Rule) {
         let rule = rule.because_of(|| "the operator".to_owned());
         self.state.needs.add(0, [rule]);
     }
 
-    /// Returns a builder of a reconciler.
+    /// Returns a builder of a reconciler for a kind.
     ///
     /// Nothing happens until it is [registered](Reconciler::register).
     pub fn reconciler<K: View>(&self, name: &str, kind: &SharedController<K>) -> Reconciler<K> {
@@ -91,6 +92,16 @@ impl Operator {
     /// Returns a handle that reads a kind from the cache and writes it.
     ///
     /// The operator's name is the field manager of writes that take no parameters.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::Operator;
+    ///
+    /// # async fn example(operator: Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// let configs = operator.api::<ConfigMap>();
+    /// let colors = configs.get_opt(&"shop/colors".parse()?).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! The permissions an operator needs.
+//! The permissions that an operator needs, as rules, roles and checks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,7 +15,7 @@ use crate::rbac::{self, AccessError, Gathered, Gathering, Manifests, Permission}
 struct ChecksAtStart(AtomicBool);
 
 impl Operator {
-    /// Returns the permissions the operator needs, each with the reasons.
+    /// Returns the permissions that the operator needs, each with its reasons.
     ///
     /// They are derived from what is registered:
     ///
@@ -36,26 +36,34 @@ impl Operator {
     /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) impersonates others | impersonate | users, groups, service accounts, by name |
     /// | [`Reconciler::needs`](crate::Reconciler::needs), [`Operator::needs`] | any | anything |
     ///
-    /// `owns` and `watches` declare reads. Writes are made by the reconciler's code and cannot be derived: declare them
-    /// with [`Reconciler::applies`](crate::Reconciler::applies) and [`Reconciler::needs`](crate::Reconciler::needs).
-    /// Declare `get` too, if single objects are read from the API server
-    /// ([`with_fallback`](crate::CachedApi::with_fallback), [`get_live`](crate::CachedApi::get_live)) or a kind may
-    /// exceed its memory budget. A missing declaration shows in a test that runs under the
-    /// [manifests](Operator::manifests): the embedded cluster evaluates them.
+    /// `owns` and `watches` declare reads. The code of a reconciler decides what it writes, so writes cannot be
+    /// derived: declare them with [`Reconciler::applies`](crate::Reconciler::applies) and
+    /// [`Reconciler::needs`](crate::Reconciler::needs). Also declare `get` if single objects are read from the API
+    /// server ([`with_fallback`](crate::CachedApi::with_fallback), [`get_live`](crate::CachedApi::get_live)), or if a
+    /// kind may exceed its memory budget. To find missing declarations, run a test under the
+    /// [manifests](Operator::manifests): the embedded cluster enforces RBAC.
     ///
-    /// The permissions of a reconciler that impersonates a user are included, although the user needs them. The
-    /// identities of other handlers, and of handles [with one](lariat_controller::SharedController::with_identity), are
-    /// ignored.
+    /// The permissions of a reconciler that impersonates a user are included, although it is the user who needs them.
+    /// The identities of other handlers, and of handles [with one](lariat_controller::SharedController::with_identity),
+    /// are ignored.
     ///
-    /// If the cache of a kind is restricted to some namespaces, so are all permissions of that kind.
+    /// If the cache of a kind is restricted to some namespaces, so are all permissions on that kind.
     ///
-    /// The result is complete once everything is registered. Handlers that were deregistered are still counted. Kinds
-    /// [selected by a predicate](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as
+    /// Call it when everything is registered. Handlers that were deregistered are still included. Kinds that are
+    /// [selected by a predicate](lariat_controller::SharedControllerFactory::for_all_kinds) are included as far as
     /// discovery has found them.
+    ///
+    /// ```no_run
+    /// # async fn example(operator: lariat::Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// for permission in operator.rules().await? {
+    ///     println!("{permission}");
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// A kind that was named without its resource is not served, or discovery fails.
+    /// A kind that was given without its resource is not served, or discovery fails.
     ///
     /// # Panics
     ///
@@ -70,8 +78,9 @@ impl Operator {
 
     /// Returns a ClusterRole with all [rules](Self::rules), in every namespace.
     ///
-    /// The same program always returns the same role. [`manifests`](Self::manifests) restricts rules to namespaces
-    /// where possible, and prints YAML.
+    /// The role depends on what is registered only, so it can be compared with a stored one.
+    /// [`manifests`](Self::manifests) restricts rules to namespaces where possible, and adds the ServiceAccount and the
+    /// bindings.
     ///
     /// # Errors
     ///
@@ -96,13 +105,13 @@ impl Operator {
         })
     }
 
-    /// Returns a service account with roles and bindings, which prints as YAML.
+    /// Returns a ServiceAccount with its roles and bindings; the `Display` is YAML.
     ///
-    /// Permissions that are restricted to namespaces are in a Role of each. An account without a namespace is in
-    /// `default`.
+    /// Permissions that are restricted to namespaces are in a Role in each of them. An account without a namespace is
+    /// in `default`.
     ///
     /// ```no_run
-    /// # async fn example(operator: lariat_operator::Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn example(operator: lariat::Operator) -> Result<(), Box<dyn std::error::Error>> {
     /// print!("{}", operator.manifests("widgeteer", &"demo/widgeteer".parse()?).await?);
     /// # Ok(()) }
     /// ```
@@ -126,27 +135,27 @@ impl Operator {
         Ok(Manifests::new(name, account, &self.rules().await?))
     }
 
-    /// Makes [`start`](Self::start) and [`run`](Self::run) call [`check_access`](Self::check_access).
+    /// Makes a start check the permissions of this program.
     ///
-    /// The default is not to. A missing permission then shows as a cache that does not sync in time, or as an error of
-    /// the reconciler that needs it.
+    /// That is, [`start`](Self::start) and [`run`](Self::run) call [`check_access`](Self::check_access). By default
+    /// they do not. A missing permission then shows as a cache that does not sync in time, or as an error of the
+    /// reconciler that needs it.
     pub fn checks_access(&self) {
         let checks = self.state().feature::<ChecksAtStart>();
         checks.0.store(true, Ordering::Relaxed);
     }
 
-    /// Asks the API server whether this program has the [permissions](Self::rules).
+    /// Checks that this program has all [permissions](Self::rules) it needs.
     ///
-    /// One request is sent for each verb, at most eight at a time. If the program may do everything, a single request
-    /// suffices.
+    /// It sends a SelfSubjectAccessReview for each verb, at most eight at a time. If the program may do everything, one
+    /// request is enough. The requests are sent as the factory's client, without the identities of single handlers.
     ///
-    /// The requests are sent as the factory's client, without the identities of single handlers. Requests that are not
-    /// answered, and kinds that are not served, are logged as warnings and skipped: a check that fails does not prevent
-    /// a start.
+    /// Requests without an answer, and kinds that are not served, are logged as warnings and skipped: a check that
+    /// fails does not prevent a start.
     ///
     /// # Errors
     ///
-    /// A permission is missing. The error has all of them, with the reasons, and the rules to add.
+    /// A permission is missing. The error names all missing ones, with the reasons and the RBAC rules to add.
     ///
     /// # Panics
     ///
@@ -160,12 +169,13 @@ impl Operator {
         for error in &gathered.unknown {
             tracing::warn!(
                 error = lariat_core::describe(error),
-                "what is needed of a kind is not checked"
+                "the permissions on a kind are not checked"
             );
         }
         rbac::check(&self.factory().client(), gathered.permissions).await
     }
 
+    /// Checks the permissions if [`checks_access`](Self::checks_access) was called.
     pub(super) async fn check_access_if_asked(&self) -> Result<(), AccessError> {
         let checks = self.state().feature::<ChecksAtStart>();
         if checks.0.load(Ordering::Relaxed) {
@@ -175,6 +185,7 @@ impl Operator {
         }
     }
 
+    /// Gathers the permissions from the factory, the declared rules and the CRDs.
     async fn gather(&self) -> Gathered {
         let mut rules = self.state().needs.rules();
         rules.extend(self.crd_rules());

@@ -1,4 +1,4 @@
-//! Without the feature `rbac` nothing is checked.
+//! The twin of `permissions` without the feature `rbac`: nothing is checked.
 
 use super::lifecycle::OperatorError;
 use super::operator::Operator;

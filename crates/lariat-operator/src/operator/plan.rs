@@ -1,4 +1,4 @@
-//! Operators that only plan.
+//! Operators that only plan: every write is a dry run.
 
 use super::operator::Operator;
 use crate::guard::{Book, Plan};
@@ -6,26 +6,29 @@ use crate::guard::{Book, Plan};
 impl Operator {
     /// Makes the operator only plan: its reconcilers' writes are sent as dry runs.
     ///
-    /// This cannot be undone. The writes are sent with `dryRun=All` and recorded: the API server checks and answers
-    /// them as usual, and stores nothing.
+    /// This cannot be undone. Writes are sent with `dryRun=All` and recorded: the API server checks and answers them as
+    /// usual, and stores nothing.
     ///
-    /// This covers the writes of reconcilers' calls through the factory's clients, including status.
-    /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not
-    /// reconcilers of this operator write as usual, and so does everything outside a call: writes on tasks that a
-    /// reconciler spawned are **not** dry runs, the [recorder](Operator::events) writes its Events, and CRDs the
-    /// operator [installs](Operator::installs) are installed. A dry run needs the permissions of the write; one of an
-    /// update or patch also needs `get`, to show what would change. Guards are not asked.
+    /// **What is covered.** The writes of reconcilers' calls through the factory's clients, including those of status.
+    /// [`Reconcile::event`](crate::Reconcile::event) logs the event instead. **Not** covered are handlers that are not
+    /// reconcilers of this operator, and writes outside of a call: on tasks that a reconciler has spawned, through the
+    /// [recorder](Operator::events), and of CRDs that the operator [installs](Operator::installs). Guards are not
+    /// asked.
     ///
-    /// Reconcilers see the answers, but nothing changes: a created object is not in the cache and causes no watch
-    /// event, so reconcilers do not loop unless they ask for a requeue. A write to an object that is only planned fails
-    /// with not found; the plan [has the error](crate::PlannedWrite::refused), and the call is retried with backoff as
-    /// usual. So the plan has the first step for each object, and not everything that would follow. A write that a
-    /// server or webhook cannot answer as a dry run is refused, as are calls into pods (`exec`, `attach`,
-    /// `portforward`) and calls through a `proxy`, except for GET, which passes as a read.
+    /// **Permissions.** A dry run needs the permissions of the write. A dry run of an update or patch also needs `get`,
+    /// to show what would change.
+    ///
+    /// **What follows.** Reconcilers get the answers, but nothing changes: a created object is not in the cache and
+    /// causes no watch event, so reconcilers do not loop unless they request it. A write to an object that exists only
+    /// in the plan fails with not found. The plan [has the error](crate::PlannedWrite::refused), and the call is
+    /// retried with backoff as usual. So the plan has the first step for each object, and not everything that would
+    /// follow from it.
+    ///
+    /// **What cannot be run dry** is refused: writes that an aggregated API server or a webhook does not support as dry
+    /// runs, calls into Pods (`exec`, `attach`, `portforward`), and calls through a `proxy`, except for GET.
     ///
     /// ```no_run
-    /// # use lariat_controller::SharedControllerFactory;
-    /// # use lariat_operator::Operator;
+    /// # use lariat::{Operator, SharedControllerFactory};
     /// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
     /// let operator = Operator::new("reaper", &factory).plan_only();
     /// // … reconcilers
@@ -40,14 +43,16 @@ impl Operator {
         self
     }
 
-    /// Returns the plan so far; empty unless the operator [only plans](Self::plan_only).
+    /// Returns the plan so far.
+    ///
+    /// It is empty unless the operator [only plans](Self::plan_only).
     #[must_use]
     pub fn planned(&self) -> Plan {
         self.state().feature::<Book>().plan()
     }
 
-    /// Takes the plan so far, and begins a new one.
-    #[must_use = "what is taken is gone"]
+    /// Returns the plan so far, and begins a new one.
+    #[must_use = "the writes are removed from the operator's plan"]
     pub fn take_planned(&self) -> Plan {
         self.state().feature::<Book>().take()
     }

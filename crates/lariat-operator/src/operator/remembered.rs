@@ -1,4 +1,4 @@
-//! The sizes of what an operator remembers.
+//! The sizes of an operator's internal structures.
 
 use lariat_core::Remembered;
 
@@ -6,12 +6,11 @@ use super::operator::Operator;
 use crate::reconciler::remembered;
 
 impl Operator {
-    /// Returns the size and bound of every internal structure.
+    /// Returns the size and the bound of every internal structure.
     ///
-    /// Use it for checks, and for gauges of long-running programs. The structures of the factory are not included; see
-    /// [`SharedControllerFactory::remembered`](lariat_controller::SharedControllerFactory::remembered).
-    ///
-    /// Locks are held briefly, and the cost does not grow with the number of objects.
+    /// Use it for checks, and for gauges of long-running programs. Those of the factory are not included; see
+    /// [`SharedControllerFactory::remembered`](lariat_controller::SharedControllerFactory::remembered). It holds locks
+    /// briefly, and its cost does not grow with the number of objects.
     ///
     /// | `what` | keyed by | bound |
     /// |---|---|---|
@@ -24,8 +23,8 @@ impl Operator {
     /// | `events` | regarding object | 12,288: 4,096 for each of notes, Events and limits |
     /// | `queued events` | Event | 1,000 for each of two tasks, one of which ends |
     ///
-    /// An owner has entries for the objects its sets had in the last call, and for at most 1,024 others that were not
-    /// deleted because it is unknown who applied them.
+    /// An owner of sets has an entry for each object that its sets had in the last call, and for at most 1,024 others,
+    /// which were not deleted because it is unknown who applied them.
     #[must_use]
     pub fn remembered(&self) -> Vec<Remembered> {
         let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! An operator that is observed.
+//! A reference to an operator that does not keep it alive.
 
 use std::sync::{Arc, Weak};
 
@@ -11,7 +11,7 @@ use crate::reconciler::guards;
 
 /// An operator without its factory, for consoles and checks.
 ///
-/// It keeps nothing alive. Once the operator and its reconcilers are dropped, there is nothing to read any more.
+/// It keeps nothing alive. Once the operator and its reconcilers are dropped, its methods return nothing.
 #[derive(Debug, Clone)]
 pub struct WeakOperator {
     name: Arc<str>,
@@ -19,7 +19,16 @@ pub struct WeakOperator {
 }
 
 impl Operator {
-    /// Returns the operator without its factory.
+    /// Returns a reference that keeps neither the operator nor its factory alive.
+    ///
+    /// ```no_run
+    /// # use lariat::Operator;
+    /// # fn example(operator: Operator) {
+    /// let weak = operator.downgrade();
+    /// assert_eq!(weak.name(), operator.name());
+    /// assert!(weak.exists());
+    /// # }
+    /// ```
     #[must_use]
     pub fn downgrade(&self) -> WeakOperator {
         WeakOperator {
@@ -45,21 +54,25 @@ impl WeakOperator {
 
 #[cfg(feature = "guard")]
 impl WeakOperator {
-    /// Returns the guards with the names of their reconcilers, in the order of registration.
+    /// Returns the guards with the names of their reconcilers, by registration.
     #[must_use]
     pub fn guards(&self) -> Vec<(Guard, Vec<String>)> {
         let state = self.state.upgrade();
         state.map_or_else(Vec::new, |state| guards(&state))
     }
 
-    /// Returns the plan so far; `None` unless the operator [only plans](Operator::plan_only).
+    /// Returns the plan so far.
+    ///
+    /// `None` unless the operator [only plans](Operator::plan_only).
     #[must_use]
     pub fn planned(&self) -> Option<Plan> {
         let state = self.state.upgrade()?;
         state.only_plans().then(|| state.feature::<Book>().plan())
     }
 
-    /// Returns the number of different writes in the plan so far; `None` unless the operator only plans.
+    /// Returns the number of different planned writes so far.
+    ///
+    /// `None` unless the operator only plans.
     #[must_use]
     pub fn planned_count(&self) -> Option<usize> {
         let state = self.state.upgrade()?;

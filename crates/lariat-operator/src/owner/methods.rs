@@ -1,4 +1,4 @@
-//! Methods of a reconcile call for references to its object.
+//! The methods of [`Reconcile`] for owner references to its object.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
@@ -10,12 +10,11 @@ use crate::reconcile::Reconcile;
 impl<K: View> Reconcile<K> {
     /// Returns the owner reference to the reconciled object as controller.
     ///
-    /// `controller` and `blockOwnerDeletion` are true. It is for objects that are written by hand;
-    /// sets of applied objects have it. A namespaced owner can own objects of its namespace only, a cluster-scoped one
-    /// any. The garbage collector deletes an object with another reference, and the API server refuses a second
-    /// controller. This method does not know the object; [`set_controller`](Self::set_controller) checks both. On
-    /// clusters that enforce it, `blockOwnerDeletion` needs a permission: declare it with
-    /// [`Rule::owner`](crate::Rule::owner).
+    /// `controller` and `blockOwnerDeletion` are true. Use it for objects that are written by hand;
+    /// [`apply`](Self::apply) sets the reference itself. Prefer [`set_controller`](Self::set_controller), which checks
+    /// the other object: a namespaced owner can own objects of its own namespace only, or the garbage collector deletes
+    /// them, and an object can have one controller only. On clusters that enforce it, `blockOwnerDeletion` needs the
+    /// permission [`Rule::owner`](crate::Rule::owner).
     #[must_use]
     pub fn owner_reference(&self) -> OwnerReference {
         self.owner().controller_reference()
@@ -23,13 +22,13 @@ impl<K: View> Reconcile<K> {
 
     /// Makes the reconciled object the controller of another, which is not written yet.
     ///
-    /// The metadata must have its namespace already. An existing reference to the reconciled object becomes that of a
-    /// controller; other owners stay. This is controller-runtime's `SetControllerReference`.
+    /// The metadata must have the namespace already. An existing reference to the reconciled object becomes a
+    /// controller reference, and other owners are kept. This is controller-runtime's `SetControllerReference`.
     ///
     /// # Errors
     ///
     /// The other object is in another namespace, or in none although the owner is namespaced: the garbage collector
-    /// would delete it. Or another object controls it. Nothing is changed then.
+    /// would delete it. Or another object is its controller. Nothing is changed then.
     ///
     /// # Examples
     ///
@@ -37,8 +36,8 @@ impl<K: View> Reconcile<K> {
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::api::ObjectMeta;
-    /// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
-    /// use lariat_operator::{CachedApi, Operator, Reconcile, Rule};
+    /// use lariat::operator::{CachedApi, Rule};
+    /// use lariat::{HandlerResult, Operator, Outcome, Reconcile, SharedControllerFactory};
     ///
     /// async fn reconcile(cx: Reconcile<Deployment>, config_maps: CachedApi<ConfigMap>) -> HandlerResult {
     ///     let mut metadata = ObjectMeta {
@@ -66,7 +65,7 @@ impl<K: View> Reconcile<K> {
         self.owner().set_controller(of)
     }
 
-    /// Returns the reconciled object as an owner, to set, find and remove references to it.
+    /// Returns the reconciled object as an owner, to set, find and remove references.
     #[must_use]
     pub fn owner(&self) -> Owner {
         Owner::cached(self.gvk(), self.raw())

@@ -1,4 +1,4 @@
-//! Owner references: who owns an object, and who may.
+//! Owner references: which objects own another, and which may.
 
 mod methods;
 mod owner;

@@ -1,11 +1,11 @@
-//! Owner references.
+//! Sets, finds and removes owner references.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::ObjectMeta;
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, Uid, debug_as_description};
 
-/// An object cannot be the owner of another.
+/// The error of an owner reference that is not allowed.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnerError {
@@ -22,7 +22,7 @@ pub enum OwnerError {
         owner: ObjectKey,
         /// The name of the object, empty if it is generated.
         name: String,
-        /// Its namespace.
+        /// The namespace of the object.
         namespace: Option<String>,
     },
     /// Another object is its controller.
@@ -37,7 +37,7 @@ pub enum OwnerError {
         /// Kind and name of its controller.
         controller: String,
     },
-    /// The owner has no uid.
+    /// The owner has no uid, because it was not created yet.
     #[error(
         "{kind} {owner} has no uid, so it can own nothing; create it first, and use the API server's answer"
     )]
@@ -51,16 +51,17 @@ pub enum OwnerError {
 
 debug_as_description!(OwnerError);
 
-/// An object as the owner of others: sets, finds and removes owner references to it.
+/// An object as the owner of others: sets, finds and removes references to it.
 ///
-/// The metadata that it gets must have its namespace already. Owners are compared by uid, so an object that was
+/// The metadata of the other object must have its namespace already. Owners are compared by uid, so an object that was
 /// deleted and created again is another owner.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
 /// use kube::api::ObjectMeta;
-/// use lariat_core::{Gvk, ObjectKey, Uid};
-/// use lariat_operator::Owner;
+/// use lariat::core::Uid;
+/// use lariat::operator::Owner;
+/// use lariat::{Gvk, ObjectKey};
 ///
 /// let key = ObjectKey::namespaced("shop", "web");
 /// let owner = Owner::new(&Gvk::new("demo.dev", "v1", "Widget"), &key, &Uid::new("1f2e"));
@@ -69,7 +70,7 @@ debug_as_description!(OwnerError);
 /// assert!(owner.controls(&metadata));
 /// let mut elsewhere = ObjectMeta { namespace: Some("other".to_owned()), ..ObjectMeta::default() };
 /// assert!(owner.set_controller(&mut elsewhere).is_err());
-/// # Ok::<(), lariat_operator::OwnerError>(())
+/// # Ok::<(), lariat::operator::OwnerError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Owner {
@@ -98,7 +99,7 @@ impl Owner {
     ///
     /// # Errors
     ///
-    /// The object has no uid: it was not created yet, or is not what the API server answered.
+    /// The object has no uid: it was not created yet, or is not the API server's answer.
     pub fn of<K: kube::Resource<DynamicType = ()>>(object: &K) -> Result<Self, OwnerError> {
         let gvk = Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&()));
         let meta = object.meta();
@@ -117,7 +118,7 @@ impl Owner {
         Self::new(gvk, object.key(), object.uid())
     }
 
-    /// Returns the owner reference as controller: `controller` and `blockOwnerDeletion` are true.
+    /// Returns the reference as controller, with `blockOwnerDeletion`.
     #[must_use]
     pub fn controller_reference(&self) -> OwnerReference {
         self.reference.clone()
@@ -125,13 +126,13 @@ impl Owner {
 
     /// Makes the owner the controller of an object.
     ///
-    /// An existing reference to it becomes that of a controller; other owners stay. This is controller-runtime's
-    /// `SetControllerReference`.
+    /// An existing reference to the owner becomes a controller reference, and other owners are kept. This is
+    /// controller-runtime's `SetControllerReference`.
     ///
     /// # Errors
     ///
     /// The object is in another namespace, or in none although the owner is namespaced: the garbage collector would
-    /// delete it. Or another object controls it. Nothing is changed then.
+    /// delete it. Or another object is its controller. Nothing is changed then.
     pub fn set_controller(&self, of: &mut ObjectMeta) -> Result<(), OwnerError> {
         self.check_place(of)?;
         let owners = of.owner_references.iter().flatten();
@@ -147,14 +148,29 @@ impl Owner {
                 controller: format!("{} {}", other.kind, other.name),
             });
         }
+        // Replaces a plain reference too: an object must not name the same owner twice.
         self.put(of, self.reference.clone());
         Ok(())
     }
 
-    /// Makes the object one of the owners of another, which may have a controller.
+    /// Makes the owner one of the owners of an object, which may have a controller.
     ///
-    /// The other is deleted once all its owners are gone. A reference as controller stays one. This is
-    /// controller-runtime's `SetOwnerReference`.
+    /// The garbage collector deletes an object once all its owners are deleted. An existing controller reference to the
+    /// owner is kept. This is controller-runtime's `SetOwnerReference`.
+    ///
+    /// ```
+    /// use kube::api::ObjectMeta;
+    /// use lariat::core::Uid;
+    /// use lariat::operator::Owner;
+    /// use lariat::{Gvk, ObjectKey};
+    ///
+    /// let owner = Owner::new(&Gvk::new("demo.dev", "v1", "Widget"), &ObjectKey::cluster("web"), &Uid::new("1f2e"));
+    /// let mut metadata = ObjectMeta::default();
+    /// owner.set_owner(&mut metadata)?;
+    /// assert!(owner.owns(&metadata) && !owner.controls(&metadata));
+    /// assert!(owner.remove_from(&mut metadata));
+    /// # Ok::<(), lariat::operator::OwnerError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -182,7 +198,7 @@ impl Owner {
         had
     }
 
-    /// Returns whether an object has a reference to the owner, as controller or not.
+    /// Returns whether an object has a reference to the owner, of either kind.
     #[must_use]
     pub fn owns(&self, of: &ObjectMeta) -> bool {
         let mut owners = of.owner_references.iter().flatten();
@@ -208,9 +224,10 @@ impl Owner {
         }
     }
 
-    /// Checks that the garbage collector would not delete an object because of the reference.
+    /// Checks that the garbage collector would not delete an object for its reference.
     fn check_place(&self, of: &ObjectMeta) -> Result<(), OwnerError> {
         let namespace = of.namespace.as_deref().filter(|name| !name.is_empty());
+        // A cluster-scoped owner can own objects anywhere, a namespaced one only those of its own namespace.
         if self.key.namespace().is_none() || self.key.namespace() == namespace {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Asks the API server for the permissions of this program.
+//! Checks by SelfSubjectAccessReviews whether this program has the permissions that it needs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,24 +14,27 @@ use super::error::AccessError;
 use super::permission::Permission;
 use crate::wire::Sender;
 
+/// The API path of the reviews.
 const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 /// The number of concurrent requests.
 const AT_A_TIME: usize = 8;
 
-/// The time limit of an answer, the number of attempts, and the pause between them.
+/// The time limit of one request; it is tried three times, with a pause.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A request for one verb of one of the permissions.
+/// A review: one verb of one of the permissions.
 struct Question {
     number: usize,
     verb: String,
     attributes: Value,
 }
 
-/// Returns the missing permissions. A permission whose request is not answered does not count as missing.
+/// Returns an error if permissions are missing.
+///
+/// A permission whose review gets no answer does not count as missing.
 pub(crate) async fn check(
     client: &Client,
     permissions: Vec<Permission>,
@@ -39,6 +42,7 @@ pub(crate) async fn check(
     let sender = &Sender::new(client.clone())
         .within(ANSWER_TIMEOUT)
         .trying(TRIES, PAUSE);
+    // An administrator, as in tests and on development clusters, needs one request instead of one for each verb.
     match may(sender, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
         Ok(true) => return Ok(()),
         Ok(false) => {}
@@ -81,7 +85,7 @@ pub(crate) async fn check(
     }
 }
 
-/// Returns a request for each verb, name and namespace.
+/// Returns a review for each verb, name and namespace of a permission.
 fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
     let all = [String::new()];
     let or_all = |list: &[String]| -> Vec<String> {
@@ -90,6 +94,7 @@ fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
     };
     let mut questions = Vec::new();
     for verb in permission.verbs.keys() {
+        // An empty string means all namespaces and all names in a review.
         for namespace in or_all(&permission.namespaces) {
             for name in or_all(&permission.names) {
                 let attributes = json!({
@@ -107,7 +112,7 @@ fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
     questions
 }
 
-/// Asks whether this program may do something.
+/// Returns whether this program may do something.
 async fn may(sender: &Sender, attributes: &Value) -> Result<bool, String> {
     let review = json!({
         "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",

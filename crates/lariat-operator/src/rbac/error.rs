@@ -8,9 +8,9 @@ use super::permission::Permission;
 use super::policy;
 use crate::yaml;
 
-/// Permissions are missing.
+/// This program lacks permissions.
 ///
-/// It has the permissions, the reasons for them, and the rules to add to the role.
+/// Its `Display` has the permissions, the reasons for them, and the RBAC rules to add.
 pub struct AccessError {
     missing: Vec<Permission>,
 }
@@ -20,13 +20,13 @@ impl AccessError {
         Self { missing }
     }
 
-    /// Returns the missing permissions; at least one, each with the missing verbs only.
+    /// Returns the missing permissions, at least one, with the missing verbs only.
     #[must_use]
     pub fn missing(&self) -> &[Permission] {
         &self.missing
     }
 
-    /// Returns the rules to add to the role, as YAML.
+    /// Returns the RBAC rules to add to the role of the program, as YAML.
     #[must_use]
     pub fn yaml(&self) -> String {
         let rules = serde_json::to_value(policy::rules(&self.missing));

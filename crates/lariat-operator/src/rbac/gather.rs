@@ -1,4 +1,7 @@
-//! Gathers the permissions of an operator.
+//! Gathers the permissions of an operator from everything that is registered.
+//!
+//! The sources are the rules that reconcilers and the operator declare, the caches of the factory, its leases, and warm
+//! restarts. Rules on the same resource, names and namespaces are merged into one permission.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,11 +24,11 @@ pub(crate) struct Gathering<'a> {
 /// The gathered permissions.
 pub(crate) struct Gathered {
     pub(crate) permissions: Vec<Permission>,
-    /// The errors of kinds whose resource is unknown, whose permissions are missing.
+    /// The errors of kinds whose resource is unknown; their permissions are missing.
     pub(crate) unknown: Vec<MapperError>,
 }
 
-/// The scope of a permission.
+/// The key under which rules are merged.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct PermissionScope {
     group: String,
@@ -35,10 +38,10 @@ struct PermissionScope {
     namespaces: Vec<String>,
 }
 
-/// Verbs, each with the reasons.
+/// Verbs, each with the reasons for it.
 type Verbs = BTreeMap<String, BTreeSet<String>>;
 
-/// A resource, as roles name it.
+/// A resource as RBAC rules name it.
 struct Resource {
     group: String,
     plural: String,
@@ -46,6 +49,7 @@ struct Resource {
 }
 
 impl Gathered {
+    /// Returns the permissions, or an error if some are missing.
     pub(crate) fn complete(mut self) -> Result<Vec<Permission>, MapperError> {
         match self.unknown.pop() {
             Some(error) => Err(error),
@@ -61,7 +65,7 @@ impl Gathering<'_> {
         rules.extend(warm_restart(self.factory));
         rules.extend(leases(self.factory));
         let caches = caches(self.factory);
-        // Added last, so that rules with a reason come first.
+        // Caches come last, so that their reason is used only for verbs that nothing else needs.
         rules.extend(caches.rules);
         let mut scopes: BTreeMap<PermissionScope, Verbs> = BTreeMap::new();
         let mut unknown = BTreeMap::new();
@@ -74,6 +78,8 @@ impl Gathering<'_> {
                     continue;
                 }
             };
+            // The API server grants list and watch in single namespaces only by Roles of these, so permissions on the
+            // kind are restricted like its cache.
             let selected = gvk.as_ref().and_then(|gvk| caches.namespaces.get(gvk));
             let namespaces = if rule.namespaces.is_empty() && resource.is_namespaced {
                 selected.cloned().unwrap_or_default()
@@ -89,12 +95,13 @@ impl Gathering<'_> {
                 names: sorted(rule.names),
                 namespaces: sorted(namespaces),
             };
+            // One permission per scope, with the union of the verbs and of their reasons.
             let verbs = scopes.entry(scope).or_default();
             for verb in rule.verbs {
                 let all = verbs.entry(verb).or_default();
                 match &because {
                     Some(because) => _ = all.insert(because.clone()),
-                    // The cache is given as the reason only if there is no other.
+                    // Everything is cached anyway, so this reason is given only where there is no other.
                     None if all.is_empty() => _ = all.insert(cache.clone()),
                     None => {}
                 }
@@ -148,13 +155,14 @@ impl Resource {
     }
 }
 
-/// The permissions of the caches.
+/// The permissions that caches need.
 struct Caches {
     rules: Vec<Rule>,
-    /// The namespaces to which kinds are restricted.
+    /// The namespaces to which the caches of kinds are restricted.
     namespaces: HashMap<Gvk, Vec<String>>,
 }
 
+/// Returns the permissions of all caches of a factory.
 fn caches(factory: &SharedControllerFactory) -> Caches {
     let caches = factory.caches();
     let (mut rules, mut namespaces) = (Vec::new(), HashMap::new());
@@ -172,7 +180,9 @@ fn caches(factory: &SharedControllerFactory) -> Caches {
     Caches { rules, namespaces }
 }
 
-/// Returns the rule for caches that are saved between runs, which need the uid of the cluster.
+/// Returns the rule for caches that are saved between runs.
+///
+/// They read the uid of the namespace `kube-system`, which identifies the cluster.
 fn warm_restart(factory: &SharedControllerFactory) -> Option<Rule> {
     let rule = || {
         let rule = Rule::on("", "namespaces").named(["kube-system"]);
@@ -192,14 +202,14 @@ fn leases(factory: &SharedControllerFactory) -> Vec<Rule> {
         rule.in_namespaces([leadership.namespace()])
     };
     if factory.shards().is_some() {
-        // Each member has a lease with its own name, and deletes those of former members.
+        // Each member has a lease under its own name, and deletes those of former members.
         let verbs = ["create", "delete", "get", "list", "update", "watch"];
         return vec![rule("the sharding").verbs(verbs)];
     }
     let named = rule("the leader election").named([leadership.name()]);
     vec![
         named.verbs(["get", "update", "watch"]),
-        // The name is not known when permission to create is checked.
+        // Creations cannot be restricted by name.
         rule("the leader election").verbs(["create"]),
     ]
 }

@@ -1,4 +1,4 @@
-//! A service account with its roles and bindings.
+//! A ServiceAccount with its roles and bindings, as YAML.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,23 +10,25 @@ use super::permission::Permission;
 use super::policy;
 use crate::yaml;
 
-/// A ServiceAccount, its roles and their bindings, which print as YAML for kubectl.
+/// A ServiceAccount with its roles and bindings; the `Display` is YAML for kubectl.
 ///
-/// A program that writes roles or bindings may need more permissions than can be derived; a comment at the top says
-/// which.
+/// Created by [`Operator::manifests`](crate::Operator::manifests). A program that writes roles or bindings may need
+/// permissions that cannot be derived; a comment at the top names them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifests {
     documents: Vec<Value>,
     hints: Vec<String>,
 }
 
+/// The API group of roles and bindings.
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// The verbs of writes.
 const WRITES: [&str; 4] = ["create", "patch", "update", "*"];
 
-/// What the API server requires for writing roles and bindings, besides permission to write them: the written
-/// resources, the verb, and the resource the verb is required on.
+/// The permissions that the API server requires for writing roles and bindings.
+///
+/// They come besides the permission to write: the written resources, the required verb, and what it is required on.
 const GIVES_AWAY: [([&str; 2], &str, &str); 2] = [
     (["clusterroles", "roles"], "escalate", "them"),
     (
@@ -58,9 +60,9 @@ impl Manifests {
     }
 }
 
-/// Returns the permissions that a role derived from rules may lack.
+/// Returns the permissions that the derived roles may lack, as comments.
 ///
-/// A program can grant only permissions it has itself.
+/// A program can grant only permissions that it has itself.
 fn hints(permissions: &[Permission]) -> Vec<String> {
     let has = |permission: &Permission, verbs: &[&str]| {
         let mut given = permission.verbs.keys();
@@ -78,19 +80,20 @@ fn hints(permissions: &[Permission]) -> Vec<String> {
             .filter(is_written)
             .map(|each| &*each.resource)
             .collect();
+        // A program that declares the verb has thought about it, and needs no reminder.
         let is_allowed = of_roles().any(|each| has(each, &[verb, "*"]));
         let written = Vec::from_iter(written).join(" and ");
         (!written.is_empty() && !is_allowed).then(|| {
             format!(
-                "It writes {written}: the API server lets it give away only what it is allowed itself,\n\
-                 or takes the verb {verb:?} on {on}, which is to be added by hand."
+                "It writes {written}: the API server lets it grant only permissions that it has itself,\n\
+                 or requires the verb {verb:?} on {on}, which must be added by hand."
             )
         })
     };
     GIVES_AWAY.into_iter().filter_map(hint).collect()
 }
 
-/// Returns the permissions by namespace; without a namespace, those for all.
+/// Returns the permissions by namespace; under `None`, those for all namespaces.
 fn by_namespace(permissions: &[Permission]) -> BTreeMap<Option<&str>, Vec<Permission>> {
     let mut found: BTreeMap<Option<&str>, Vec<Permission>> = BTreeMap::new();
     for permission in permissions {
@@ -106,6 +109,7 @@ fn by_namespace(permissions: &[Permission]) -> BTreeMap<Option<&str>, Vec<Permis
     found
 }
 
+/// Returns a role and its binding, for one namespace or for all.
 fn role(
     name: &str,
     namespace: Option<&str>,

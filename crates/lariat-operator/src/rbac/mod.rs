@@ -1,4 +1,7 @@
-//! The permissions an operator needs: gathers them, prints them, and checks them before a start.
+//! The permissions that an operator needs.
+//!
+//! `gather` derives [`Permission`]s from what is registered. `policy` turns them into RBAC rules, `manifests` into
+//! roles and bindings, and `check` asks the API server for each of them before a start.
 
 mod check;
 mod error;

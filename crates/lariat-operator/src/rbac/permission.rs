@@ -1,30 +1,30 @@
-//! Permissions: rules with known resources, merged.
+//! Permissions: rules on known resources, merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Needed verbs on a resource, and the reasons for each.
+/// Verbs that a program needs on a resource, with the reasons for each.
 ///
-/// It prints as `list, watch pods in shop (for reconciler web of apps/v1 Deployment)`.
+/// Its `Display` is like `list, watch pods in shop (for reconciler web of apps/v1 Deployment)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Permission {
-    /// The group, empty for core.
+    /// The API group; empty for core.
     pub group: String,
     /// The plural resource name.
     pub resource: String,
-    /// The subresource, empty for none.
+    /// The subresource; empty for none.
     pub subresource: String,
     /// The names of the objects; empty for all.
     pub names: Vec<String>,
     /// The namespaces; empty for all, and for cluster-scoped resources.
     pub namespaces: Vec<String>,
-    /// The verbs, each with the reasons.
+    /// The verbs, each with the reasons for it.
     pub verbs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Permission {
-    /// Returns the resource as roles write it, such as `pods` or `pods/status`.
+    /// Returns the resource as in RBAC rules, such as `pods` or `pods/status`.
     #[must_use]
     pub fn path(&self) -> String {
         match self.subresource.as_str() {
@@ -39,7 +39,7 @@ impl Permission {
         self.verbs.values().flatten().map(String::as_str).collect()
     }
 
-    /// Returns the same permission with some of the verbs; none if there are none left.
+    /// Returns the permission with some of its verbs, or `None` if there are none.
     pub(super) fn with_verbs(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
         let mut verbs = self.verbs.clone();
         verbs.retain(|verb, _| wanted(verb));

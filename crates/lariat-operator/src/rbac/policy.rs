@@ -6,9 +6,9 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::permission::Permission;
 
-/// Returns permissions as sorted rules; resources of a group with the same verbs are one rule.
+/// Returns permissions as sorted RBAC rules.
 ///
-/// The namespaces are those of the role.
+/// Resources of one group with the same verbs share a rule. The namespaces are left out: they are those of the role.
 pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     let mut merged: BTreeMap<RuleKey<'_>, Vec<String>> = BTreeMap::new();
     for (resource, verbs) in verbs(permissions) {
@@ -42,12 +42,12 @@ pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
 /// The group, verbs and names that the resources of a rule have in common.
 type RuleKey<'a> = (&'a str, Vec<String>, &'a [String]);
 
-/// Group, resource and names.
+/// The group, path and names of a resource.
 type ResourceKey<'a> = (&'a str, String, &'a [String]);
 
 /// Collects the verbs of each resource.
 ///
-/// Verbs on some names are left out if they are needed on all names.
+/// A verb on some names is left out if it is needed on all names anyway.
 fn verbs(permissions: &[Permission]) -> BTreeMap<ResourceKey<'_>, Vec<String>> {
     let mut verbs_of: BTreeMap<ResourceKey<'_>, Vec<String>> = BTreeMap::new();
     for permission in permissions {
@@ -61,6 +61,7 @@ fn verbs(permissions: &[Permission]) -> BTreeMap<ResourceKey<'_>, Vec<String>> {
         verbs.sort();
         verbs.dedup();
     }
+    // Verbs that are granted on all names make the same verbs on some names redundant.
     let everywhere: BTreeMap<(&str, String), Vec<String>> = verbs_of
         .iter()
         .filter(|((_, _, names), _)| names.is_empty())

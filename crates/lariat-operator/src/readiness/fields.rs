@@ -1,4 +1,4 @@
-//! The fields of an object, of which each may be missing or of another type.
+//! Access to the fields of an object, each of which may be missing or have another type.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ impl<'a> Fields<'a> {
         Self(object)
     }
 
-    /// Returns whether there is a value that is not null.
+    /// Returns whether there is a value other than null.
     pub(super) fn has(self, pointer: &str) -> bool {
         self.0
             .pointer(pointer)
@@ -26,13 +26,13 @@ impl<'a> Fields<'a> {
         self.0.pointer(pointer)?.as_i64()
     }
 
-    /// Returns a number of `status`, by default 0: API servers leave zeros out.
+    /// Returns a number of `status`, or 0 if it is missing: API servers omit zeros.
     pub(super) fn count(self, name: &str) -> i64 {
         let value = self.0.get("status").and_then(|status| status.get(name));
         value.and_then(Value::as_i64).unwrap_or_default()
     }
 
-    /// Returns a text; empty if there is none.
+    /// Returns a text, or an empty text.
     pub(super) fn text(self, pointer: &str) -> &'a str {
         let value = self.0.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default()
@@ -68,7 +68,7 @@ impl Condition<'_> {
         self.0["observedGeneration"].as_i64()
     }
 
-    /// Returns the message, or else the reason, or else what the condition says.
+    /// Returns the message, or else the reason, or else the condition and its status.
     pub(super) fn message(self) -> String {
         let text = |name: &str| self.0[name].as_str().filter(|text| !text.is_empty());
         let said = text("message")

@@ -1,12 +1,14 @@
-//! The rules that hold for all kinds.
+//! The rules that apply to all kinds.
 
 use super::fields::Fields;
 use super::readiness::Readiness;
 
-/// The condition that objects of custom kinds usually have.
+/// The condition that custom resources usually have.
 const READY: &str = "Ready";
 
-/// Returns the readiness that does not depend on the kind; `None` if it does.
+/// Returns the readiness as far as it does not depend on the kind.
+///
+/// `None` if the rule of the kind decides.
 pub(super) fn before(object: Fields<'_>) -> Option<Readiness> {
     if object.has("/metadata/deletionTimestamp") {
         return Some(Readiness::Deleting);
@@ -14,15 +16,16 @@ pub(super) fn before(object: Fields<'_>) -> Option<Readiness> {
     if let Some(stalled) = object.true_condition("Stalled") {
         return Some(Readiness::failed(stalled.message()));
     }
+    // A status of an earlier generation describes an earlier spec, and must not count as ready.
     let observed = object.number("/status/observedGeneration");
     if let Some((observed, generation)) = observed.zip(object.number("/metadata/generation"))
         && observed < generation
     {
-        let message = format!(
-            "its controller has seen generation {observed}, and not yet the present one, {generation}"
-        );
+        let message =
+            format!("its controller has observed generation {observed}, not yet {generation}");
         return Some(Readiness::in_progress(message));
     }
+    // After the generation: a condition of an old generation is about an old spec.
     let reconciling = object.true_condition("Reconciling")?;
     Some(Readiness::in_progress(reconciling.message()))
 }
@@ -35,7 +38,7 @@ pub(super) fn after(object: Fields<'_>) -> Readiness {
     condition(object, READY)
 }
 
-/// Returns whether a condition is true as of the present generation.
+/// Returns the readiness by one condition, which must be of the present generation.
 pub(super) fn condition(object: Fields<'_>, kind: &str) -> Readiness {
     let Some(found) = object.condition(kind) else {
         return Readiness::in_progress(format!("it has no condition {kind} yet"));

@@ -1,4 +1,4 @@
-//! The rule of each built-in kind.
+//! The choice of the rule for each built-in kind.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::{others, workloads};
 /// Returns whether an object of one kind is ready.
 pub(super) type Rule = fn(Fields<'_>) -> Readiness;
 
-/// Returns the rule of an object's kind, in whatever version; `None` if it has none of its own.
+/// Returns the rule of an object's kind, in any version, if the kind has one.
 pub(super) fn rule_of(object: &Value) -> Option<Rule> {
     let version = object.get("apiVersion")?.as_str()?;
     let group = version.split_once('/').map_or("", |(group, _)| group);

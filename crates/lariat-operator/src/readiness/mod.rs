@@ -1,7 +1,9 @@
-//! Whether objects are ready, read from their state alone.
+//! Decides from its state alone whether an object is ready.
 //!
-//! `kinds` picks the rule of a kind; `workloads` and `others` have the rules of built-in kinds, `generic` those of all.
-//! **Invariant:** nothing here knows the time, a cache or a request.
+//! `generic` has the rules for all kinds, which come first. `kinds` chooses the rule of a built-in kind, which is in
+//! `workloads` (kinds with replicas) or `others`.
+//!
+//! **Invariant:** the decision uses no clock, no cache and no request.
 
 mod fields;
 mod generic;

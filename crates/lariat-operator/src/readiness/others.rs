@@ -6,6 +6,7 @@ use super::fields::Fields;
 use super::readiness::Readiness;
 
 pub(super) fn job(object: Fields<'_>) -> Readiness {
+    // `FailureTarget` is not final: the Pods of the Job are still being terminated.
     if let Some(failed) = object.true_condition("Failed") {
         return Readiness::failed(failed.message());
     }
@@ -33,7 +34,7 @@ pub(super) fn pod(object: Fields<'_>) -> Readiness {
             Some(found) if found.is("False") => Readiness::in_progress(found.message()),
             _ => Readiness::in_progress("the Pod is pending"),
         },
-        _ => Readiness::in_progress("the Pod was not seen yet"),
+        _ => Readiness::in_progress("the Pod has no phase yet"),
     }
 }
 
@@ -50,7 +51,7 @@ fn running_pod(object: Fields<'_>) -> Readiness {
     let mut containers = object.list("/status/containerStatuses").iter();
     if let Some(crashing) = containers.find(is_crashing) {
         let name = crashing["name"].as_str().unwrap_or_default();
-        return Readiness::failed(format!("the container {name} crashes again and again"));
+        return Readiness::failed(format!("the container {name} is in CrashLoopBackOff"));
     }
     match object.condition("Ready") {
         Some(found) => Readiness::in_progress(found.message()),
@@ -69,7 +70,7 @@ pub(super) fn claim(object: Fields<'_>) -> Readiness {
 pub(super) fn service(object: Fields<'_>) -> Readiness {
     let is_balancer = object.text("/spec/type") == "LoadBalancer";
     if is_balancer && object.text("/spec/clusterIP").is_empty() {
-        return Readiness::in_progress("the load balancer has no address in the cluster");
+        return Readiness::in_progress("the load balancer has no cluster IP");
     }
     Readiness::Ready
 }
@@ -91,6 +92,6 @@ pub(super) fn definition(object: Fields<'_>) -> Readiness {
     match object.condition("Established") {
         Some(found) if found.is("True") => Readiness::Ready,
         Some(found) => Readiness::in_progress(found.message()),
-        None => Readiness::in_progress("the definition is not established yet"),
+        None => Readiness::in_progress("the CRD is not established yet"),
     }
 }

@@ -1,4 +1,4 @@
-//! Whether an object is ready.
+//! The readiness of an object.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::fields::Fields;
 use super::{generic, kinds};
 
-/// Whether an object is ready, which means that its controller has done what its spec says.
+/// Whether an object is ready: whether its controller has carried out the spec.
 ///
 /// ```
-/// use lariat_operator::Readiness;
+/// use lariat::operator::Readiness;
 /// use serde_json::json;
 ///
 /// let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -27,44 +27,44 @@ pub enum Readiness {
         /// What is missing.
         message: String,
     },
-    /// Its controller reports that it does not go on by itself.
+    /// Its controller reports a failure that does not resolve by itself.
     Failed {
-        /// What the controller reports.
+        /// The message of the controller.
         message: String,
     },
     /// It is being deleted.
     Deleting,
-    /// It is not known, because the content of the object was not read.
+    /// The content of the object was not read.
     Unknown,
 }
 
 impl Readiness {
     /// Returns whether an object is ready, by the rules of kstatus for its kind.
     ///
-    /// An object that is being deleted is not, nor one whose controller has not seen its last generation
-    /// (`status.observedGeneration`). For every kind, a condition `Reconciling` that is true means in progress, and
-    /// `Stalled` failed. After that:
+    /// An object is not ready while it is being deleted, or while its controller has not observed its last generation
+    /// (`status.observedGeneration`). For every kind, a true condition `Reconciling` means in progress, and a true
+    /// `Stalled` means failed. Otherwise:
     ///
     /// | kind | ready once |
     /// |---|---|
-    /// | Deployment | all replicas are updated and available, and none is left of before |
-    /// | StatefulSet | all replicas are ready and of the last revision, down to the partition of a rolling update |
+    /// | Deployment | all replicas are updated and available, and no old ones are left |
+    /// | StatefulSet | all replicas are ready and updated, down to the partition of a rolling update |
     /// | DaemonSet | as many Pods as are scheduled are updated, available and ready |
     /// | ReplicaSet | all replicas are ready and available |
     /// | Job | it is complete, or suspended |
     /// | Pod | it is ready, or has succeeded |
     /// | PersistentVolumeClaim | it is bound |
-    /// | Service | it has an address in the cluster, if it is a load balancer |
+    /// | Service | it is no load balancer, or has a cluster IP |
     /// | PodDisruptionBudget | its controller has computed it |
     /// | CustomResourceDefinition | it is established |
     /// | others | the condition `Ready` is true, if there is one |
     ///
-    /// It differs from kstatus where that would let dependents begin too early: a Job is not ready while it runs, a
-    /// workload not before its controller has seen it, and a condition `Ready` counts only for the present generation.
-    /// A Pod that cannot be scheduled is in progress, however long, because a node may be added.
+    /// It differs from kstatus where that would let dependents begin too early. A Job is not ready while it runs. A
+    /// workload is not ready before its controller has observed it. A condition `Ready` counts only for the present
+    /// generation. A Pod that cannot be scheduled is in progress, however long, because a node may be added.
     ///
-    /// A custom object without a condition `Ready` counts as ready, also one that its controller has not seen yet. If
-    /// the controller sets conditions, use [`of_condition`](Self::of_condition).
+    /// A custom resource without a condition `Ready` counts as ready, even if its controller has not observed it yet.
+    /// If the controller sets conditions, use [`of_condition`](Self::of_condition).
     #[must_use]
     pub fn of(object: &Value) -> Self {
         let fields = Fields::of(object);
@@ -73,12 +73,12 @@ impl Readiness {
             .unwrap_or_else(|| generic::after(fields))
     }
 
-    /// Returns whether a condition of an object is true as of its present generation.
+    /// Returns whether a condition of an object is true for its present generation.
     ///
-    /// Without the condition the object is in progress. Deleted and stalled objects are as in [`of`](Self::of).
+    /// Without the condition the object is in progress. Objects that are deleted or stalled are as in [`of`](Self::of).
     ///
     /// ```
-    /// use lariat_operator::Readiness;
+    /// use lariat::operator::Readiness;
     /// use serde_json::json;
     ///
     /// let new = json!({"apiVersion": "demo.dev/v1", "kind": "Database", "metadata": {"name": "db"}});
@@ -98,20 +98,20 @@ impl Readiness {
         Self::InProgress { message }
     }
 
-    /// Creates the readiness of an object whose controller has given up.
+    /// Creates the readiness of an object whose controller has failed.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         let message = message.into();
         Self::Failed { message }
     }
 
-    /// Returns whether it is ready.
+    /// Returns whether the object is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         *self == Self::Ready
     }
 
-    /// Returns whether its controller reports a failure.
+    /// Returns whether the controller of the object reports a failure.
     #[must_use]
     pub fn is_failed(&self) -> bool {
         matches!(self, Self::Failed { .. })

@@ -3,15 +3,19 @@
 use super::fields::Fields;
 use super::readiness::Readiness;
 
-/// A number of replicas that is too small: what they are, how many there are, and how many there should be.
+/// A number of replicas: their state, how many there are, and how many there should be.
 type Shortage = (&'static str, i64, i64);
 
-/// Returns the first shortage, or that the controller has not seen the object.
+/// Returns the first number that is too small, as a readiness.
+///
+/// It also returns that the controller has not observed the object yet.
 fn first_shortage<const N: usize>(object: Fields<'_>, numbers: [Shortage; N]) -> Option<Readiness> {
-    // Before that all numbers are missing, which must not be read as zeros that were counted.
+    // Before that all numbers are missing. They must not be read as zeros that a controller has counted.
     let is_seen = object.has("/status/observedGeneration") || !object.has("/metadata/generation");
     if !is_seen {
-        return Some(Readiness::in_progress("its controller has not seen it yet"));
+        return Some(Readiness::in_progress(
+            "its controller has not observed it yet",
+        ));
     }
     let short = numbers
         .into_iter()
@@ -21,10 +25,10 @@ fn first_shortage<const N: usize>(object: Fields<'_>, numbers: [Shortage; N]) ->
     })
 }
 
-/// Returns that replicas are left that are not wanted, if there are any.
+/// Returns that replicas are left beyond those that are wanted, if there are any.
 fn surplus(object: Fields<'_>, wanted: i64) -> Option<Readiness> {
     let left = object.count("replicas") - wanted;
-    (left > 0).then(|| Readiness::in_progress(format!("{left} replicas of before are left")))
+    (left > 0).then(|| Readiness::in_progress(format!("{left} old replicas are left")))
 }
 
 fn wanted_replicas(object: Fields<'_>) -> i64 {
@@ -33,6 +37,7 @@ fn wanted_replicas(object: Fields<'_>) -> i64 {
 
 pub(super) fn deployment(object: Fields<'_>) -> Readiness {
     let wanted = wanted_replicas(object);
+    // The deadline comes first: a rollout that has given up would otherwise look like one in progress.
     let progressing = object.condition("Progressing");
     if let Some(exceeded) = progressing.filter(|found| found.has_reason("ProgressDeadlineExceeded"))
     {
@@ -40,7 +45,7 @@ pub(super) fn deployment(object: Fields<'_>) -> Readiness {
     }
     let updated = object.count("updatedReplicas");
     let numbers = [
-        ("there", object.count("replicas"), wanted),
+        ("created", object.count("replicas"), wanted),
         ("updated", updated, wanted),
     ];
     let available = [
@@ -59,14 +64,14 @@ pub(super) fn deployment(object: Fields<'_>) -> Readiness {
 pub(super) fn stateful_set(object: Fields<'_>) -> Readiness {
     let wanted = wanted_replicas(object);
     let numbers = [
-        ("there", object.count("replicas"), wanted),
+        ("created", object.count("replicas"), wanted),
         ("ready", object.count("readyReplicas"), wanted),
     ];
     if let Some(short) = first_shortage(object, numbers).or_else(|| surplus(object, wanted)) {
         return short;
     }
     if object.text("/spec/updateStrategy/type") == "OnDelete" {
-        // Pods are updated only when they are deleted by hand.
+        // Pods of this strategy are updated only when somebody deletes them.
         return Readiness::Ready;
     }
     let partition = object
@@ -104,7 +109,7 @@ pub(super) fn replica_set(object: Fields<'_>) -> Readiness {
         return Readiness::in_progress(failure.message());
     }
     let numbers = [
-        ("there", object.count("replicas"), wanted),
+        ("created", object.count("replicas"), wanted),
         ("labelled", object.count("fullyLabeledReplicas"), wanted),
         ("available", object.count("availableReplicas"), wanted),
         ("ready", object.count("readyReplicas"), wanted),

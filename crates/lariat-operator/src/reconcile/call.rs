@@ -14,28 +14,30 @@ use super::extensions::Extensions;
 /// The state of one reconcile call.
 pub(crate) struct CallState {
     /// The newest state of the object that the call has seen.
+    ///
+    /// Writes use it, so that the second write of a call does not conflict with the first.
     newest: Mutex<Arc<CachedObject>>,
     /// The reconciler that is called.
     reconciler: OfReconciler,
-    /// When to call again, if the call succeeds and names no other time, and what it waits for.
+    /// The delay of the next call and what the call waits for, if the call succeeds.
     next: Arc<Mutex<Next>>,
     /// The state that features keep for this call.
     features: Extensions,
 }
 
-/// What a call that succeeds leaves for the next one.
+/// The part of the outcome that features add.
 #[derive(Default)]
 struct Next {
     again: Option<Duration>,
     waits: Option<String>,
 }
 
-/// What calls know of their reconciler.
+/// The facts about the reconciler that its calls need.
 #[derive(Clone, Default)]
 pub(crate) struct OfReconciler {
     /// The type of the condition that reports its errors.
     pub(crate) reported: Option<Arc<str>>,
-    /// The kinds whose changes call it for the objects that own them.
+    /// The kinds whose changes call the reconciler for the owners of the objects.
     pub(crate) owned: Arc<[Gvk]>,
 }
 
@@ -49,32 +51,33 @@ impl CallState {
         }
     }
 
-    /// Returns the state of the same call with a newer state of the object.
+    /// Returns the state of the same call, with a newer state of the object.
     pub(super) fn with_state(&self, state: &Arc<CachedObject>) -> Self {
         Self {
+            // Requests for another call are those of the whole call, whatever state it continues with.
             next: Arc::clone(&self.next),
             ..Self::new(state, self.reconciler.clone())
         }
     }
 
-    /// Returns whether changes of objects of a kind, in any version, call the reconciler for their owners.
+    /// Returns whether changes of a kind, in any version, call the reconciler.
     pub(crate) fn owns(&self, gvk: &Gvk) -> bool {
         let mut owned = self.reconciler.owned.iter();
         owned.any(|each| each.group() == gvk.group() && each.kind() == gvk.kind())
     }
 
-    /// Calls again after a delay at the latest.
+    /// Requests another call after a delay at the latest; the shortest delay wins.
     pub(crate) fn call_again_within(&self, delay: Duration) {
         let again = &mut self.next.lock().again;
         *again = Some(again.map_or(delay, |known| known.min(delay)));
     }
 
-    /// Notes what the call waits for, for the history.
+    /// Records what the call waits for, for the run history.
     pub(crate) fn waits_for(&self, what: String) {
         self.next.lock().waits = Some(what);
     }
 
-    /// Adds to an outcome the delay of the next call, and what is waited for.
+    /// Adds the delay of the next call, and what is waited for, to an outcome.
     pub(crate) fn complete(&self, mut outcome: Outcome) -> Outcome {
         let next = self.next.lock();
         if let Some(delay) = next.again {
@@ -96,7 +99,10 @@ impl CallState {
         *self.newest.lock() = state;
     }
 
-    /// Sets the newest state to the answer to a write, if the written version was the newest.
+    /// Sets the newest state to the answer to a write.
+    ///
+    /// It does nothing if the written version was not the newest: the answer may then contain changes that the call has
+    /// not seen.
     pub(crate) fn saw_next(&self, version: &str, state: CachedObject) {
         let mut newest = self.newest.lock();
         if state.uid() == newest.uid() && newest.version().to_string() == version {
@@ -109,7 +115,7 @@ impl CallState {
         self.reconciler.reported.as_ref()
     }
 
-    /// Returns a feature's state of this call, at first its default.
+    /// Returns a feature's state of this call, which is its default at first.
     pub(crate) fn feature<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.features.get()
     }

@@ -1,4 +1,4 @@
-//! The user's functions.
+//! The functions of the user.
 
 use std::future::Future;
 
@@ -8,7 +8,7 @@ use lariat_controller::HandlerResult;
 
 use super::reconcile::Reconcile;
 
-/// A function of the user with its type erased.
+/// A function of the user, with its type erased.
 pub(crate) struct Callback<K>(Box<Function<K>>);
 
 type Function<K> = dyn Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync;

@@ -1,4 +1,4 @@
-//! What only one reconciler of a kind may have in an operator.
+//! Claims: things that only one reconciler of a kind may have in an operator.
 
 use std::sync::Arc;
 
@@ -10,16 +10,22 @@ use parking_lot::Mutex;
 pub(crate) enum Claim {
     /// The type of the condition in which it reports errors.
     Condition(Arc<str>),
-    /// Its finalizer. The first of two reconcilers to finish would remove it before the other has cleaned up.
+    /// Its finalizer.
+    ///
+    /// With two reconcilers, the first to finish would remove it before the other has cleaned up.
     Finalizer(Arc<str>),
 }
 
-/// The claims of an operator's reconcilers. They are few, and rarely searched.
+/// The claims of an operator's reconcilers.
+///
+/// There are few, so a list is sufficient.
 #[derive(Debug, Default)]
 pub(crate) struct Claimed(Mutex<Vec<(Gvk, Claim)>>);
 
 impl Claimed {
-    /// Takes all claims of a reconciler, or none and returns the one that is taken already.
+    /// Takes all claims of a reconciler, or none if one of them is taken.
+    ///
+    /// The error is the claim that is taken already.
     pub(crate) fn take(&self, gvk: &Gvk, claims: &[Claim]) -> Result<(), Claim> {
         let mut all = self.0.lock();
         let is_taken = |claim: &&Claim| {
@@ -38,7 +44,7 @@ impl Claimed {
         self.0.lock().retain(|claimed| !is_of(claimed));
     }
 
-    /// Returns the types of the conditions in which reconcilers of a kind report errors.
+    /// Returns the types of the conditions in which a kind's reconcilers report.
     pub(crate) fn conditions(&self, gvk: &Gvk) -> Vec<Arc<str>> {
         let all = self.0.lock();
         let of_kind = all.iter().filter(|(of, _)| is_same_kind(of, gvk));
@@ -50,7 +56,7 @@ impl Claimed {
     }
 }
 
-/// Returns whether two kinds have the same objects, that is, differ in version only.
+/// Returns whether two kinds differ in their version only.
 fn is_same_kind(one: &Gvk, other: &Gvk) -> bool {
     one.group() == other.group() && one.kind() == other.kind()
 }

@@ -1,4 +1,4 @@
-//! Values by type.
+//! A map of values by their type.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// One value of each type, created on first use; features keep their state in it.
+/// One value of each type, created on first use.
+///
+/// Features keep their state in it, so that the common state does not depend on them.
 #[derive(Default)]
 pub(crate) struct Extensions(Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>);
 
 impl Extensions {
-    /// Returns the value of a type, at first its default.
+    /// Returns the value of a type, which is its default at first.
     pub(crate) fn get<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.get_or_init(T::default)
     }
 
     /// Returns the value of a type, creating it on first use.
     ///
-    /// A lock is held during `make`, which must not ask for other values.
+    /// A lock is held during `make`, which must not request other values.
     pub(crate) fn get_or_init<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut all = self.0.lock();
         let value = all

@@ -1,28 +1,29 @@
-//! The part of an operator that reconcilers share.
+//! The state of an operator that its reconcilers share.
 
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_cache::SharedCacheFactory;
-use lariat_controller::{Leadership, SharedControllerFactory};
+use lariat_controller::SharedControllerFactory;
+use lariat_lease::Leadership;
 
 use super::claimed::Claimed;
 use super::extensions::Extensions;
 use crate::needs::Needs;
 
-/// The part of an operator that reconcilers share.
+/// The state of an operator that its reconcilers share.
 ///
-/// It has no factory: handlers hold it, so the factory would keep itself alive.
+/// It has no factory. The factory owns the handlers, and they hold this, so the factory would keep itself alive.
 pub(crate) struct OperatorState {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
-    /// The leadership under which objects are written; none without an election.
+    /// The leadership under which objects are written; `None` without an election.
     pub(crate) leadership: Option<Leadership>,
     pub(crate) needs: Needs,
-    /// What only one reconciler of a kind may have.
+    /// The things that only one reconciler of a kind may have.
     pub(crate) claimed: Claimed,
-    /// Set once writes are only planned.
+    /// Whether writes are only planned; never reset.
     only_plans: AtomicBool,
     /// The state that features keep for the operator.
     features: Extensions,
@@ -41,7 +42,7 @@ impl OperatorState {
         }
     }
 
-    /// Makes all further writes of reconcilers dry runs.
+    /// Turns all further writes of reconcilers into dry runs.
     pub(crate) fn plan_only(&self) {
         self.only_plans.store(true, Ordering::Release);
     }
@@ -51,7 +52,7 @@ impl OperatorState {
         self.only_plans.load(Ordering::Acquire)
     }
 
-    /// Returns a feature's state of the operator, at first its default.
+    /// Returns a feature's state of the operator, which is its default at first.
     pub(crate) fn feature<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         self.features.get()
     }

@@ -12,15 +12,20 @@ use super::call::{CallState, OfReconciler};
 use super::operator::OperatorState;
 use crate::wire::{ApiError, Wire};
 
-/// A call of a reconciler: the object, the causes, and methods to write.
+/// One call of a reconciler: the object, the causes, and methods that write.
 ///
 /// It dereferences to the handler's [`Context`], which has the key, causes, attempt, cache, client and methods to
 /// enqueue. Clones are the same call.
 ///
+/// | method | writes |
+/// |---|---|
+/// | [`apply`](Self::apply) | a set of objects that the object owns |
+/// | [`set_status`](Self::set_status), [`set_condition`](Self::set_condition) | the status of the object |
+/// | [`event`](Self::event) | an Event about the object |
+///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
-/// use lariat_controller::{HandlerResult, Outcome};
-/// use lariat_operator::Reconcile;
+/// use lariat::{HandlerResult, Outcome, Reconcile};
 ///
 /// async fn reconcile(cx: Reconcile<ConfigMap>) -> HandlerResult {
 ///     let entries = cx.object().data.as_ref().map_or(0, |data| data.len());
@@ -65,29 +70,31 @@ impl<K: View> Reconcile<K> {
         }
     }
 
-    /// Returns the object in its newest state at the beginning of the call.
+    /// Returns the object, in its newest state at the beginning of the call.
     ///
-    /// If a finalizer was added first, the state has it.
+    /// If the call has added a finalizer, the state includes it.
     #[must_use]
     pub fn object(&self) -> &Arc<K> {
         &self.object
     }
 
-    /// Returns the object's metadata and JSON, undecoded.
+    /// Returns the object's metadata and JSON, without decoding them.
     #[must_use]
     pub fn raw(&self) -> &Arc<CachedObject> {
         &self.raw
     }
 
-    /// Returns the newest known state of this object.
+    /// Returns the newest known state of the object.
     ///
-    /// That is the cache's, or the answer to the last write of its status. The result of [`raw`](Self::raw) does not
-    /// change. Once the object is deleted, this is its last known state.
+    /// This is the cached state or the answer to the call's last write of the status, whichever is newer, while the
+    /// result of [`raw`](Self::raw) does not change during a call. Once the object is deleted, it is the last known
+    /// state.
     #[must_use]
     pub fn newest(&self) -> Arc<CachedObject> {
         let own = self.call.newest();
         let cached = self.cx.cache().store().get(self.cx.key());
         let is_newer = |cached: &Arc<CachedObject>| {
+            // Versions of another uid cannot be compared, and a state without content cannot replace one with content.
             cached.uid() == own.uid()
                 && cached.has_content()
                 && cached.version().compare(own.version()) == Some(Ordering::Greater)
@@ -104,7 +111,7 @@ impl<K: View> Reconcile<K> {
         &self.operator
     }
 
-    /// Returns a client for requests about this kind, with the identity of the reconciler.
+    /// Returns a client for this kind, with the identity of the reconciler.
     pub(crate) async fn wire(&self) -> Result<Wire, ApiError> {
         let kind = self.operator.caches.clients().for_kind(self.gvk());
         Ok(Wire::new(self.client(), kind.resource().await?))

@@ -19,17 +19,16 @@ use super::setup::Setup;
 use crate::needs::Rule;
 use crate::reconcile::{Callback, OperatorState, Reconcile};
 
-/// Builds a reconciler of a kind.
+/// Builds a reconciler for a kind.
 ///
-/// A reconciler is a named handler, so it has retries of its own, causes, timeouts, history and metrics. It is called
-/// with a [`Reconcile`] for every object that exists and is not being deleted. [`options`](Self::options) sets the
-/// options that all handlers have.
+/// A reconciler is a named handler, so it has its own retries, causes, timeouts, history and metrics. It is called with
+/// a [`Reconcile`] for every object that exists and is not being deleted. The methods of this builder add what
+/// reconcilers need beyond handlers; [`options`](Self::options) sets the options that all handlers have.
 ///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-/// use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate, SharedControllerFactory};
-/// use lariat_operator::{Operator, Reconcile};
+/// use lariat::{HandlerOptions, HandlerResult, Operator, Outcome, Predicate, Reconcile, SharedControllerFactory};
 ///
 /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 ///     println!("{} wants {:?}", cx.key(), cx.object().spec);
@@ -59,10 +58,10 @@ pub struct Reconciler<K> {
 /// The verbs that caches need.
 const READS: [&str; 2] = ["list", "watch"];
 
-/// Adds a relation for the reconciler with the given name.
+/// Adds a relation to the reconciler's controller.
 pub(super) type Relate<K> = dyn FnOnce(&SharedController<K>) -> Related + Send;
 
-/// Registers a polling source of the reconciler with the given name, until a token is cancelled.
+/// Registers a polling source of the reconciler, until a token is cancelled.
 pub(super) type BeginPoll<K> = dyn FnOnce(&SharedController<K>, &str, CancellationToken) -> Result<Registration, RegisterError>
     + Send;
 
@@ -82,9 +81,10 @@ impl<K: View> Reconciler<K> {
         }
     }
 
-    /// Also reconciles an object when an object it controls changes.
+    /// Also reconciles an object when an object that it controls changes.
     ///
-    /// That is one whose owner reference to it has `controller: true`.
+    /// Those are the objects with an owner reference to it with `controller: true`, such as all objects that
+    /// [`apply`](Reconcile::apply) writes.
     pub fn owns<B: View>(mut self, other: &SharedController<B>) -> Self {
         self.setup.owned.push(other.gvk().clone());
         self.watches(other, Relation::controllers())
@@ -92,14 +92,29 @@ impl<K: View> Reconciler<K> {
 
     /// Also reconciles an object when a related object of another kind changes.
     ///
-    /// The relation names the objects, from the old and the new state of the changed one. Only this reconciler is
-    /// called, whatever handler the relation names.
+    /// The relation returns the keys to reconcile, from the old and the new state of the changed object. Only this
+    /// reconciler is called, whatever handler the relation names.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    /// use lariat::operator::Reconciler;
+    /// use lariat::{ObjectKey, Relation, SharedController};
+    ///
+    /// /// Reconciles a Namespace when a ConfigMap in it changes.
+    /// fn with_configs(reconciler: Reconciler<Namespace>, configs: &SharedController<ConfigMap>) -> Reconciler<Namespace> {
+    ///     reconciler.watches(configs, Relation::map(|config: &ConfigMap| {
+    ///         config.metadata.namespace.iter().map(|name| ObjectKey::cluster(name)).collect::<Vec<_>>()
+    ///     }))
+    /// }
+    /// # let _ = with_configs;
+    /// ```
     pub fn watches<B: View, V: View>(
         mut self,
         other: &SharedController<B>,
         relation: Relation<V>,
     ) -> Self {
         self.setup.needs.push(Rule::of(other).verbs(READS));
+        // Reported by `register`, since a method of the builder cannot fail.
         if !other.client().is_of(self.setup.operator.caches.clients()) {
             self.setup
                 .foreign
@@ -113,7 +128,7 @@ impl<K: View> Reconciler<K> {
 
     /// Sets the options of the handler, such as predicates, concurrency and timeout.
     ///
-    /// Predicates judge changes of the kind itself. Deletions are always delivered, and with a finalizer also the
+    /// Predicates filter changes of the kind itself. Deletions are always delivered. With a finalizer, so is the
     /// beginning of a deletion.
     pub fn options(self, options: HandlerOptions) -> Self {
         Self { options, ..self }
@@ -121,12 +136,11 @@ impl<K: View> Reconciler<K> {
 
     /// Reconciles an object again this long after its last call (default: never).
     ///
-    /// Zero means never. It applies after a success, an ignored error, and a final failure: a terminal error, or one
-    /// after which the [retries](HandlerOptions::max_retries) are exhausted. An outcome with a delay of its own takes
-    /// precedence.
-    ///
-    /// A failure that is retried follows its own delay or the [backoff](HandlerOptions::rate_limiter) instead, which
-    /// may be longer than the period: the default backoff grows to two minutes.
+    /// Zero means never, too. The period applies after a success, an ignored error, and a final failure: a terminal
+    /// error, or one after which the [retries](HandlerOptions::max_retries) are exhausted. An outcome with its own
+    /// delay takes precedence. A failure that is retried follows its own delay or the
+    /// [backoff](HandlerOptions::rate_limiter) instead, which may be longer than the period: the default backoff grows
+    /// to two minutes.
     ///
     /// It replaces [`HandlerOptions::requeue_final`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
@@ -134,26 +148,28 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Reconciles an object again at the latest this long after its last call.
+    /// Limits the time until an object is reconciled again.
     ///
-    /// However that call ended. By default, and with zero, there is no limit. Use it for what no watch reports, such as the state of a system outside the cluster. It bounds
-    /// what [`requeue_after`](Self::requeue_after) does not: it shortens longer delays of outcomes, of errors and of the
-    /// backoff, also after panics and timeouts. After a terminal error, and once the retries are exhausted, the object
-    /// is reconciled again after the period. Only a delay that the API server asks for remains.
+    /// By default, and with zero, there is no limit. It applies however the last call ended. Use it to observe state
+    /// that no watch reports, such as that of a system outside the cluster. Unlike
+    /// [`requeue_after`](Self::requeue_after), it also shortens longer delays of outcomes, of errors and of the
+    /// backoff, and applies after panics and timeouts. After a terminal error, and once the retries are exhausted, the
+    /// object is reconciled again after the period. Only a delay that the API server requests is kept.
     ///
     /// An object that is being deleted is included while it has the finalizer of the reconciler.
     pub fn at_least_every(self, period: Duration) -> Self {
         self.at_least_every_with(move |_| Some(period))
     }
 
-    /// Does the same with a period of each object's own, or none.
+    /// Limits the time until an object is reconciled again, for each object.
     ///
-    /// The function is called after each call of the reconciler, and must be fast.
+    /// Otherwise like [`at_least_every`](Self::at_least_every). `None` means no limit. The function is called after
+    /// each call of the reconciler. It must not block.
     ///
     /// ```
     /// use std::time::Duration;
     /// use k8s_openapi::api::core::v1::ConfigMap;
-    /// use lariat_operator::Reconciler;
+    /// use lariat::operator::Reconciler;
     ///
     /// fn with_periods(reconciler: Reconciler<ConfigMap>) -> Reconciler<ConfigMap> {
     ///     reconciler.at_least_every_with(|map: &ConfigMap| {
@@ -171,18 +187,19 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Does not reconcile objects that have this annotation (default: there is no such annotation).
+    /// Skips objects that have this annotation (default: none are skipped).
     ///
-    /// Any value pauses an object, except `false`. While it is paused, the reconciler is not called, the finalizer is neither added nor is its cleanup called, so an object that is being deleted stays until the
-    /// annotation is removed. Then it is reconciled, whatever predicates [`options`](Self::options) have. The history of
-    /// the key shows calls that were left out as ignored, with the annotation, and so does the condition in which the
-    /// reconciler [reports](Self::report_errors): it is `Unknown` with the reason `Paused`.
+    /// Any value except `false` pauses an object. While it is paused, the reconciler is not called, its finalizer is
+    /// not added, and its cleanup is not called, so an object that is being deleted stays. When the annotation is
+    /// removed, the object is reconciled, whatever predicates [`options`](Self::options) have. The history of the key
+    /// shows the skipped calls as ignored, with the annotation. So does the condition in which the reconciler
+    /// [reports](Self::report_errors): it is `Unknown` with the reason `Paused`.
     ///
-    /// To pause a reconciler for all objects, see [`HandlerOptions::paused`] and [`SharedController::pause`].
+    /// To pause a reconciler for all objects, use [`HandlerOptions::paused`] or [`SharedController::pause`].
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
-    /// use lariat_operator::Reconciler;
+    /// use lariat::operator::Reconciler;
     ///
     /// // kubectl annotate deployment web example.com/paused=true
     /// fn pausable(reconciler: Reconciler<Deployment>) -> Reconciler<Deployment> {
@@ -195,13 +212,13 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Also reconciles objects that are being deleted (default: they are not).
+    /// Also reconciles objects that are being deleted (default: they are skipped).
     ///
-    /// Use it where others' finalizers keep the object and the reconciler has to do something meanwhile, without a
-    /// finalizer of its own. It is called at the beginning of the deletion, whatever predicates
-    /// [`options`](Self::options) have, and for later changes; [`raw`](Reconcile::raw) says whether the object is being
-    /// deleted. The object may be gone before the call, so what must happen needs a [finalizer](Self::finalizer). While
-    /// the object has the finalizer of this reconciler, its cleanup is called instead.
+    /// Use it if other programs' finalizers keep the object, and the reconciler has something to do meanwhile. It is
+    /// called at the beginning of the deletion, whatever predicates [`options`](Self::options) have, and for later
+    /// changes; [`raw`](Reconcile::raw) tells whether the object is being deleted. The object may be deleted before the
+    /// call, so work that must be done needs a [finalizer](Self::finalizer). While the object has the finalizer of this
+    /// reconciler, the cleanup is called instead.
     pub fn with_deleting(mut self) -> Self {
         self.setup.with_deleting = true;
         self
@@ -209,7 +226,21 @@ impl<K: View> Reconciler<K> {
 
     /// Sets the policy for errors (default: [`Retry::backoff`]).
     ///
-    /// It is not asked about terminal and ignored errors.
+    /// It is not called for terminal and ignored errors.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat::operator::{Reconciler, Retry};
+    ///
+    /// fn patient(reconciler: Reconciler<ConfigMap>) -> Reconciler<ConfigMap> {
+    ///     reconciler.on_error(|error, cx| match cx.attempt() {
+    ///         1..=5 => Retry::backoff(),
+    ///         _ => Retry::after(Duration::from_secs(600)),
+    ///     })
+    /// }
+    /// # let _ = patient;
+    /// ```
     pub fn on_error(
         mut self,
         policy: impl Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync + 'static,
@@ -218,23 +249,38 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Sets a function to call once an object is deleted, with its last known state.
+    /// Sets a function that is called after an object is deleted, with its last state.
     ///
-    /// It is called before another object of the same name is reconciled, and once for each deleted object if several
-    /// of the name were deleted meanwhile, up to 32. Predicates do not apply, so the object may never have been
-    /// reconciled.
+    /// Use it to release local resources, such as entries in a map. Cleanup that must happen needs a
+    /// [finalizer](Self::finalizer): deletions that happen while no process watches are not reported. Neither is the
+    /// deletion of an object of which only metadata was cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand),
+    /// a memory budget), unless the reconciler reads metadata.
     ///
-    /// Deleted means removed from the cache. An object that leaves the [selection](lariat_cache::Selection) of its
-    /// kind, for example by a change of its labels, counts as well although it still exists. With a selection, check
-    /// the API server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before you delete what belongs to the
-    /// object.
+    /// **Order.** It is called before another object of the same name is reconciled, and once for each of several
+    /// deleted objects of the name, up to 32. Predicates do not apply, so the object may never have been reconciled.
     ///
-    /// It is called again only after a retryable error or a panic; a delay it returns is ignored. If it fails, the
-    /// other object of the name is reconciled all the same, and from the second attempt on it is reconciled first.
+    /// **Selections.** Deleted means removed from the cache. An object that leaves the
+    /// [selection](lariat_cache::Selection) of its kind, for example by a change of its labels, counts as deleted
+    /// although it still exists. With a selection, check the API server
+    /// ([`CachedApi::get_live`](crate::CachedApi::get_live)) before you delete resources of the object.
     ///
-    /// Deletions while no process watches are not reported, nor is that of an object of which the cache had only
-    /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless the reconciler reads
-    /// metadata. Cleanup that must happen needs a finalizer.
+    /// **Retries.** It is called again only after a retryable error or a panic; a delay that it returns is ignored. If
+    /// it fails, the other object of the name is reconciled all the same, and from the second attempt on it is
+    /// reconciled first.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use lariat::operator::Reconciler;
+    /// use lariat::{Outcome, Reconcile};
+    ///
+    /// fn logging(reconciler: Reconciler<ConfigMap>) -> Reconciler<ConfigMap> {
+    ///     reconciler.on_deleted(|cx: Reconcile<ConfigMap>| async move {
+    ///         println!("{} was deleted; its data was {:?}", cx.key(), cx.object().data);
+    ///         Ok(Outcome::done())
+    ///     })
+    /// }
+    /// # let _ = logging;
+    /// ```
     pub fn on_deleted<F, Fut>(mut self, gone: F) -> Self
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What a registered reconciler holds in its operator until it is deregistered.
+//! The claims, rules and relations of a registered reconciler, until it is deregistered.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,21 +13,23 @@ use super::sets;
 use crate::needs::Rule;
 use crate::reconcile::{Claim, OperatorState};
 
-/// The number of the next reconciler.
+/// The number of the next reconciler; 0 is the operator.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
 
 /// The relations, rules and exclusive claims of a reconciler.
+///
+/// It ends in two ways, by `deregister` or by the cancellation of its token, and both release everything once.
 pub(super) struct Claims {
     operator: Arc<OperatorState>,
     number: u64,
     gvk: Gvk,
     claims: Vec<Claim>,
-    /// The relations; none once they are released.
+    /// The relations; `None` once everything is released.
     related: Mutex<Option<Vec<Related>>>,
 }
 
 impl Claims {
-    /// Takes what no other reconciler of the kind may have.
+    /// Takes the things that no other reconciler of the kind may have.
     pub(super) fn begin(
         operator: &Arc<OperatorState>,
         gvk: &Gvk,
@@ -46,23 +48,24 @@ impl Claims {
         }))
     }
 
-    /// Keeps relations until the release. Call it before the reconciler can end.
+    /// Keeps relations until the release; called before the reconciler can end.
     pub(super) fn hold(&self, relations: Vec<Related>) {
         if let Some(related) = &mut *self.related.lock() {
             related.extend(relations);
         }
     }
 
-    /// Declares what the reconciler needs, unless it has ended already.
+    /// Declares the rules of the reconciler, unless it has ended already.
     pub(super) fn need(&self, rules: impl IntoIterator<Item = Rule>) {
-        // Locked, so that a release happens before or after this, not in between.
+        // Under the lock, so that a concurrent release comes before or after it. In between, the rules would be added
+        // after their removal, and stay for ever.
         let related = self.related.lock();
         if related.is_some() {
             self.operator.needs.add(self.number, rules);
         }
     }
 
-    /// Includes the reconciler in what the operator remembers, unless it has ended already.
+    /// Includes the reconciler in the operator's sizes, unless it has ended already.
     pub(super) fn count(&self, reconciler: Weak<dyn Remembers>) {
         let related = self.related.lock();
         if related.is_some() {
@@ -71,8 +74,9 @@ impl Claims {
         }
     }
 
-    /// Releases everything. Further calls do nothing.
+    /// Releases everything; further calls do nothing.
     pub(super) fn release(&self) {
+        // Taking the relations marks the release, so that the two ways to end it cannot both run.
         let Some(related) = self.related.lock().take() else {
             return;
         };

@@ -1,23 +1,29 @@
-//! The deletions that a reconciler is notified of.
+//! Remembers for which deletions `on_deleted` was called.
+//!
+//! A call may be repeated for reasons of its own, but the function is to be called once per deleted object.
 
 use std::collections::{BTreeMap, HashMap};
 
 use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 
-/// The bound of each set: deletions whose calls exhausted their retries are never removed otherwise.
+/// The bound of each set.
+///
+/// A deletion whose calls have exhausted their retries is removed by nothing else.
 const MOST: usize = 1024;
 
-/// The deletions that a reconciler is notified of.
+/// The deletions for which a reconciler's function was called.
 #[derive(Debug, Default)]
 pub(super) struct Ends(Mutex<EndSets>);
 
 #[derive(Debug, Default)]
 struct EndSets {
-    /// A call began the notification, and none has succeeded.
+    /// Deletions for which a call has begun and none has succeeded.
     begun: Latest,
-    /// The notification succeeded, in a call that is retried for another reason. In a set of its own, so that the
-    /// others do not evict it: an evicted one would be notified of twice.
+    /// Deletions for which the call has succeeded.
+    ///
+    /// The handler is retried for another reason. They have a set of their own, so that failing ones do not evict them:
+    /// an evicted one would be reported twice.
     notified: Latest,
 }
 
@@ -26,7 +32,7 @@ impl Ends {
         self.0.lock().notified.contains(uid)
     }
 
-    /// Returns whether an earlier call began a notification and failed, panicked or was dropped.
+    /// Returns whether an earlier call began and failed, panicked or was dropped.
     pub(super) fn is_begun(&self, uid: &Uid) -> bool {
         self.0.lock().begun.contains(uid)
     }
@@ -41,7 +47,7 @@ impl Ends {
         state.notified.insert(uid);
     }
 
-    /// Returns the size and bound.
+    /// Returns the number of remembered deletions, and its bound.
     pub(super) fn remembered(&self) -> Remembered {
         let state = self.0.lock();
         let ends = state.begun.order.len() + state.notified.order.len();
@@ -55,7 +61,7 @@ impl Ends {
     }
 }
 
-/// The objects inserted last, at most [`MOST`].
+/// The uids that were inserted last, at most [`MOST`].
 #[derive(Debug, Default)]
 struct Latest {
     numbers: HashMap<Uid, u64>,

@@ -1,4 +1,4 @@
-//! The error of registering a reconciler.
+//! The errors of registering a reconciler.
 
 use lariat_controller::RegisterError;
 use lariat_core::{Gvk, debug_as_description};
@@ -7,14 +7,16 @@ use crate::finalizer::FinalizerNameError;
 use crate::reconcile::Claim;
 use crate::status::ConditionError;
 
-/// A reconciler was not registered; nothing was changed.
+/// A reconciler could not be registered; nothing was changed.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ReconcilerError {
     /// It cannot be registered as a handler.
     #[error(transparent)]
     Register(#[from] RegisterError),
-    /// The operator's name is not a valid field manager, so the API server would refuse its writes.
+    /// The name of the operator is not a valid field manager.
+    ///
+    /// The API server would refuse its writes.
     #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {reason}")]
     OperatorName {
         /// The kind.
@@ -36,9 +38,9 @@ pub enum ReconcilerError {
         /// What is wrong with the name.
         source: FinalizerNameError,
     },
-    /// The annotation that pauses objects is not the key of an annotation.
+    /// The annotation that pauses objects is not a valid annotation key.
     #[error(
-        "reconciler {name:?} of {gvk} cannot be paused by {annotation:?}, which is not the key of an annotation; write it \
+        "reconciler {name:?} of {gvk} cannot be paused by {annotation:?}, which is not a valid annotation key; write it \
          like \"example.com/paused\""
     )]
     PauseAnnotation {
@@ -61,7 +63,7 @@ pub enum ReconcilerError {
     },
     /// Another reconciler of the kind reports errors in this condition.
     #[error(
-        "reconciler {name:?} of {gvk} cannot report errors in the condition {condition:?}, in which another does; \
+        "reconciler {name:?} of {gvk} cannot report errors in the condition {condition:?}: another reconciler does; \
          give each a condition of its own"
     )]
     ConditionTaken {
@@ -76,7 +78,7 @@ pub enum ReconcilerError {
     ///
     /// The first of them to finish would remove it before the other has cleaned up.
     #[error(
-        "reconciler {name:?} of {gvk} cannot have the finalizer {finalizer:?}, which another has; give each one of its own"
+        "reconciler {name:?} of {gvk} cannot have the finalizer {finalizer:?}: another reconciler has it; give each one of its own"
     )]
     FinalizerTaken {
         /// The kind.
@@ -86,10 +88,10 @@ pub enum ReconcilerError {
         /// The finalizer.
         finalizer: String,
     },
-    /// The controller belongs to another factory, and so perhaps to another cluster.
+    /// The controller belongs to another factory, and perhaps to another cluster.
     #[error(
         "operator {operator:?} cannot have reconciler {name:?}: its controller of {gvk} belongs to another factory; \
-         take the controller from the operator's own (`Operator::factory`)"
+         take the controller from `Operator::factory`"
     )]
     OtherFactory {
         /// The kind.

@@ -1,4 +1,4 @@
-//! The gate that judges a reconciler's writes: the plan, or its guards.
+//! The gate of a reconciler's writes: the plan if the operator only plans, otherwise the guards.
 
 use std::sync::{Arc, Weak};
 
@@ -42,13 +42,13 @@ impl Guards {
         })
     }
 
-    /// Appends the sizes of what the guards remember.
+    /// Appends the sizes of the guards.
     pub(super) fn remembered(&self, all: &mut Vec<Remembered>) {
         all.extend(self.0.iter().map(Guard::remembered));
     }
 }
 
-/// Judges the writes of a reconciler: by the plan if its operator only plans, or else by its guards.
+/// Admits the writes of a reconciler, or turns them into dry runs.
 struct ReconcilerGate {
     operator: Arc<OperatorState>,
     guarded: Arc<Guarded>,
@@ -60,7 +60,7 @@ struct Guarded {
     guards: Vec<Guard>,
 }
 
-/// The reconcilers of an operator that have guards, as long as their handlers exist.
+/// The reconcilers of an operator that have guards, while their handlers exist.
 #[derive(Default)]
 struct GuardedReconcilers(Mutex<Vec<Weak<Guarded>>>);
 
@@ -74,7 +74,9 @@ impl GuardedReconcilers {
     }
 }
 
-/// Returns the guards of an operator with the names of their reconcilers, in the order of registration.
+/// Returns the guards of an operator with the names of their reconcilers.
+///
+/// They are in the order of registration.
 pub(crate) fn guards(operator: &OperatorState) -> Vec<(Guard, Vec<String>)> {
     let guarded = operator.feature::<GuardedReconcilers>();
     let guarded: Vec<Arc<Guarded>> = guarded.0.lock().iter().filter_map(Weak::upgrade).collect();

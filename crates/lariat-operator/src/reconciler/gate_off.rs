@@ -1,4 +1,4 @@
-//! Without the feature `guard` writes are not judged.
+//! The twin of `gate` without the feature `guard`: all writes are admitted.
 
 use std::sync::Arc;
 

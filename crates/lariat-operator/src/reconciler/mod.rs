@@ -1,4 +1,9 @@
 //! Reconcilers, which bring the cluster to the state that an object specifies.
+//!
+//! [`Reconciler`] is the builder, with methods in `builder`, `finalizer`, `guard`, `needs`, `poll` and `status`. It
+//! collects a `setup`. `register` checks it, takes the exclusive `claims`, and registers a handler, whose calls are in
+//! `run`: the function for deletions (`ends`), then `pause`, finalizer, reconcile, status report, and the `policy` for
+//! errors.
 
 mod builder;
 mod claims;

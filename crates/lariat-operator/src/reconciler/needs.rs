@@ -1,4 +1,4 @@
-//! The permissions that reconcilers declare.
+//! The methods of [`Reconciler`] that declare permissions.
 
 use lariat_cache::View;
 use lariat_controller::SharedController;
@@ -7,15 +7,16 @@ use super::builder::Reconciler;
 use crate::needs::Rule;
 
 impl<K: View> Reconciler<K> {
-    /// Declares a permission the reconciler needs, for [`Operator::rules`](crate::Operator::rules).
+    /// Declares a permission that the reconciler needs.
     ///
-    /// Permissions to read what it watches are derived.
+    /// It appears in [`Operator::rules`](crate::Operator::rules). Permissions to read the watched kinds are derived,
+    /// and need no declaration.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use k8s_openapi::api::core::v1::Pod;
-    /// use lariat_controller::{Outcome, SharedControllerFactory};
-    /// use lariat_operator::{Operator, Rule};
+    /// use lariat::operator::Rule;
+    /// use lariat::{Operator, Outcome, SharedControllerFactory};
     ///
     /// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
     /// let operator = Operator::new("evictor", &factory);
@@ -34,10 +35,24 @@ impl<K: View> Reconciler<K> {
 
     /// Declares that the reconciler applies objects of a kind, as their owner.
     ///
-    /// See [`Rule::apply`] and [`Rule::owner`]. The applied kinds are recorded on the owner, which is read for this if
-    /// it changed meanwhile.
+    /// It adds [`Rule::apply`], [`Rule::owner`], and `get` and `patch` of the owner, on which the applied kinds are
+    /// recorded. In a release that no longer applies the kind, call [`prunes`](Self::prunes) instead.
     ///
-    /// In a release that does not apply the kind any more, call [`prunes`](Self::prunes) instead.
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::{HandlerResult, Operator, Outcome, Reconcile, SharedControllerFactory};
+    ///
+    /// # async fn reconcile(_: Reconcile<Deployment>) -> HandlerResult { Ok(Outcome::done()) }
+    /// # fn example(factory: SharedControllerFactory, operator: Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// let configs = factory.for_object::<ConfigMap>();
+    /// operator
+    ///     .reconciler("deployments", &factory.for_object::<Deployment>())
+    ///     .owns(&configs)
+    ///     .applies(&configs)
+    ///     .register(reconcile)?;
+    /// # Ok(()) }
+    /// ```
     pub fn applies<B: View>(self, other: &SharedController<B>) -> Self {
         let owner = Rule::owner(&self.kind);
         let note = Rule::of(&self.kind).verbs(["get", "patch"]);
@@ -46,10 +61,8 @@ impl<K: View> Reconciler<K> {
 
     /// Declares that objects of a kind, applied by an earlier release, are pruned.
     ///
-    /// This needs permission to delete, get and list the kind.
-    ///
-    /// Without this declaration, and without permission to read the kind, the objects stay and the kind stays recorded
-    /// on the owner. A warning is logged, and [`Applied::forbidden`](crate::Applied::forbidden) returns the kind.
+    /// It adds `delete`, `get` and `list` of the kind. Without them the objects stay, and the kind stays recorded on
+    /// the owner: a warning is logged, and [`Applied::forbidden`](crate::Applied::forbidden) returns the kind.
     pub fn prunes<B: View>(self, other: &SharedController<B>) -> Self {
         self.needs(Rule::of(other).verbs(["delete", "get", "list"]))
     }

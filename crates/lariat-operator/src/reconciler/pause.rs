@@ -16,7 +16,7 @@ impl Pause {
         Self(annotation.into())
     }
 
-    /// Returns the annotation if it cannot be one.
+    /// Returns the annotation as the error if it is not a valid key.
     pub(super) fn check(&self) -> Result<(), String> {
         if is_qualified(&self.0) {
             return Ok(());
@@ -24,13 +24,16 @@ impl Pause {
         Err(self.0.to_string())
     }
 
-    /// Returns why an object is not reconciled; none if it is.
+    /// Returns why an object is not reconciled, or `None` if it is.
     pub(super) fn reason(&self, object: &CachedObject) -> Option<String> {
         let is_paused = self.pauses(object);
         is_paused.then(|| format!("paused by the annotation {}", self.0))
     }
 
     /// Returns the predicate of the changes that begin or end a pause.
+    ///
+    /// Without it, predicates of the reconciler such as `generation_changed` would ignore the removal of the
+    /// annotation.
     pub(super) fn needed(&self) -> Predicate {
         let pause = self.clone();
         Predicate::new(move |change| match change {

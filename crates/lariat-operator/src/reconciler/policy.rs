@@ -1,4 +1,4 @@
-//! Policies for errors of reconcilers.
+//! The policy for the errors of a reconciler.
 
 use std::time::Duration;
 
@@ -6,16 +6,17 @@ use lariat_controller::HandlerError;
 
 use crate::reconcile::Reconcile;
 
+/// Decides about the retry after an error.
 pub(crate) type ErrorPolicy<K> = dyn Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync;
 
-/// The retry after an error.
+/// The retry after an error, as a policy decides.
 ///
-/// In any case the error is logged and counts as a failure.
+/// The error is logged and counts as a failure in any case. See [`Reconciler::on_error`](crate::Reconciler::on_error).
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_controller::HandlerError;
-/// use lariat_operator::Retry;
+/// use lariat::operator::Retry;
+/// use lariat::HandlerError;
 ///
 /// fn policy(error: &HandlerError) -> Retry {
 ///     if error.to_string().contains("quota") {
@@ -37,7 +38,7 @@ enum Kind {
 }
 
 impl Retry {
-    /// Retries after a delay that grows with each failure in a row.
+    /// Retries with the backoff of the handler.
     pub fn backoff() -> Self {
         Self(Kind::Backoff)
     }

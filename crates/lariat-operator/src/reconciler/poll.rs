@@ -1,4 +1,4 @@
-//! Polling sources: what no watch reports, read again and again for each object.
+//! Polling sources: state that no watch reports, read periodically for each object.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,23 +20,23 @@ use tokio_util::sync::CancellationToken;
 use super::builder::Reconciler;
 use super::setup::Period;
 
-/// The time limit of a poll, unless another is set.
+/// The default time limit of a poll.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A polling source: a function that reads something of an object outside the cluster, and how often.
+/// A polling source: a function that reads something outside the cluster periodically.
 ///
-/// The function is called for each object that exists, with a period of its own. When its value differs from the one
-/// before, the reconciler is called. Polls are apart from retries: a failed poll keeps the last value, and is repeated
-/// with a backoff that does not exceed the period, whatever the reconciler does.
+/// The function is called for each object that exists, at an interval that may differ between objects. When it returns
+/// another value than before, the reconciler is called. A failed poll keeps the last value, and is repeated with a
+/// backoff that does not exceed the period. Retries of the reconciler do not affect the polls.
 ///
-/// A source is a handler of its own, with the name of the reconciler and of the source, in metrics and history. It is
-/// also called when the generation of the object changes. Objects that are being deleted are polled until they are gone.
+/// A source is a handler of its own in metrics and history, named after the reconciler and the source. It is also
+/// called when the generation of the object changes. Objects that are being deleted are still polled.
 ///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Service;
-/// use lariat_controller::{HandlerError, HandlerResult, Outcome};
-/// use lariat_operator::{Operator, Poll, Reconcile};
+/// use lariat::operator::Poll;
+/// use lariat::{HandlerError, HandlerResult, Operator, Outcome, Reconcile};
 ///
 /// # async fn ask(_: &str) -> Result<u16, HandlerError> { Ok(200) }
 /// # fn example(operator: &Operator) -> Result<(), Box<dyn std::error::Error>> {
@@ -66,9 +66,10 @@ pub struct Poll<K, T> {
     options: HandlerOptions,
 }
 
+/// A function of the user that polls, with its type erased.
 type PollFn<K, T> = dyn Fn(Arc<K>) -> BoxFuture<'static, Result<T, HandlerError>> + Send + Sync;
 
-/// The last values of a polling source; clones are the same values.
+/// The last values of a polling source; clones share them.
 pub struct Polled<T>(Arc<Mutex<HashMap<ObjectKey, Last<T>>>>);
 
 /// The last value of an object.
@@ -78,9 +79,9 @@ struct Last<T> {
 }
 
 impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
-    /// Creates a source that is polled with the same period for all objects.
+    /// Creates a source with the same period for all objects.
     ///
-    /// The name is unique within the reconciler. A period of zero means never.
+    /// The name must be unique within the reconciler. A period of zero means never.
     pub fn new<F, Fut>(name: &str, period: Duration, poll: F) -> Self
     where
         F: Fn(Arc<K>) -> Fut + Send + Sync + 'static,
@@ -89,7 +90,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
         Self::with_periods(name, move |_| Some(period), poll)
     }
 
-    /// Creates a source with a period of each object's own.
+    /// Creates a source with a period for each object.
     ///
     /// An object without a period, or with a period of zero, is not polled and has no value.
     pub fn with_periods<F, Fut>(
@@ -110,7 +111,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
         }
     }
 
-    /// Returns a handle to the last values, for the reconciler.
+    /// Returns a handle for the reconciler to read the last values.
     #[must_use]
     pub fn values(&self) -> Polled<T> {
         self.values.clone()
@@ -118,14 +119,14 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
 
     /// Sets the options of the source, such as its concurrency and time limit.
     ///
-    /// The default is a time limit of 30 seconds, which also holds if the options set none. A key is processed by one worker at a time, so the reconciler waits for a poll of the same object. The source
-    /// replaces predicates, resyncs and the bounds of retries.
+    /// Without a time limit it is 30 seconds. A key is processed by one worker at a time, so the reconciler waits for a
+    /// poll of the same object. Predicates, resyncs and the bounds of retries are overwritten by the source.
     pub fn options(self, options: HandlerOptions) -> Self {
         let options = HandlerOptions::default().timeout(TIMEOUT).with(options);
         Self { options, ..self }
     }
 
-    /// Registers the source as a handler that enqueues for a reconciler.
+    /// Registers the source as a handler that enqueues keys for a reconciler.
     fn register(
         self,
         kind: &SharedController<K>,
@@ -134,6 +135,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Poll<K, T> {
     ) -> Result<Registration, RegisterError> {
         let gvk = kind.gvk().clone();
         let (period, longest) = (Arc::clone(&self.period), Arc::clone(&self.period));
+        // A failed poll is retried within the period, and a final failure does not end the polling.
         let period_of = move |object: Option<&Arc<CachedObject>>| longest(&*view(object?, &gvk)?);
         let options = self.options.clone();
         let options = options
@@ -164,7 +166,7 @@ fn view<K: View>(object: &Arc<CachedObject>, gvk: &Gvk) -> Option<Arc<K>> {
 
 /// A registered source.
 struct Source<K, T> {
-    /// The handler to enqueue for.
+    /// The handler for which keys are enqueued.
     reconciler: Arc<str>,
     because: Arc<str>,
     period: Arc<Period<K>>,
@@ -183,9 +185,10 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
             self.values.forget(cx.key());
             return Ok(Outcome::done());
         };
-        // The value of a former object of the name is not that of this one.
+        // A value that was polled for a deleted object of the same name says nothing about this one.
         self.values.forget_others(cx.key(), raw.uid());
         let value = match (self.poll)(object).await {
+            // An ignored error ends the retries, but not the polling.
             Ok(value) => value,
             Err(error) if error.is_ignored() && error.delay().is_none() => {
                 return Err(error.retry_after(period));
@@ -195,7 +198,7 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
         if self.values.set(cx.key(), raw.uid(), value) {
             let request = Enqueue::now().to(Arc::clone(&self.reconciler));
             let request = request.because(Arc::clone(&self.because));
-            // The handler is unknown only if it was deregistered.
+            // Fails only if the reconciler was deregistered meanwhile.
             let _ = cx.enqueue_with(cx.key(), &request);
         }
         Ok(Outcome::requeue_after(period))
@@ -203,14 +206,16 @@ impl<K: View, T: PartialEq + Send + Sync + 'static> Source<K, T> {
 }
 
 impl<T> Polled<T> {
-    /// Returns the last value of an object; `None` before its first successful poll, and once it is deleted.
+    /// Returns the last value of an object.
+    ///
+    /// `None` before its first successful poll, and after its deletion.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         let values = self.0.lock();
         values.get(key).map(|last| Arc::clone(&last.value))
     }
 
-    /// Forgets the value of an object of the name with another uid.
+    /// Forgets the value of another object that had the name before.
     fn forget_others(&self, key: &ObjectKey, uid: &Uid) {
         let mut values = self.0.lock();
         let is_other = values.get(key).is_some_and(|last| last.uid != *uid);
@@ -220,7 +225,7 @@ impl<T> Polled<T> {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        // The value is the user's, so it is dropped without the lock.
+        // The value is the user's, and its destructor may call back, so it is dropped without the lock.
         let forgotten = self.0.lock().remove(key);
         drop(forgotten);
     }
@@ -229,7 +234,8 @@ impl<T> Polled<T> {
 impl<T: PartialEq> Polled<T> {
     /// Sets the value of an object; returns whether it differs from the last one.
     fn set(&self, key: &ObjectKey, uid: &Uid, value: T) -> bool {
-        // Compared without the lock, because that is the user's code. No two calls are about the same key.
+        // Compared without the lock, because the comparison is the user's code. No two calls are about the same key, so
+        // nothing changes in between.
         let last = self
             .0
             .lock()
@@ -250,9 +256,9 @@ impl<T: PartialEq> Polled<T> {
 }
 
 impl<K: View> Reconciler<K> {
-    /// Also reconciles an object when what a source polls for it has changed.
+    /// Also reconciles an object when the value that a source polls for it changes.
     ///
-    /// The first value of an object counts as a change.
+    /// The first value of an object counts as a change. See [`Poll`] for an example.
     pub fn polls<T>(mut self, source: Poll<K, T>) -> Self
     where
         T: PartialEq + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Registers reconcilers.
+//! Registers reconcilers: checks the settings, takes the claims, registers the handler.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -13,23 +13,24 @@ use super::error::ReconcilerError;
 use super::pause::Pause;
 use super::registration::ReconcilerRegistration;
 use super::run::Call;
-use crate::finalizer::Held;
+use crate::finalizer::HeldFinalizer;
 use crate::names;
 use crate::needs::impersonation;
 use crate::reconcile::{Callback, Reconcile};
 use crate::status::Report;
 
 impl<K: View> Reconciler<K> {
-    /// Registers the reconciler.
+    /// Registers the reconciler with its function.
     ///
-    /// If the factory runs, it is called for every existing object.
+    /// If the factory is running, the function is called for every existing object. Dropping the returned handle leaves
+    /// the reconciler registered.
     ///
     /// # Errors
     ///
     /// As for [`SharedController::register_handler`](lariat_controller::SharedController::register_handler). Also if
     /// the name of the operator, finalizer or condition is invalid, if another reconciler of the kind in this operator
-    /// has the finalizer or reports in the condition, or if the controller belongs to another factory than the
-    /// operator. Nothing is changed then.
+    /// has the same finalizer or condition, or if the controller belongs to another factory than the operator. Nothing
+    /// is changed then.
     ///
     /// # Panics
     ///
@@ -55,14 +56,15 @@ impl<K: View> Reconciler<K> {
         if let Some(most) = setup.longest_delay(kind.gvk()) {
             options = options.retry_within(most);
         }
-        // A reconciler whose token is cancelled no longer holds its claims, nor its name.
+        // A reconciler whose token was cancelled must no longer hold its claims and its name.
         kind.sweep();
         let claims = Claims::begin(&setup.operator, kind.gvk(), &name, setup.claims())?;
         let needs = std::mem::take(&mut setup.needs);
+        // Added to the user's predicates, not combined with them: these changes always reach the reconciler.
         options = options.also(setup.needed());
         let call = Call::new(setup, Callback::new(reconcile));
         claims.count(Arc::downgrade(&call) as _);
-        // Before the registration, so that related caches are synced before the first call.
+        // Relations come before the handler, so that the related caches are synced before its first call.
         claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
         let (ended, polling) = (Arc::clone(&claims), CancellationToken::new());
         let polled = polling.clone();
@@ -70,7 +72,7 @@ impl<K: View> Reconciler<K> {
             polled.cancel();
             ended.release();
         });
-        // Registered before it too, so that a name that is taken is found first.
+        // Sources come before the handler too: if one of their names is taken, the handler has not been called yet.
         let begun = polls
             .into_iter()
             .try_for_each(|begin| begin(&kind, &name, polling.clone()).map(drop));
@@ -82,6 +84,8 @@ impl<K: View> Reconciler<K> {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
                 let identity = registration.identity().map(impersonation);
+                // Declared last, when nothing can fail any more. If the reconciler has ended by now, nothing is
+                // declared.
                 let needs = needs.into_iter().chain(identity.into_iter().flatten());
                 claims.need(needs.map(|rule| rule.because_of(because)));
                 Ok(ReconcilerRegistration::new(registration, claims))
@@ -116,7 +120,11 @@ impl<K: View> Reconciler<K> {
                 reason,
             });
         }
-        let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);
+        let finalizer = self
+            .setup
+            .finalizer
+            .as_ref()
+            .map_or(Ok(()), HeldFinalizer::check);
         finalizer.map_err(|source| ReconcilerError::Finalizer {
             gvk: gvk.clone(),
             name: name.clone(),

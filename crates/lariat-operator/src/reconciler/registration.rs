@@ -8,7 +8,9 @@ use lariat_controller::Registration;
 
 use super::claims::Claims;
 
-/// A registered reconciler. Dropping this handle leaves it registered.
+/// The handle of a registered reconciler; dropping it has no effect.
+///
+/// It dereferences to the handler's [`Registration`].
 pub struct ReconcilerRegistration {
     registration: Registration,
     claims: Arc<Claims>,
@@ -24,9 +26,20 @@ impl ReconcilerRegistration {
 
     /// Deregisters the reconciler, and waits for its running calls.
     ///
-    /// Its relations and declared [permissions](crate::Operator::rules) are removed too. Once this returns it is not
-    /// running and is never called again; see [`Registration::deregister`]. The cancellation of its token
-    /// ([`HandlerOptions::until`](lariat_controller::HandlerOptions::until)) has the same effect.
+    /// Its relations and declared [permissions](crate::Operator::rules) are removed too. When this returns, the
+    /// reconciler is not running and is never called again; see [`Registration::deregister`]. Cancelling its token
+    /// ([`HandlerOptions::until`](lariat_controller::HandlerOptions::until)) has the same effect without the wait.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use lariat::{Operator, Outcome};
+    /// # async fn example(operator: Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// let registration = operator
+    ///     .reconciler("configs", &operator.factory().for_object::<ConfigMap>())
+    ///     .register(|_| async { Ok(Outcome::done()) })?;
+    /// registration.deregister().await;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,4 @@
-//! The sizes of what reconcilers remember.
+//! The sizes of the internal structures of reconcilers.
 
 use std::sync::{Arc, Weak};
 
@@ -9,9 +9,9 @@ use super::sets;
 use crate::reconcile::OperatorState;
 use crate::status::Applied;
 
-/// A registered reconciler that remembers something.
+/// A registered reconciler that has internal structures.
 pub(crate) trait Remembers: Send + Sync {
-    /// Appends the sizes of what it remembers.
+    /// Appends the sizes of its structures.
     fn remembered(&self, all: &mut Vec<Remembered>);
 }
 
@@ -25,7 +25,7 @@ impl Reconcilers {
         self.0.lock().push((number, reconciler));
     }
 
-    /// Removes a reconciler, even if a call still holds it.
+    /// Removes a reconciler, even if a running call still holds it.
     pub(crate) fn remove(&self, number: u64) {
         self.0.lock().retain(|(of, _)| *of != number);
     }
@@ -36,11 +36,11 @@ impl Reconcilers {
     }
 }
 
-/// Appends the sizes of what the reconcilers of an operator remember.
+/// Appends the sizes of the structures of an operator's reconcilers.
 pub(crate) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
     sets::remembered(operator, all);
     all.push(operator.feature::<Applied>().remembered());
-    // Without the lock of the list.
+    // The list is a copy, so that its lock is not held while others are taken.
     for reconciler in operator.feature::<Reconcilers>().list() {
         reconciler.remembered(all);
     }

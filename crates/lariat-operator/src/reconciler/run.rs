@@ -1,4 +1,8 @@
-//! A call of a reconciler: which of its functions it calls, and the result.
+//! One call of a reconciler: which functions are called, in which order, and the result.
+//!
+//! A call may concern two objects of one name: a deleted one, for which the function of `on_deleted` is called, and its
+//! successor, which is reconciled. Neither must keep the other from being processed: a failure, a panic or a timeout of
+//! one is retried, and the other is handled all the same.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, resume_unwind};
@@ -13,11 +17,11 @@ use super::ends::Ends;
 use super::remembered::Remembers;
 use super::sets;
 use super::setup::Setup;
-use crate::finalizer::Held;
+use crate::finalizer::HeldFinalizer;
 use crate::reconcile::{Callback, OfReconciler, Reconcile};
 use crate::refusal::paced;
 
-/// A registered reconciler.
+/// A registered reconciler, as the handler calls it.
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
@@ -25,7 +29,9 @@ pub(crate) struct Call<K> {
     ends: Ends,
 }
 
-/// The result of notifying of a deletion; a panic is kept until the successor is reconciled.
+/// The result of the function for deletions.
+///
+/// A panic is caught, and resumed after the successor is reconciled.
 type Notified = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 
 impl<K: View> Call<K> {
@@ -40,31 +46,34 @@ impl<K: View> Call<K> {
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
         let cx = Arc::new(cx);
+        // The object does not exist any more, so its cleanup need not be remembered.
         if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last_known()) {
             finalizer.forget(last.uid());
         }
-        // Whether or not the notification succeeds.
+        // The owner was deleted, whether or not the function for deletions succeeds.
         if cx.last_known().is_some() || cx.raw().is_none() {
             self.forget_sets(&cx);
         }
         let last = cx.last_known().map(|last| last.uid().clone());
         let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
         let (notified, result) = if is_begun {
-            // A failed notification must not keep the successor from being reconciled, not even if it hangs until the
-            // timeout drops this call.
-            let result = self.after(&cx).await;
-            (self.notify_of_end(&cx).await, result)
+            // An earlier call of the function failed. Now the successor comes first: the function may hang again until
+            // the timeout drops this call.
+            let result = self.reconcile_current(&cx).await;
+            (self.notify_of_deletion(&cx).await, result)
         } else {
-            // Before the object that may exist under the same name by now.
+            // At first the deletion comes before the object that has the name by now, in the order in which it
+            // happened.
             let successor = Successor::of(&cx);
-            let notified = self.notify_of_end(&cx).await;
+            let notified = self.notify_of_deletion(&cx).await;
             successor.defuse();
-            // The next call is for another deleted object of the name, before the successor is reconciled.
+            // Several objects of the name were deleted. The next call is for the next of them, before the successor is
+            // reconciled.
             let is_next_deletion = cx.has_later_deletions() && matches!(notified, Ok(Ok(())));
             let result = if is_next_deletion {
                 Ok(Outcome::done())
             } else {
-                self.after(&cx).await
+                self.reconcile_current(&cx).await
             };
             (notified, result)
         };
@@ -73,7 +82,7 @@ impl<K: View> Call<K> {
             Ok(()) => result,
             Err(error) => after_failure(&cx, error, result),
         };
-        // A retried call has the same deletion.
+        // A retried call has the same deletion again, so that is remembered until the call is not retried.
         let comes_again = result.as_ref().is_err_and(HandlerError::is_retryable);
         if let Some(uid) = last.filter(|_| !comes_again) {
             self.ends.forget(&uid);
@@ -85,8 +94,8 @@ impl<K: View> Call<K> {
         sets::forget(&self.setup.operator, cx.gvk(), cx.key());
     }
 
-    /// Continues with the object that exists, whatever the notification returned.
-    async fn after(&self, cx: &Arc<Context<K>>) -> HandlerResult {
+    /// Processes the object that exists now, after the function for deletions.
+    async fn reconcile_current(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
         let Some((object, raw)) = cx.object()?.zip(raw) else {
             self.forget_sets(cx);
@@ -108,17 +117,17 @@ impl<K: View> Call<K> {
                 }
                 Err(HandlerError::ignore(reason))
             }
-            None if cx.raw().is_deleting() => self.goes(&cx).await,
-            None => self.exists(cx.clone()).await,
+            None if cx.raw().is_deleting() => self.reconcile_deleting(&cx).await,
+            None => self.reconcile_existing(cx.clone()).await,
         };
         let result = result.map(|outcome| cx.call().complete(outcome));
         result.map_err(|error| self.decide(error, &cx))
     }
 
-    /// Reconciles an object that exists.
-    async fn exists(&self, cx: Reconcile<K>) -> HandlerResult {
+    /// Reconciles an object that exists and is not being deleted.
+    async fn reconcile_existing(&self, cx: Reconcile<K>) -> HandlerResult {
         let ready = match &self.setup.finalizer {
-            Some(finalizer) => finalizer.put_on(&cx).await,
+            Some(finalizer) => finalizer.add_to(&cx).await,
             None => Ok(Some(cx.clone())),
         };
         let (cx, mut result) = match ready {
@@ -129,11 +138,11 @@ impl<K: View> Call<K> {
         if let Some(report) = &self.setup.report {
             result = report.report(&cx, result).await;
         }
-        self.again(cx.object(), result)
+        self.with_periods(cx.object(), result)
     }
 
     /// Adds the periods of the reconciler to a result for an object that stays.
-    fn again(&self, object: &K, result: HandlerResult) -> HandlerResult {
+    fn with_periods(&self, object: &K, result: HandlerResult) -> HandlerResult {
         let usual = self.setup.requeue_after;
         let result = match (usual, result) {
             (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
@@ -142,30 +151,30 @@ impl<K: View> Call<K> {
             }
             (_, result) => result,
         };
-        self.within(object, result)
+        self.bounded(object, result)
     }
 
-    /// Shortens the delay of a result for an object that stays to the longest one that is allowed.
-    fn within(&self, object: &K, result: HandlerResult) -> HandlerResult {
+    /// Shortens the delay of a result to the longest one that is allowed.
+    fn bounded(&self, object: &K, result: HandlerResult) -> HandlerResult {
         match (self.setup.longest_delay_of(object), result) {
             (Some(most), Ok(outcome)) => Ok(outcome.requeue_within(most)),
             (Some(most), Err(error)) if error.is_ignored() => {
                 let delay = error.delay().map_or(most, |delay| delay.min(most));
                 Err(error.retry_after(delay))
             }
-            // What is retried is bounded by the options of the handler.
+            // Retried errors are bounded by the options of the handler.
             (_, result) => result,
         }
     }
 
-    /// Cleans up an object that is being deleted, or reconciles it if that is wanted.
-    async fn goes(&self, cx: &Reconcile<K>) -> HandlerResult {
+    /// Cleans up an object that is being deleted, or reconciles it if that is enabled.
+    async fn reconcile_deleting(&self, cx: &Reconcile<K>) -> HandlerResult {
         let finalizer = self.setup.finalizer.as_ref();
         let result = match finalizer.filter(|it| it.is_on(cx.raw()) || !self.setup.with_deleting) {
-            Some(finalizer) => match finalizer.take_off(cx).await {
-                // The finalizer is removed.
+            Some(finalizer) => match finalizer.clean_up(cx).await {
+                // The finalizer is removed, so no further call is needed.
                 Ok(outcome) if outcome.delay().is_none() => Ok(outcome),
-                result => self.within(cx.object(), result),
+                result => self.bounded(cx.object(), result),
             },
             None if self.setup.with_deleting => self.reconcile.call(cx.clone()).await,
             None => return Ok(Outcome::done()),
@@ -176,12 +185,14 @@ impl<K: View> Call<K> {
         }
     }
 
-    async fn notify_of_end(&self, cx: &Arc<Context<K>>) -> Notified {
-        AssertUnwindSafe(self.gone(cx)).catch_unwind().await
+    async fn notify_of_deletion(&self, cx: &Arc<Context<K>>) -> Notified {
+        AssertUnwindSafe(self.call_on_deleted(cx))
+            .catch_unwind()
+            .await
     }
 
-    /// Notifies of a deleted object, once.
-    async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
+    /// Calls the function for deletions, once for each deleted object.
+    async fn call_on_deleted(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
         let (Some(gone), Some(raw)) = (&self.setup.on_deleted, cx.last_known().cloned()) else {
             return Ok(());
         };
@@ -194,13 +205,14 @@ impl<K: View> Call<K> {
             Ok(None) => return Ok(()),
             Err(error) if error.is_no_content() => {
                 let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: its end is not reported");
+                tracing::warn!(%kind, %key, handler, "the last state of a deleted object is not cached: its deletion is not reported");
                 return Ok(());
             }
             Err(error) => return Err(error.into()),
         };
         let operator = Arc::clone(&self.setup.operator);
         let cx = Reconcile::new(Arc::clone(cx), last, raw, operator, OfReconciler::default());
+        // Recorded before the call: if it hangs until the timeout, or panics, the next call knows.
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {
@@ -222,14 +234,14 @@ impl<K: View> Call<K> {
 impl<K: View> Remembers for Call<K> {
     fn remembered(&self, all: &mut Vec<Remembered>) {
         all.push(self.ends.remembered());
-        all.extend(self.setup.finalizer.iter().map(Held::remembered));
+        all.extend(self.setup.finalizer.iter().map(HeldFinalizer::remembered));
         self.setup.guards.remembered(all);
     }
 }
 
-/// Returns the result of a call whose notification failed.
+/// Returns the result of a call whose function for deletions failed.
 ///
-/// `result` is that for the object that exists.
+/// `result` is that of the object that exists.
 fn after_failure<K: View>(
     cx: &Context<K>,
     error: HandlerError,
@@ -239,28 +251,29 @@ fn after_failure<K: View>(
         return Err(error);
     }
     let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-    tracing::warn!(%kind, %key, handler, %error, "the notification of the end of a replaced object failed");
+    tracing::warn!(%kind, %key, handler, %error, "the call for the deletion of a replaced object failed");
     let delay = match result {
-        // It is retried anyway, after its own delay.
+        // The whole call is retried anyway, after the delay of the other error.
         Err(own) if own.is_retryable() => return Err(own),
         result if !error.is_retryable() => return result,
         Ok(outcome) => outcome.delay(),
         Err(own) => own.delay(),
     };
     if let Some(delay) = delay {
-        // In addition to the retry, which may be the last.
+        // In addition to the retry, which may be the last one.
         let request = Enqueue::after(delay)
             .to(handler)
-            .because("it asked to be called again");
-        // The handler is unknown only if it was deregistered.
+            .because("the reconciler requested another call");
+        // Fails only if the reconciler was deregistered meanwhile.
         let _ = cx.enqueue_with(key, &request);
     }
     Err(error)
 }
 
-/// An object to reconcile after the notification of another's deletion.
+/// The object to reconcile after the function for another's deletion.
 ///
-/// If this is dropped, by a timeout after which nothing is retried, its key is enqueued.
+/// If this is dropped, by a timeout after which nothing is retried, the key is enqueued. Otherwise the successor would
+/// not be reconciled until its next change.
 struct Successor<'a, K: View>(Option<&'a Context<K>>);
 
 impl<'a, K: View> Successor<'a, K> {
@@ -268,7 +281,7 @@ impl<'a, K: View> Successor<'a, K> {
         Self(Some(cx).filter(|cx| cx.last_known().is_some() && cx.raw().is_some()))
     }
 
-    /// Enqueues nothing, because the object is reconciled next.
+    /// Enqueues nothing on drop, because the object is reconciled next.
     fn defuse(mut self) {
         self.0 = None;
     }
@@ -279,7 +292,7 @@ impl<K: View> Drop for Successor<'_, K> {
         if let Some(cx) = self.0 {
             let request = Enqueue::now().to(cx.handler());
             let request =
-                request.because("the notification of an earlier object's end was dropped");
+                request.because("the call for the deletion of an earlier object was dropped");
             let _ = cx.enqueue_with(cx.key(), &request);
         }
     }

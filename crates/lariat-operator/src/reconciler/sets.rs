@@ -20,7 +20,7 @@ pub(super) fn forget(operator: &OperatorState, gvk: &Gvk, key: &ObjectKey) {
     operator.feature::<Memory>().forget(gvk, key);
 }
 
-/// Appends the sizes.
+/// Appends the sizes of the memory.
 pub(super) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
     operator.feature::<Memory>().remembered(all);
 }

@@ -1,4 +1,4 @@
-//! Without the feature `apply` no sets are remembered.
+//! The twin of `sets` without the feature `apply`.
 
 use lariat_core::{Gvk, ObjectKey, Remembered};
 

@@ -1,4 +1,4 @@
-//! The settings of a reconciler, besides its function.
+//! The settings of a reconciler, apart from its function.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use lariat_core::Gvk;
 use super::gate::Guards;
 use super::pause::Pause;
 use super::policy::ErrorPolicy;
-use crate::finalizer::Held;
+use crate::finalizer::HeldFinalizer;
 use crate::needs::Rule;
 use crate::reconcile::{Callback, Claim, OfReconciler, OperatorState};
 use crate::status::Report;
@@ -18,16 +18,16 @@ use crate::status::Report;
 /// The delay of a cleanup after a final failure, if the reconciler has no period.
 const CLEANUP_PERIOD: Duration = Duration::from_secs(600);
 
-/// Returns a period of an object.
+/// Returns the period of an object.
 pub(super) type Period<K> = dyn Fn(&K) -> Option<Duration> + Send + Sync;
 
-/// The settings of a reconciler, besides its function.
+/// The settings of a reconciler, apart from its function.
 pub(super) struct Setup<K> {
     pub(super) operator: Arc<OperatorState>,
-    /// A related kind of another factory, which is refused.
+    /// A related kind of another factory, for the error.
     pub(super) foreign: Option<Gvk>,
     pub(super) requeue_after: Option<Duration>,
-    /// The longest time between calls for an object.
+    /// The longest time between two calls for an object.
     pub(super) every: Option<Arc<Period<K>>>,
     pub(super) pause: Option<Pause>,
     /// Whether the reconciler is also called for objects that are being deleted.
@@ -37,14 +37,14 @@ pub(super) struct Setup<K> {
     pub(super) guards: Guards,
     /// The declared permissions.
     pub(super) needs: Vec<Rule>,
-    pub(super) finalizer: Option<Held<K>>,
+    pub(super) finalizer: Option<HeldFinalizer<K>>,
     pub(super) report: Option<Report>,
-    /// The kinds that the reconciled objects own.
+    /// The kinds whose objects the reconciled objects own.
     pub(super) owned: Vec<Gvk>,
 }
 
 impl<K: View> Setup<K> {
-    /// Creates the settings, with the permissions every reconciler of the kind needs.
+    /// Creates the settings, with the rule that every reconciler of the kind needs.
     pub(super) fn new(operator: &Arc<OperatorState>, reads: Rule) -> Self {
         Self {
             operator: Arc::clone(operator),
@@ -63,7 +63,7 @@ impl<K: View> Setup<K> {
         }
     }
 
-    /// Returns what calls know of the reconciler.
+    /// Returns the facts about the reconciler that its calls need.
     pub(super) fn of_reconciler(&self) -> OfReconciler {
         OfReconciler {
             reported: self.report.as_ref().map(Report::kind),
@@ -71,18 +71,18 @@ impl<K: View> Setup<K> {
         }
     }
 
-    /// Returns what no other reconciler of the kind may have.
+    /// Returns the things that no other reconciler of the kind may have.
     pub(super) fn claims(&self) -> Vec<Claim> {
         let condition = self.report.as_ref().map(Report::kind);
-        let finalizer = self.finalizer.as_ref().map(Held::name);
+        let finalizer = self.finalizer.as_ref().map(HeldFinalizer::name);
         let conditions = condition.map(Claim::Condition).into_iter();
         conditions.chain(finalizer.map(Claim::Finalizer)).collect()
     }
 
     /// Returns the function for the delay after a final failure.
     ///
-    /// There may be no watch for what the reconciler depends on, and nothing else happens to an object that waits for
-    /// its cleanup.
+    /// Without it the object would wait for a change. There may be none: nothing watches the systems outside the
+    /// cluster, and an object that waits for its cleanup does not change.
     pub(super) fn after_final_failure(
         &self,
         gvk: &Gvk,
@@ -90,7 +90,7 @@ impl<K: View> Setup<K> {
     {
         let period = self.requeue_after;
         let every = self.longest_delay(gvk);
-        let finalizer = self.finalizer.as_ref().map(Held::name);
+        let finalizer = self.finalizer.as_ref().map(HeldFinalizer::name);
         let is_needed = period.is_some() || every.is_some() || finalizer.is_some();
         let after = move |object: Option<&Arc<CachedObject>>| {
             let every = every.as_ref().and_then(|every| every(object));
@@ -98,13 +98,14 @@ impl<K: View> Setup<K> {
             let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
             let waits =
                 finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+            // An object with a pending cleanup is retried for ever: its deletion depends on it.
             let usual = period.or(waits.then_some(CLEANUP_PERIOD));
             usual.into_iter().chain(every).min()
         };
         is_needed.then_some(after)
     }
 
-    /// Returns the function for the longest delay until the next call, if there is a limit.
+    /// Returns the function for the longest delay until the next call, if there is one.
     pub(super) fn longest_delay(
         &self,
         gvk: &Gvk,
@@ -112,22 +113,22 @@ impl<K: View> Setup<K> {
     {
         let (every, gvk) = (Arc::clone(self.every.as_ref()?), gvk.clone());
         Some(move |object: Option<&Arc<CachedObject>>| {
-            // Of an object that does not decode no period is known.
+            // An object that does not decode has no known period.
             let object = K::view(object?, &gvk).ok()?;
             limit(&*every, &object)
         })
     }
 
-    /// Returns the longest delay until the next call for an object, if there is a limit.
+    /// Returns the longest delay until the next call for an object, if there is one.
     pub(super) fn longest_delay_of(&self, object: &K) -> Option<Duration> {
         limit(&**self.every.as_ref()?, object)
     }
 
-    /// Returns the predicate of changes that call the reconciler whatever its options are.
+    /// Returns the predicate of changes that the options must not filter out.
     pub(super) fn needed(&self) -> Predicate {
-        // Without a function for deletions too: applied sets are forgotten then.
+        // Deletions are needed even without `on_deleted`: the memory of applied sets forgets the owner.
         let gone = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
-        let finalizer = self.finalizer.as_ref().map(Held::needed);
+        let finalizer = self.finalizer.as_ref().map(HeldFinalizer::needed);
         let resumed = self.pause.as_ref().map(Pause::needed);
         let begins = Predicate::new(|change| match change {
             Change::Updated { old, new } => new.is_deleting() && !old.is_deleting(),
@@ -139,7 +140,7 @@ impl<K: View> Setup<K> {
     }
 }
 
-/// Returns a period; zero is none.
+/// Returns the period of an object; zero means none.
 fn limit<K>(period: &Period<K>, object: &K) -> Option<Duration> {
     period(object).filter(|period| !period.is_zero())
 }

@@ -1,4 +1,4 @@
-//! Reconcilers that write the status of their objects.
+//! The methods of [`Reconciler`] about the status of its objects.
 
 use lariat_cache::View;
 
@@ -9,26 +9,43 @@ use crate::status::Report;
 impl<K: View> Reconciler<K> {
     /// Reports errors in a condition of the object, such as `Ready`.
     ///
-    /// After a failure the condition is `False` with reason `ReconcileError`, and its message is the error's text on
-    /// one line, cut at 32768 characters. Everyone who can read the object can read it. After a success it is `True`
-    /// with reason `Reconciled`, unless the call set this condition itself. A failed cleanup is reported too.
+    /// | last call | status | reason | message |
+    /// |---|---|---|---|
+    /// | failed | `False` | `ReconcileError` | the error on one line, at most 32,768 characters |
+    /// | succeeded | `True` | `Reconciled` | empty |
+    /// | skipped by [`paused_by`](Self::paused_by) | `Unknown` | `Paused` | the annotation |
     ///
-    /// The condition shows how the last call ended. A value that the call [sets
-    /// itself](crate::Reconcile::set_condition) is written after the call has succeeded, and until then a reported
-    /// failure stays, even in a status that is written whole. A condition that changed back and forth within each
-    /// attempt would make every attempt a change that leads to the next one immediately.
-    ///
-    /// It is written only if it changes. If only the message changes, it is written at most once a minute: a text with
-    /// a time or a number would otherwise make every attempt a change that leads to the next one. Not reported are
+    /// A failed cleanup is reported too. Everybody who can read the object can read the message. Not reported are
     /// ignored errors, conflicts before the third attempt in a row, panics, timeouts, and objects that do not decode.
-    /// If the condition cannot be written, this does not change the outcome. It is logged for the first, second, fourth
-    /// and so on failure with each error, until writes succeed for a minute.
     ///
-    /// Only one reconciler of a kind in an operator can report in a condition of the same type. Statuses that others
-    /// write whole keep it.
+    /// **With values of the call's own.** A value that the call [sets](crate::Reconcile::set_condition) in this
+    /// condition replaces `Reconciled`. It is written after the call has succeeded. Until then a reported failure
+    /// stays, even in a status that is written as a whole. If each attempt removed the failure and reported it again,
+    /// each attempt would be a change that calls the reconciler immediately, without backoff.
+    ///
+    /// **Writes.** The condition is written only if it changes. If only the message changes, it is written at most once
+    /// a minute: a text with a time or a number would otherwise cause a hot loop. If the condition cannot be written,
+    /// the outcome of the call does not change. This is logged for the first, second, fourth and so on failure with
+    /// each error, until writes succeed for a minute.
+    ///
+    /// Only one reconciler of a kind in an operator can report in a condition of one type. Statuses that others write
+    /// as a whole keep the condition.
     ///
     /// The kind needs a status subresource with `status.conditions`, a list of
     /// [`Condition`](k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition).
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::Deployment;
+    /// # use lariat::{HandlerResult, Operator, Outcome, Reconcile};
+    ///
+    /// # async fn reconcile(_: Reconcile<Deployment>) -> HandlerResult { Ok(Outcome::done()) }
+    /// # fn example(operator: Operator) -> Result<(), Box<dyn std::error::Error>> {
+    /// operator
+    ///     .reconciler("deployments", &operator.factory().for_object::<Deployment>())
+    ///     .report_errors("Synced")
+    ///     .register(reconcile)?;
+    /// # Ok(()) }
+    /// ```
     pub fn report_errors(mut self, condition: &str) -> Self {
         self.setup.report = Some(Report::new(condition));
         self.writes_status()
@@ -36,9 +53,10 @@ impl<K: View> Reconciler<K> {
 
     /// Declares that the reconciler writes the status of its objects.
     ///
-    /// This is for [`Operator::rules`](crate::Operator::rules). [`report_errors`](Self::report_errors) includes it.
+    /// It adds `get` of the kind and `patch` of its status to [`Operator::rules`](crate::Operator::rules).
+    /// [`report_errors`](Self::report_errors) includes it.
     pub fn writes_status(self) -> Self {
-        // They are read if they changed meanwhile.
+        // The object is read if it changes between the call and the write.
         let get = Rule::of(&self.kind).verbs(["get"]);
         let status = Rule::status(&self.kind);
         self.needs(get).needs(status)

@@ -1,4 +1,7 @@
-//! The statuses that this process applied.
+//! Remembers the statuses that this process applied, to skip applies without changes.
+//!
+//! Unlike a merge, an apply cannot be compared with the object alone: a field that is no longer given must be removed,
+//! although the object still has every given value.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,10 +10,12 @@ use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// The number of objects remembered. A forgotten one is applied once more, which changes nothing.
+/// The bound of the remembered objects.
+///
+/// A forgotten one is applied once more, which changes nothing.
 const MOST: usize = 64 * 1024;
 
-/// The hash of the last fields that each reconciler applied to each object.
+/// The hash of the fields that each reconciler last applied to each object.
 #[derive(Debug, Default)]
 pub(crate) struct Applied(Mutex<HashMap<Uid, Vec<Last>>>);
 
@@ -22,12 +27,12 @@ struct Last {
 }
 
 impl Applied {
-    /// Returns whether a reconciler has applied anything to an object since the start.
+    /// Returns whether a reconciler has applied to an object since the process started.
     pub(super) fn has(&self, uid: &Uid, handler: &str) -> bool {
         self.fields(uid, handler).is_some()
     }
 
-    /// Returns whether a reconciler's last apply had exactly these fields.
+    /// Returns whether the last apply of a reconciler had exactly these fields.
     pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value) -> bool {
         self.fields(uid, handler) == Some(hash(fields))
     }
@@ -45,6 +50,7 @@ impl Applied {
         let fields = hash(fields);
         let mut all = self.0.lock();
         if all.len() >= MOST {
+            // Clearing everything needs no order of use, and costs one more apply for each object.
             all.clear();
         }
         let of_object = all.entry(uid.clone()).or_default();
@@ -57,7 +63,7 @@ impl Applied {
         }
     }
 
-    /// Returns the size and bound.
+    /// Returns the number of remembered objects, and its bound.
     pub(crate) fn remembered(&self) -> Remembered {
         Remembered::new("applied statuses", self.0.lock().len(), MOST)
     }

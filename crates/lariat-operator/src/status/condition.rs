@@ -7,16 +7,18 @@ use lariat_core::debug_as_description;
 use crate::clock;
 use crate::names::{is_domain, is_word};
 
-/// The length limit of a message, in characters.
+/// The maximum length of a message in characters.
 pub(super) const LONGEST_MESSAGE: usize = 32_768;
+/// The maximum length of a type in bytes.
 const LONGEST_TYPE: usize = 316;
+/// The maximum length of a reason in bytes.
 const LONGEST_REASON: usize = 1024;
 
-/// A condition is invalid.
+/// The error of an invalid condition.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConditionError {
-    /// The type is not a name such as `Ready`, or `example.com/Ready`.
+    /// The type is not a name such as `Ready` or `example.com/Ready`.
     #[error(
         "{kind:?} is not the type of a condition; write it like \"Ready\" or \"example.com/Ready\""
     )]
@@ -33,7 +35,7 @@ pub enum ConditionError {
         reason: String,
     },
     /// The message is too long.
-    #[error("the message of condition {kind} has {length} characters; 32768 are the most")]
+    #[error("the message of condition {kind} has {length} characters; the limit is 32768")]
     Message {
         /// The type of the condition.
         kind: String,
@@ -44,17 +46,19 @@ pub enum ConditionError {
 
 debug_as_description!(ConditionError);
 
-/// The new value of a condition: status, reason, message, observed generation.
+/// The new value of a condition: status, reason, message and observed generation.
+///
+/// The [transition time](Conditions::set) is set when the update is applied to a list of conditions.
 ///
 /// ```
-/// use lariat_operator::{ConditionUpdate, Conditions};
+/// use lariat::operator::{ConditionUpdate, Conditions};
 ///
 /// let mut conditions = Vec::new();
 /// let waiting = ConditionUpdate::is_false("Ready", "Waiting").message("2 of 3 pods").observed(7);
 /// assert!(Conditions::set(&mut conditions, &waiting)?);
 /// assert!(!Conditions::set(&mut conditions, &waiting)?);
 /// assert!(!Conditions::is_true(&conditions, "Ready"));
-/// # Ok::<(), lariat_operator::ConditionError>(())
+/// # Ok::<(), lariat::operator::ConditionError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "an update does nothing until it is set"]
@@ -67,17 +71,17 @@ pub struct ConditionUpdate {
 }
 
 impl ConditionUpdate {
-    /// Sets a condition to `True`, with a reason of one CamelCase word.
+    /// Creates an update to `True`; the reason is one CamelCase word.
     pub fn is_true(kind: &str, reason: &str) -> Self {
         Self::new(kind, "True", reason)
     }
 
-    /// Sets a condition to `False`, with a reason of one CamelCase word.
+    /// Creates an update to `False`; the reason is one CamelCase word.
     pub fn is_false(kind: &str, reason: &str) -> Self {
         Self::new(kind, "False", reason)
     }
 
-    /// Sets a condition to `Unknown`, with a reason of one CamelCase word.
+    /// Creates an update to `Unknown`; the reason is one CamelCase word.
     pub fn is_unknown(kind: &str, reason: &str) -> Self {
         Self::new(kind, "Unknown", reason)
     }
@@ -92,25 +96,28 @@ impl ConditionUpdate {
         }
     }
 
-    /// Sets the message (default: empty; at most 32768 characters).
+    /// Sets the message (default: empty; at most 32,768 characters).
     pub fn message(self, message: impl Into<String>) -> Self {
         let message = message.into();
         Self { message, ..self }
     }
 
     /// Sets the observed generation (default: none).
+    ///
+    /// [`Reconcile::set_condition`](crate::Reconcile::set_condition) sets the generation of its object if there is
+    /// none.
     pub fn observed(self, generation: impl Into<Option<i64>>) -> Self {
         let observed = generation.into();
         Self { observed, ..self }
     }
 
-    /// Returns the type.
+    /// Returns the type of the condition.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Validates it by the schema of `metav1.Condition`.
+    /// Checks the update by the schema of `metav1.Condition`.
     pub(super) fn check(&self) -> Result<(), ConditionError> {
         check_type(&self.kind)?;
         let kind = || self.kind.clone();
@@ -132,13 +139,13 @@ impl ConditionUpdate {
 /// Functions on lists of conditions, by the rules of apimachinery.
 ///
 /// ```
-/// use lariat_operator::{ConditionUpdate, Conditions};
+/// use lariat::operator::{ConditionUpdate, Conditions};
 ///
 /// let mut conditions = Vec::new();
 /// Conditions::set(&mut conditions, &ConditionUpdate::is_true("Ready", "Deployed"))?;
 /// assert!(Conditions::is_true(&conditions, "Ready"));
 /// assert!(Conditions::find(&conditions, "Available").is_none());
-/// # Ok::<(), lariat_operator::ConditionError>(())
+/// # Ok::<(), lariat::operator::ConditionError>(())
 /// ```
 #[derive(Debug)]
 #[non_exhaustive]
@@ -147,12 +154,12 @@ pub struct Conditions;
 impl Conditions {
     /// Sets a condition with the present time; returns whether the list changed.
     ///
-    /// A list has one condition of each type. A new one is appended. The last transition time changes only with the
-    /// status, not with reason, message or observed generation.
+    /// A list has one condition of each type; a new one is appended. The last transition time changes only if the
+    /// status does, not with the reason, the message or the observed generation.
     ///
     /// # Errors
     ///
-    /// The update is not a valid condition. The list is not changed.
+    /// The update is invalid. The list is not changed.
     pub fn set(
         conditions: &mut Vec<Condition>,
         update: &ConditionUpdate,
@@ -160,7 +167,20 @@ impl Conditions {
         Self::set_at(conditions, update, clock::now())
     }
 
-    /// Sets a condition as [`set`](Self::set) does, at a given time, in whole seconds.
+    /// Sets a condition like [`set`](Self::set), at a given time.
+    ///
+    /// The time is stored in whole seconds.
+    ///
+    /// ```
+    /// use k8s_openapi::jiff::Timestamp;
+    /// use lariat::operator::{ConditionUpdate, Conditions};
+    ///
+    /// let mut conditions = Vec::new();
+    /// let ready = ConditionUpdate::is_true("Ready", "Deployed");
+    /// Conditions::set_at(&mut conditions, &ready, Timestamp::UNIX_EPOCH)?;
+    /// assert_eq!(conditions[0].last_transition_time.0, Timestamp::UNIX_EPOCH);
+    /// # Ok::<(), lariat::operator::ConditionError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -183,6 +203,7 @@ impl Conditions {
             conditions.push(next);
             return Ok(true);
         };
+        // As apimachinery's SetStatusCondition: a new reason or message is no transition.
         if known.status == next.status {
             next.last_transition_time = known.last_transition_time.clone();
         }
@@ -191,7 +212,7 @@ impl Conditions {
         Ok(changed)
     }
 
-    /// Returns the condition of a type.
+    /// Returns the condition of a type, if there is one.
     #[must_use]
     pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
         conditions.iter().find(|each| each.type_ == kind)
@@ -211,11 +232,12 @@ impl Conditions {
     }
 }
 
+/// Truncates a time to whole seconds, as Kubernetes stores it.
 pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
-/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`
+/// Returns whether a text matches `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`.
 fn is_reason(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -227,8 +249,9 @@ fn is_reason(text: &str) -> bool {
             .all(|byte| is_word(byte) || b",:".contains(byte))
 }
 
-/// Checks for a word with inner `-`, `_` and `.`, with or without a domain and a slash before.
+/// Checks the type of a condition: a word, perhaps after a domain and a slash.
 pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
+    // Without a domain, a valid one is checked in its place.
     let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
     if kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
         Ok(())

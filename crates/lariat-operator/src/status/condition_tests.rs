@@ -1,4 +1,4 @@
-//! The rules of conditions.
+//! Tests of the rules of conditions.
 
 use super::*;
 
@@ -107,7 +107,7 @@ fn what_the_api_server_would_refuse_is_refused() {
     let error = Conditions::set(&mut conditions, &long).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the message of condition Ready has 32769 characters; 32768 are the most"
+        "the message of condition Ready has 32769 characters; the limit is 32768"
     );
     assert!(conditions.is_empty());
     let longest = ConditionUpdate::is_true("a-b.dev/Re_a-d.y", "A:b,C_9")

@@ -1,4 +1,4 @@
-//! The conditions that one call sets.
+//! The conditions that one call sets, which decide what is reported at its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use serde_json::Value;
 use super::condition::ConditionUpdate;
 use crate::reconcile::Reconcile;
 
-/// The conditions of its object that one call of a reconciler sets.
+/// The conditions that one call of a reconciler sets on its object.
 #[derive(Default)]
 pub(super) struct Decisions {
-    /// The types of the conditions it sets.
+    /// The types of the conditions that the call sets.
     conditions: BTreeSet<String>,
-    /// The value it sets in the condition that reports errors, until the call has ended.
-    pub(super) held: Option<Held>,
+    /// The value for the condition that reports errors, until the call has ended.
+    pub(super) pending: Option<PendingCondition>,
 }
 
 /// A condition that is written once the call has succeeded.
-pub(super) enum Held {
+pub(super) enum PendingCondition {
     Update(ConditionUpdate),
-    /// As part of a status that was written whole.
+    /// Given as a part of a status that was written as a whole.
     Whole(Value),
 }
 
 impl Decisions {
-    /// Returns the decisions of a call.
+    /// Returns the conditions that a call has set so far.
     pub(super) fn of<K: View>(cx: &Reconcile<K>) -> Arc<Mutex<Self>> {
         cx.call().feature()
     }

@@ -1,8 +1,10 @@
-//! Differences between two states of a status.
+//! Differences between two states of a status, as merge patches.
 
 use serde_json::{Map, Value};
 
-/// Removes members that are null: objects have none, and in a patch they would delete.
+/// Removes members that are null.
+///
+/// Objects have no nulls, and in a merge patch they would delete members.
 pub(super) fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -19,13 +21,14 @@ pub(super) fn without_nulls(value: Value) -> Value {
 
 /// Returns the merge patch from one state to another, or `None` if they are equal.
 ///
-/// Lists are replaced whole. Both states are without nulls.
+/// Lists are replaced as a whole. Both states must be without nulls.
 pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (from, to) else {
         return (!is_same(from, to)).then(|| to.clone());
     };
     let mut patch = Map::new();
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        // In a merge patch null removes a member.
         patch.insert(name.clone(), Value::Null);
     }
     for (name, value) in after {
@@ -42,8 +45,9 @@ pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
 
 /// Returns `now` with the changes between `before` and `after`.
 ///
-/// `before` is `now` as decoded by a type. Members that the type does not know stay, also in elements of lists. A
-/// changed element is matched by its `type`, as in conditions, or its `name`.
+/// `before` is `now` after a round trip through the user's type. Members that the type does not know are missing in it,
+/// and are kept, also in elements of lists. A changed element is matched by its `type`, as in conditions, or by its
+/// `name`.
 pub(super) fn changed(now: &Value, before: &Value, after: &Value) -> Value {
     match (now, before, after) {
         (now, before, after) if is_same(before, after) => now.clone(),
@@ -64,6 +68,7 @@ fn changed_members(
     before: &Map<String, Value>,
     after: &Map<String, Value>,
 ) -> Value {
+    // A member is removed only if the type knew it before and does not give it now.
     let is_kept = |name: &String| after.contains_key(name) || !before.contains_key(name);
     let kept = now.iter().filter(|(name, _)| is_kept(name));
     let mut members: Map<String, Value> = kept
@@ -74,7 +79,7 @@ fn changed_members(
             (Some(now), Some(before)) => {
                 members.insert(name.clone(), changed(now, before, wanted));
             }
-            // A default of the type, which was not changed.
+            // A default of the type, which the JSON does not have and the user did not change.
             (None, Some(before)) if is_same(before, wanted) => {}
             _ => {
                 members.insert(name.clone(), wanted.clone());
@@ -91,7 +96,7 @@ fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
         is_free[at] = false;
         Some(at)
     };
-    // Unchanged elements first, so that no other takes their match.
+    // Unchanged elements are matched first. Otherwise a changed one could take the match of another with the same name.
     let mut found: Vec<Option<usize>> = after
         .iter()
         .map(|wanted| take(&|each| is_same(each, wanted)))
@@ -110,13 +115,13 @@ fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
     Value::Array(made.collect())
 }
 
-/// Returns the name of an element in its list.
+/// Returns the value that identifies an element in its list.
 fn name_of(element: &Value) -> Option<&str> {
     let name = element.get("type").or_else(|| element.get("name"))?;
     name.as_str()
 }
 
-/// Returns whether everything in `part` is in `whole`, with equal values and equal lists.
+/// Returns whether a value contains everything in another; lists must be equal.
 pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part.iter().all(|(name, value)| {
@@ -127,7 +132,9 @@ pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     }
 }
 
-/// Compares values; numbers are compared by value, because the API server writes 1.0 as 1.
+/// Returns whether two values are equal.
+///
+/// Numbers are compared by value, because the API server writes 1.0 as 1.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {

@@ -6,21 +6,21 @@ use lariat_core::{Gvk, ObjectKey, debug_as_description};
 use super::condition::ConditionError;
 use crate::wire::ApiError;
 
-/// A status was not written.
+/// A status could not be written.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StatusError {
-    /// The object does not exist, or another one has its name by now.
+    /// The object does not exist, or another one has its name now.
     ///
-    /// Returned with `?` it ends the call and is [ignored](lariat_controller::HandlerError::ignore): the reconciler is
-    /// called for the deletion anyway.
-    #[error("{gvk} {key} has no status to write any more")]
+    /// A reconciler that returns this error with `?` ends the call, and the error is
+    /// [ignored](lariat_controller::HandlerError::ignore): the deletion calls the reconciler anyway.
+    #[error("cannot write the status of {gvk} {key}")]
     Gone {
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// Makes the handler error ignored.
+        /// Marks the error as ignored for the handler.
         source: Ignore,
     },
     /// The object exists, but its kind has no status subresource.
@@ -33,7 +33,9 @@ pub enum StatusError {
         /// The key.
         key: ObjectKey,
     },
-    /// The object changed since the call began, and only that state was to be written.
+    /// The object has changed since the call began.
+    ///
+    /// Only that state was to be written ([`StatusWriter::unchanged_only`](crate::StatusWriter::unchanged_only)).
     #[error("{gvk} {key} has changed since this reconcile began")]
     Changed {
         /// The kind.
@@ -41,14 +43,14 @@ pub enum StatusError {
         /// The key.
         key: ObjectKey,
     },
-    /// The given status is not a JSON object, or the present status does not fit the type.
+    /// The given status is not a JSON object, or the present one does not decode.
     #[error("the status of {gvk} {key} cannot be written: {detail}")]
     Unfit {
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// What is wrong, without values.
+        /// The reason, without values.
         detail: String,
     },
     /// The condition is invalid.
@@ -66,7 +68,7 @@ impl StatusError {
         Self::Gone {
             gvk: gvk.clone(),
             key: key.clone(),
-            source: Ignore::because("it is gone"),
+            source: Ignore::because("the object no longer exists"),
         }
     }
 
@@ -85,7 +87,7 @@ impl StatusError {
         }
     }
 
-    /// Returns whether the object changed meanwhile, or others manage the same fields.
+    /// Returns whether the object has changed, or others manage the same fields.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         match self {

@@ -1,4 +1,7 @@
-//! Conditions in the status of objects of any type.
+//! Conditions as JSON, in the status of objects of any type.
+//!
+//! Beside the plain operations it has the rules for the condition in which a reconciler reports errors: when it may be
+//! written, and what a status that is written as a whole does to it.
 
 use std::sync::Arc;
 
@@ -9,13 +12,13 @@ use serde_json::{Value, json};
 use super::condition::{ConditionUpdate, whole_seconds};
 use super::report::{is_failure, is_ours};
 
-/// Returns the condition of a type in a status.
+/// Returns the condition of a type in a status, if there is one.
 pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
     let conditions = status.get("conditions")?.as_array()?;
     conditions.iter().find(|each| each["type"] == kind)
 }
 
-/// Returns the merge patch that sets a condition at a time, or `None` if it is set already.
+/// Returns the merge patch that sets a condition, or `None` if it is set already.
 ///
 /// # Errors
 ///
@@ -28,7 +31,7 @@ pub(super) fn set(
     let mut conditions = list_of(status)?;
     let kind = update.kind();
     let at = conditions.iter().position(|each| each["type"] == kind);
-    // Members of the condition that others have added stay.
+    // Members that others have added to the condition are kept.
     let mut condition = at.map_or_else(|| json!({"type": kind}), |at| conditions[at].clone());
     let was = condition.clone();
     if was["status"] != update.status || was["lastTransitionTime"].is_null() {
@@ -36,7 +39,8 @@ pub(super) fn set(
     }
     condition["status"] = update.status.into();
     condition["reason"] = update.reason.as_str().into();
-    // Some kinds omit empty messages, and some have no observed generation; that alone is no reason for a write.
+    // Some kinds omit empty messages, and some have no observed generation in their schema. Such a missing member alone
+    // causes no write: the API server would drop it again, and each call would write once more.
     let lacks = |name: &str| at.is_some() && was.get(name).is_none();
     if !(update.message.is_empty() && lacks("message")) {
         condition["message"] = update.message.as_str().into();
@@ -56,18 +60,19 @@ pub(super) fn set(
     Ok(Some(json!({"conditions": conditions})))
 }
 
-/// Returns whether a condition was observed at a newer generation than an update has.
+/// Returns whether a condition was observed at a newer generation than an update.
 ///
-/// Generations the object has not reached do not count: a restored backup may have put the object back.
+/// Generations that the object has not reached do not count: a restored backup may have put the object back.
 pub(super) fn is_newer(was: &Value, update: &ConditionUpdate, generation: Option<i64>) -> bool {
     let (seen, observed) = (was["observedGeneration"].as_i64(), update.observed);
+    // An update without a generation claims nothing about one, and is always written.
     observed.is_some() && seen > observed && seen <= generation
 }
 
 /// Returns the types of the conditions that a change from `before` to `after` sets.
 ///
-/// These are the conditions that differ, and those with a reason that is not the reporter's. An unchanged condition of
-/// the reporter was only copied.
+/// These are the conditions that differ, and those whose reason is not the reporter's. An unchanged condition of the
+/// reporter was only copied from the present status.
 pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
     let conditions = after.get("conditions").and_then(Value::as_array);
     let decided = |condition: &&Value| {
@@ -81,12 +86,12 @@ pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The conditions in which reconcilers of a kind report errors.
+/// The conditions in which the reconcilers of a kind report errors.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
-    /// The type for the reconciler that writes.
+    /// The type of the reconciler that writes.
     pub(super) own: Option<Arc<str>>,
-    /// The types for the other reconcilers, which alone set them.
+    /// The types of the other reconcilers, which only they set.
     pub(super) others: Vec<Arc<str>>,
 }
 
@@ -94,31 +99,36 @@ pub(super) struct Reported {
 #[derive(Debug, PartialEq)]
 pub(super) struct Settled {
     pub(super) status: Value,
-    /// The condition that reports errors, as it is to be once the call has succeeded.
-    pub(super) held: Option<Value>,
+    /// The value for the condition that reports errors, once the call has succeeded.
+    pub(super) pending: Option<Value>,
 }
 
 impl Reported {
-    /// Returns what can be written of a new status.
+    /// Splits a new status into what can be written now and what must wait.
     ///
-    /// Conditions it does not set are copied, in their present order, and a reported failure stays. If each attempt
-    /// removed it and reported it again, every attempt would be a change that leads to the next one immediately,
-    /// without backoff.
+    /// Reporting conditions that the new status lacks are copied from the present one. A reported failure stays until
+    /// the call has succeeded. If each attempt removed it and reported it again, each attempt would be a change that
+    /// calls the reconciler immediately, without backoff.
     pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
-        let mut held = None;
+        let mut pending = None;
         let mut carries = false;
+        // Three cases for the condition of the writing reconciler: a present failure stays, and the given value is kept
+        // for the end of the call; a condition that only this reporter writes is copied if it is not given; anything
+        // else is written as given.
         let standing = self.own.as_deref().and_then(|kind| find(now, kind));
         if let Some(standing) = standing {
             match find_mut(&mut status, &standing["type"]) {
                 Some(said) if is_failure(standing) => {
                     let said = std::mem::replace(said, standing.clone());
-                    // A failure in it was copied from an older state.
-                    held = Some(said).filter(|said| !is_failure(said));
+                    // The new status may have been made from an older state, with a failure in it. That is not a value
+                    // of the call's own.
+                    pending = Some(said).filter(|said| !is_failure(said));
                 }
                 None if is_ours(standing) => carries |= push(&mut status, standing),
                 _ => {}
             }
         }
+        // Only the other reconcilers know their results, so this status must not remove them.
         for kind in &self.others {
             let standing = find(now, kind);
             if let Some(standing) = standing.filter(|_| find(&status, kind).is_none()) {
@@ -128,18 +138,20 @@ impl Reported {
         if carries {
             order_as(now, &mut status);
         }
-        Settled { status, held }
+        Settled { status, pending }
     }
 }
 
 impl From<Value> for Settled {
     fn from(status: Value) -> Self {
-        let held = None;
-        Self { status, held }
+        let pending = None;
+        Self { status, pending }
     }
 }
 
-/// Returns the merge patch that puts a condition into a status, or `None` if it is there.
+/// Returns the merge patch that puts a condition into a status.
+///
+/// `None` if the status has it already.
 ///
 /// # Errors
 ///
@@ -168,7 +180,7 @@ fn find_mut<'a>(status: &'a mut Value, kind: &Value) -> Option<&'a mut Value> {
     conditions.iter_mut().find(|each| each["type"] == *kind)
 }
 
-/// Appends a condition; returns whether there is a list for it.
+/// Appends a condition; returns `false` if `conditions` is not a list.
 fn push(status: &mut Value, condition: &Value) -> bool {
     match status.get_mut("conditions") {
         None | Some(Value::Null) => status["conditions"] = json!([condition]),
@@ -180,7 +192,7 @@ fn push(status: &mut Value, condition: &Value) -> bool {
 
 /// Sorts conditions in the order of the present status, new ones last.
 ///
-/// Lists are compared whole: two reconcilers that copy each other's conditions in different orders would otherwise
+/// Lists are compared as a whole. Two reconcilers that copy each other's conditions in different orders would otherwise
 /// change the status in turns, endlessly.
 fn order_as(now: &Value, status: &mut Value) {
     let present = now.get("conditions").and_then(Value::as_array);
@@ -288,7 +300,7 @@ mod tests {
         let other = json!({"type": "Other", "status": "False", "reason": "TheirOwn"});
         let foreign = json!({"type": "Foreign", "status": "True"});
         let status = |conditions: &[&Value]| json!({"size": 1, "conditions": conditions});
-        for (now, wanted, written, held) in [
+        for (now, wanted, written, pending) in [
             (
                 status(&[&failure("a"), &foreign]),
                 status(&[&said]),
@@ -324,7 +336,7 @@ mod tests {
             let settled = reported.settle(&now, wanted.clone());
             let expected = Settled {
                 status: written,
-                held: held.cloned(),
+                pending: pending.cloned(),
             };
             assert_eq!(settled, expected, "{now} {wanted}");
         }

@@ -1,4 +1,4 @@
-//! Reports failures and successes in a condition.
+//! Reports the result of calls in a condition.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,25 +17,26 @@ use super::error::StatusError;
 use super::unwritten::Unwritten;
 use crate::reconcile::Reconcile;
 
+/// The reasons of the condition: after a failure, after a success, and while paused.
 const FAILED: &str = "ReconcileError";
 const RECONCILED: &str = "Reconciled";
 const PAUSED: &str = "Paused";
 
 /// The minimum interval between reports that differ in the message only.
 ///
-/// Every write is a change that calls the reconciler.
+/// Each write is a change that calls the reconciler.
 const MESSAGE_PERIOD: Duration = Duration::from_secs(60);
 
-/// The number of timestamps from which outdated ones are removed.
+/// The number of timestamps at which outdated ones are removed.
 const CLEAR_AT: usize = 1024;
 
-/// The first attempt whose conflict is reported; most conflicts are resolved by then.
+/// The first attempt whose conflict is reported; by then most are resolved.
 const REPORTED_CONFLICT: u32 = 3;
 
 /// Reports the result of calls in a condition.
 pub(crate) struct Report {
     kind: Arc<str>,
-    /// When a failure of an object was last reported.
+    /// The time at which a failure of each object was last reported.
     reported: Mutex<HashMap<Uid, Instant>>,
     unwritten: Unwritten,
 }
@@ -58,24 +59,25 @@ impl Report {
         check_type(&self.kind)
     }
 
-    /// Reports the result of a call, and returns it.
+    /// Reports the result of a call, and returns the result.
     ///
-    /// If this write fails, the result is the same. But a value the call itself set in the condition is part of the
-    /// call: if that is not written, the call fails.
+    /// A failure to write the report does not change the result. But a value that the call has set in this condition is
+    /// part of the call: if it cannot be written, the call fails.
     pub(crate) async fn report<K: View>(
         &self,
         cx: &Reconcile<K>,
         result: HandlerResult,
     ) -> HandlerResult {
-        let held = Decisions::of(cx).lock().held.take();
-        match (result, held) {
+        let pending = Decisions::of(cx).lock().pending.take();
+        match (result, pending) {
             (Err(error), _) if !error.is_ignored() => {
                 self.note(cx, self.report_failure(cx, &error).await);
                 Err(error)
             }
-            // The object is about to be removed, after its cleanup.
+            // After its cleanup the object is about to be deleted, and has no use for a condition.
             (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
-            (result, Some(held)) => match cx.status().settle(&held).await {
+            // After an ignored error too: the call has decided what the condition should be.
+            (result, Some(pending)) => match cx.status().settle(&pending).await {
                 Err(error) if !error.is_not_found() => Err(error.into()),
                 _ => result,
             },
@@ -87,12 +89,13 @@ impl Report {
         }
     }
 
-    /// Reports that an object is not reconciled.
+    /// Reports that an object is paused.
     pub(crate) async fn report_pause<K: View>(&self, cx: &Reconcile<K>, why: &str) {
         let update = ConditionUpdate::is_unknown(&self.kind, PAUSED).message(why);
         self.note(cx, cx.status().condition(&update, |_| true).await);
     }
 
+    /// Logs a report that could not be written.
     fn note<K: View>(&self, cx: &Reconcile<K>, written: Result<bool, StatusError>) {
         match written {
             Ok(true) => self.unwritten.written(cx.gvk(), &self.kind),
@@ -110,6 +113,7 @@ impl Report {
         cx: &Reconcile<K>,
         error: &HandlerError,
     ) -> Result<bool, StatusError> {
+        // A conflict is normal if the cache is behind, and the retry usually succeeds.
         if error.is_conflict() && cx.attempt() < REPORTED_CONFLICT {
             return Ok(false);
         }
@@ -118,7 +122,7 @@ impl Report {
         let reported = self.reported.lock().get(uid).copied();
         let is_fresh = reported.is_some_and(|at| at.elapsed() < MESSAGE_PERIOD);
         let generation = cx.raw().generation();
-        // A new message can wait; a new failure, or a failure for a new generation, cannot.
+        // A new message can wait. A new failure, or a failure for a new generation, cannot.
         let worth = |was: Option<&Value>| {
             let is_known = was.is_some_and(|was| {
                 let seen = was["observedGeneration"].as_i64();
@@ -155,7 +159,9 @@ pub(super) fn is_failure(condition: &Value) -> bool {
     condition["status"] == "False" && condition["reason"] == FAILED
 }
 
-/// Returns whether this reporter wrote a condition. Others may use the same reasons.
+/// Returns whether this reporter wrote a condition.
+///
+/// Others may use the same reasons, so the status and the message are checked too.
 pub(super) fn is_ours(condition: &Value) -> bool {
     let has_message = condition["message"]
         .as_str()

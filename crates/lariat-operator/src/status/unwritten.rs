@@ -1,4 +1,4 @@
-//! Logs conditions that cannot be written, once and then ever less often.
+//! Logs conditions that cannot be written, less often the more there are.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,14 +10,15 @@ use tokio::time::Instant;
 use super::error::StatusError;
 use crate::wire::ApiError;
 
-/// The time without failures after which a success means recovery: writes that fail in one namespace may succeed in
-/// another.
+/// The time without failures after which a success means recovery.
+///
+/// A success alone means little: writes that fail in one namespace may succeed in another.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The number of errors counted separately; further ones are counted together.
+/// The number of errors that are counted separately; others are counted together.
 const MOST: usize = 16;
 
-/// The failed writes of one reconciler's condition since the last recovery.
+/// The failed writes of one reconciler's condition, since the last recovery.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten(Mutex<BTreeMap<String, Failures>>);
 
@@ -39,9 +40,10 @@ impl Unwritten {
         }
     }
 
-    /// Counts an error, of any object.
+    /// Counts an error, whatever object it is about.
     fn count(&self, error: &StatusError) -> u64 {
         let mut all = self.0.lock();
+        // Counted by class, not by object: one missing permission fails for every object with another text.
         let mut class = class_of(error);
         if all.len() >= MOST && !all.contains_key(&class) {
             "others".clone_into(&mut class);
@@ -55,7 +57,7 @@ impl Unwritten {
         failures.count
     }
 
-    /// Logs the recovery, if writes failed and none has failed for a while.
+    /// Logs the recovery, if writes have failed and none has failed for a while.
     pub(super) fn written(&self, kind: &Gvk, condition: &str) {
         let mut all = self.0.lock();
         if all.is_empty() {
@@ -74,7 +76,7 @@ impl Unwritten {
     }
 }
 
-/// Returns an error's text without the object, whose name most texts have.
+/// Returns the class of an error, without the name of the object.
 fn class_of(error: &StatusError) -> String {
     match error {
         StatusError::Api(ApiError::Refused { source, .. }) => match &**source {

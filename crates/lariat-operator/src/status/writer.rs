@@ -1,4 +1,8 @@
 //! The writer of a status.
+//!
+//! A write is computed from the newest known state, and is valid for that state only. If the object has changed, the
+//! newest state is read and the write is computed again. All ways of writing go through `StatusWriter::change`, which
+//! decides from which state the write starts.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::applied::Applied;
 use super::condition::ConditionUpdate;
-use super::decisions::{Decisions, Held};
+use super::decisions::{Decisions, PendingCondition};
 use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
 use super::listed::{self, Reported, Settled};
@@ -20,26 +24,26 @@ use crate::names::NOTES;
 use crate::reconcile::Reconcile;
 use crate::wire::{Attempt, Changed, Managers, identity_of, is_shown, json_of};
 
-/// Writes the status of a reconcile call's object.
+/// Writes the status of the object of a call.
 ///
 /// Created by [`Reconcile::status`].
 ///
-/// By default it sends a merge patch of the difference from the newest known state, and nothing if there is none. The
-/// patch is conditional on that state. If the object has changed, the newest state is read and the difference computed
-/// again, a few times. So a status is never written to another object of the same name, and concurrent writes of other
-/// fields are not lost.
+/// **Merge.** By default it sends a merge patch with the difference to the newest known state, and no request if there
+/// is none. The patch is conditional on the resource version of that state. If the object has changed, the newest state
+/// is read and the difference is computed again, a few times. So a status is never written to another object of the
+/// same name, and concurrent writes of other fields are not lost. [`by_apply`](Self::by_apply) uses server-side apply
+/// instead.
 ///
-/// If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the decision whether to
-/// write is made on the rest, and the difference is computed from the API server's state, which takes a request. A
-/// field that is neither given nor in the cache is removed with the next change of another field.
+/// **Partial caches.** If a [`Transform`](lariat_cache::Transform) removes parts of the status from the cache, the
+/// decision whether to write is made on the rest. The difference is then computed from the API server's state, which
+/// takes a request. A field that is neither given nor in the cache is removed with the next change of another field.
 ///
-/// The written state is the base of the next write in the same call. [`Reconcile::newest`] returns it;
-/// [`Reconcile::object`] does not change.
+/// **Several writes.** The written state is the base of the next write of the same call. [`Reconcile::newest`] returns
+/// it, while [`Reconcile::object`] does not change.
 ///
 /// ```
 /// use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
-/// use lariat_controller::{HandlerResult, Outcome};
-/// use lariat_operator::Reconcile;
+/// use lariat::{HandlerResult, Outcome, Reconcile};
 ///
 /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
 ///     let status = DeploymentStatus { replicas: Some(3), ..DeploymentStatus::default() };
@@ -54,6 +58,7 @@ pub struct StatusWriter<K> {
     unchanged_only: bool,
 }
 
+/// The kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     Merge,
@@ -69,20 +74,21 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Writes by server-side apply, with a field manager of the reconciler's own.
+    /// Writes by server-side apply, with a field manager for the reconciler alone.
     ///
-    /// The reconciler owns the given fields. Fields it applied earlier and does not give any more are removed, and
-    /// those of others stay.
+    /// The reconciler owns the given fields. Fields that it applied earlier and does not give any more are removed.
+    /// Fields of others are kept.
     ///
-    /// The field manager is `operator/reconciler`; a hash replaces what does not fit into 128 bytes. Fields that the
-    /// operator owns by its merges are taken over: the defaults that a CRD has for the status belong to its first
+    /// **Field manager.** It is `operator/reconciler`; a hash replaces what does not fit into 128 bytes. Fields that
+    /// the operator owns by its merges are taken over: the defaults that a CRD has for the status belong to their first
     /// writer, which may be [a condition that reports errors](crate::Reconciler::report_errors). A field of another
-    /// reconciler or program is a [conflict](StatusError::is_conflict). Fields that an earlier release applied with the
-    /// operator's name alone are released when the reconciler first applies.
+    /// reconciler or program is a [conflict](StatusError::is_conflict). Fields that an earlier release applied under
+    /// the operator's name alone are released when the reconciler first applies.
     ///
-    /// Nothing is sent if this process's last apply had the same fields and all of them have their values. So the first
-    /// apply of a process is always sent, and so is one with a list that others add to. Write a field in one way only:
-    /// a field that was merged is not removed when it is no longer applied.
+    /// **Requests.** No request is sent if the last apply of this process had the same fields, and all of them have
+    /// their values. So the first apply of a process is always sent, and so is one with a list to which others add.
+    ///
+    /// Write a field in one way only: a field that was merged is not removed when it is no longer applied.
     pub fn by_apply(self) -> Self {
         let way = Way::Apply { force: false };
         Self { way, ..self }
@@ -90,16 +96,28 @@ impl<K: View> StatusWriter<K> {
 
     /// Writes by server-side apply, and takes over fields that others manage.
     ///
-    /// Otherwise as [`by_apply`](Self::by_apply).
+    /// Otherwise like [`by_apply`](Self::by_apply).
     pub fn by_force(self) -> Self {
         let way = Way::Apply { force: true };
         Self { way, ..self }
     }
 
-    /// Writes only to the state that the call began with.
+    /// Writes only if the object has not changed since the call began.
     ///
-    /// If the object has changed since, the write fails with a [conflict](StatusError::is_conflict). Use it for what is
-    /// true of this state only.
+    /// Otherwise the write fails with a [conflict](StatusError::is_conflict). Use it for a status that is true for this
+    /// state only.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+    /// use lariat::{HandlerResult, Outcome, Reconcile};
+    ///
+    /// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+    ///     let status = DeploymentStatus { replicas: Some(3), ..DeploymentStatus::default() };
+    ///     cx.status().unchanged_only().set(&status).await?;
+    ///     Ok(Outcome::done())
+    /// }
+    /// # let _ = reconcile;
+    /// ```
     pub fn unchanged_only(self) -> Self {
         Self {
             unchanged_only: true,
@@ -109,16 +127,16 @@ impl<K: View> StatusWriter<K> {
 
     /// Sets the status; returns whether a request was sent.
     ///
-    /// Fields that are not given are removed, and lists are replaced whole; null members count as not given. The
-    /// conditions in which reconcilers of the operator [report errors](crate::Reconciler::report_errors) stay, unless a
-    /// condition of their type is given; a failure that this reconciler reports stays until a call succeeds. If there
-    /// are several writers of one status, [`update`](Self::update) or [apply](Self::by_apply) it.
+    /// Fields that are not given are removed, and lists are replaced as a whole; members that are null count as not
+    /// given. The conditions in which reconcilers of the operator [report errors](crate::Reconciler::report_errors) are
+    /// kept, unless a condition of their type is given. A failure that this reconciler has reported stays until a call
+    /// succeeds. If a status has several writers, use [`update`](Self::update) or [`by_apply`](Self::by_apply).
     ///
     /// # Errors
     ///
-    /// The object does not exist ([`StatusError::is_not_found`]; returned from a handler, this error is not retried).
-    /// Its kind has no status subresource. It changes faster than it can be written ([`StatusError::is_conflict`]). A
-    /// request failed. The given value is not a JSON object.
+    /// The object does not exist ([`StatusError::is_not_found`]; returned from a handler, this error is not retried),
+    /// its kind has no status subresource, it changes faster than it can be written ([`StatusError::is_conflict`]), a
+    /// request failed, or the given value is not a JSON object.
     ///
     /// # Cancel safety
     ///
@@ -126,37 +144,38 @@ impl<K: View> StatusWriter<K> {
     pub async fn set<S: Serialize + Sync>(self, status: &S) -> Result<bool, StatusError> {
         let wanted = self.encode(status)?;
         let reported = self.reported();
-        let mut said = Sayings::default();
+        let mut conditions = SetConditions::default();
         let written = match self.way {
             Way::Merge => {
-                let work_out = |now: &Value| {
-                    let settled = said.note(now, reported.settle(now, wanted.clone()));
+                let compute = |now: &Value| {
+                    let settled = conditions.note(now, reported.settle(now, wanted.clone()));
                     Ok(merge_patch(now, &settled))
                 };
-                self.merge(work_out).await?
+                self.merge(compute).await?
             }
             Way::Apply { force } => {
                 let settle = |now: &Value| {
-                    // An apply leaves what it does not give, including the list of conditions.
+                    // An apply leaves alone what it does not give, including the whole list of conditions.
                     let settled = match wanted.get("conditions") {
                         Some(_) => reported.settle(now, wanted.clone()),
                         None => Settled::from(wanted.clone()),
                     };
-                    said.note(now, settled)
+                    conditions.note(now, settled)
                 };
                 self.apply(&wanted, force, settle).await?
             }
         };
-        self.keep(said);
+        self.keep(conditions);
         Ok(written)
     }
 
     /// Changes the newest status by a function; returns whether a request was sent.
     ///
-    /// Only the changes of the function are written. Fields that `S` does not know stay, also in elements of lists: a
-    /// changed element is matched by its `type`, as in conditions, or its `name`. If the status has changed meanwhile,
-    /// the function is called again. An object without a status has the default one. The write is always a merge. A
-    /// failure that the reconciler [reports](crate::Reconciler::report_errors) stays until a call succeeds.
+    /// Only the changes of the function are written. Fields that `S` does not know are kept, also in elements of lists:
+    /// a changed element is matched by its `type`, as in conditions, or by its `name`. If the status has changed
+    /// meanwhile, the function is called again with the newest. An object without a status has the default one. The
+    /// write is always a merge. A failure that the reconciler has [reported](crate::Reconciler::report_errors) stays
+    /// until a call succeeds.
     ///
     /// # Errors
     ///
@@ -169,13 +188,15 @@ impl<K: View> StatusWriter<K> {
     where
         S: Serialize + DeserializeOwned + Default + Send,
     {
+        // Conditions of other reconcilers are part of the status that the function has seen, so it decides about them.
         let reported = Reported {
             others: Vec::new(),
             ..self.reported()
         };
-        let mut said = Sayings::default();
+        let mut conditions = SetConditions::default();
         let written = self
             .merge(|now| {
+                // `S` may have required fields, so an empty object need not decode as it. The default stands in.
                 let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
                 let (mut status, before) = if is_empty {
                     (S::default(), json!({}))
@@ -186,15 +207,15 @@ impl<K: View> StatusWriter<K> {
                 };
                 change(&mut status);
                 let after = changed(now, &before, &self.encode(&status)?);
-                let settled = said.note(now, reported.settle(now, after));
+                let settled = conditions.note(now, reported.settle(now, after));
                 Ok(merge_patch(now, &settled))
             })
             .await?;
-        self.keep(said);
+        self.keep(conditions);
         Ok(written)
     }
 
-    /// Sets a condition if it differs and the difference is worth a write.
+    /// Sets a condition if it differs, and the difference is worth a write.
     pub(super) async fn condition(
         self,
         update: &ConditionUpdate,
@@ -206,39 +227,43 @@ impl<K: View> StatusWriter<K> {
         self.change(|state| {
             let status = status_of(state);
             let was = listed::find(&status, update.kind());
-            // In the newest state another replica may have observed a newer generation, which this call does not know.
+            // Another replica may have observed a newer generation in the newest state. This call does not know that
+            // generation, and must not overwrite the result for it.
             if was.is_some_and(|was| listed::is_newer(was, &update, state.generation())) {
                 return Ok(None);
             }
             let patch = listed::set(&status, &update, now)
-                .map_err(|detail| self.says(detail))?
+                .map_err(|detail| self.unfit_because(detail))?
                 .filter(|_| worth(was));
             Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
         })
         .await
     }
 
-    /// Keeps the condition that reports errors until the call has ended; returns whether it differs.
-    pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
+    /// Keeps the condition that reports errors until the end of the call.
+    ///
+    /// Returns whether it differs from the present one.
+    pub(super) fn keep_until_end(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
-        let patch =
-            listed::set(&status, &update, clock::now()).map_err(|detail| self.says(detail))?;
+        let patch = listed::set(&status, &update, clock::now())
+            .map_err(|detail| self.unfit_because(detail))?;
+        // The last value of a call wins, and only the end of the call writes it.
         let of_call = Decisions::of(&self.cx);
         let mut decisions = of_call.lock();
         decisions.decide(update.kind());
-        decisions.held = Some(Held::Update(update));
+        decisions.pending = Some(PendingCondition::Update(update));
         Ok(patch.is_some())
     }
 
     /// Writes the condition that was kept until the end of the call.
-    pub(super) async fn settle(self, held: &Held) -> Result<bool, StatusError> {
-        match held {
-            Held::Update(update) => self.condition(update, |_| true).await,
-            Held::Whole(condition) => {
+    pub(super) async fn settle(self, pending: &PendingCondition) -> Result<bool, StatusError> {
+        match pending {
+            PendingCondition::Update(update) => self.condition(update, |_| true).await,
+            PendingCondition::Whole(condition) => {
                 let place = |status: &Value| {
                     let patch = listed::place(status, condition);
-                    patch.map_err(|detail| self.says(detail))
+                    patch.map_err(|detail| self.unfit_because(detail))
                 };
                 self.merge(place).await
             }
@@ -246,11 +271,12 @@ impl<K: View> StatusWriter<K> {
     }
 
     fn observed(&self, update: &ConditionUpdate) -> ConditionUpdate {
+        // The generation of the call's object, not of the newest state: the call has acted on the former.
         let observed = update.observed.or(self.cx.raw().generation());
         update.clone().observed(observed)
     }
 
-    /// Returns the conditions in which reconcilers of the kind report errors.
+    /// Returns the conditions in which the reconcilers of the kind report errors.
     fn reported(&self) -> Reported {
         let own = self.cx.call().reported().cloned();
         let mut others = self.cx.operator().claimed.conditions(self.cx.gvk());
@@ -259,35 +285,36 @@ impl<K: View> StatusWriter<K> {
     }
 
     /// Records the conditions of a completed write.
-    fn keep(&self, said: Sayings) {
+    fn keep(&self, conditions: SetConditions) {
         let reported = self.cx.call().reported();
-        let is_decided = |kind: &Arc<str>| said.decided.iter().any(|each| **each == **kind);
+        let is_decided = |kind: &Arc<str>| conditions.decided.iter().any(|each| **each == **kind);
         let of_call = Decisions::of(&self.cx);
         let mut decisions = of_call.lock();
-        match said.held {
-            Some(held) => decisions.held = Some(Held::Whole(held)),
-            // It was written just now, instead of what was kept.
-            None if reported.is_some_and(is_decided) => decisions.held = None,
+        match conditions.pending {
+            Some(pending) => decisions.pending = Some(PendingCondition::Whole(pending)),
+            // The condition was written just now, in place of the kept value.
+            None if reported.is_some_and(is_decided) => decisions.pending = None,
             None => {}
         }
-        for kind in said.decided {
+        for kind in conditions.decided {
             decisions.decide(kind);
         }
     }
 
-    /// Merges a patch computed from the status.
+    /// Merges a patch that is computed from the status.
     async fn merge(
         &self,
-        mut work_out: impl FnMut(&Value) -> Result<Option<Value>, StatusError> + Send,
+        mut compute: impl FnMut(&Value) -> Result<Option<Value>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
         let manager = &self.cx.operator().name;
         self.change(|state| {
-            let patch = work_out(&status_of(state))?;
+            let patch = compute(&status_of(state))?;
             Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
         })
         .await
     }
 
+    /// Applies fields that are computed from the status.
     async fn apply(
         &self,
         wanted: &Value,
@@ -298,16 +325,21 @@ impl<K: View> StatusWriter<K> {
         let managers = Managers::new(&operator.name, handler);
         let applied = operator.feature::<Applied>();
         let uid = self.cx.raw().uid();
+        // The first apply of a process also releases fields that an earlier release applied under another field
+        // manager.
         let is_first = !applied.has(uid, handler);
         let written = self
             .change(|state| {
                 let now = status_of(state);
                 let status = settle(&now);
+                // Both are needed: with equal values a field may still have to be removed, and after an equal apply
+                // another client may have changed a value.
                 if contains(&now, &status) && applied.is_last(state.uid(), handler, wanted) {
                     return Ok(None);
                 }
                 let mut fields = identity_of(self.cx.gvk(), self.cx.key());
-                // Applying an empty status would own the status whole, and conflict with every apply of a field.
+                // Applying `status: {}` would own the status as a whole, and conflict with every apply of a field in
+                // it.
                 if status != json!({}) {
                     fields["status"] = status;
                 }
@@ -319,25 +351,30 @@ impl<K: View> StatusWriter<K> {
         Ok(written)
     }
 
-    /// Makes a change of the status, and records the result.
+    /// Makes a change of the status, and records the new state for the call.
     async fn change(
         &self,
-        mut work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
+        mut compute: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
         let cx = &self.cx;
         let mut wire = cx.wire().await?;
         let mut state = cx.newest();
         if self.unchanged_only {
+            // One attempt only: a second one would be for a newer state.
             wire = wire.once();
+            // An annotation that the operator itself has written since is no change. The newest state is used then, for
+            // its resource version.
             let seen = cx.call().newest();
             if !is_as_seen(&seen, &state) {
                 state = seen;
             }
         }
+        // Checked by uid: a status must not be written to another object that has the name now.
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         let is_shown = is_shown(&cx.operator().caches, cx.gvk(), "/status");
-        // The rest of the status may not decode as the type, which means nothing for the whole status.
-        if !state.has_content() || !is_shown && !matches!(work_out(&state), Ok(None)) {
+        // The cached part of the status may not decode as the type. An error of that part says nothing about the whole,
+        // so the whole is read.
+        if !state.has_content() || !is_shown && !matches!(compute(&state), Ok(None)) {
             let seen = Arc::clone(&state);
             let read = wire.get(cx.key()).await?;
             state = read
@@ -347,7 +384,7 @@ impl<K: View> StatusWriter<K> {
                 return Err(StatusError::changed(cx.gvk(), cx.key()));
             }
         }
-        let (state, written) = match wire.change(Some("status"), state, work_out).await? {
+        let (state, written) = match wire.change(Some("status"), state, compute).await? {
             Changed::Made(state) => (state, true),
             Changed::Unneeded(state) => (state, false),
             Changed::Gone => return Err(gone()),
@@ -366,16 +403,16 @@ impl<K: View> StatusWriter<K> {
         match serde_json::to_value(status) {
             Ok(Value::Null) => Ok(json!({})),
             Ok(status @ Value::Object(_)) => Ok(without_nulls(status)),
-            Ok(_) => Err(self.says("it is not a JSON object".to_owned())),
+            Ok(_) => Err(self.unfit_because("it is not a JSON object".to_owned())),
             Err(error) => Err(self.unfit(&error)),
         }
     }
 
     fn unfit(&self, error: &serde_json::Error) -> StatusError {
-        self.says(without_values(&error.to_string()))
+        self.unfit_because(without_values(&error.to_string()))
     }
 
-    fn says(&self, detail: String) -> StatusError {
+    fn unfit_because(&self, detail: String) -> StatusError {
         StatusError::Unfit {
             gvk: self.cx.gvk().clone(),
             key: self.cx.key().clone(),
@@ -386,24 +423,29 @@ impl<K: View> StatusWriter<K> {
 
 /// The conditions that a write sets.
 #[derive(Default)]
-struct Sayings {
+struct SetConditions {
     /// The types of the conditions that were set.
     decided: Vec<String>,
-    held: Option<Value>,
+    pending: Option<Value>,
 }
 
-impl Sayings {
-    /// Records the conditions of the last attempt, and returns what it writes.
+impl SetConditions {
+    /// Records the conditions of the last attempt, and returns the status to write.
     fn note(&mut self, now: &Value, settled: Settled) -> Value {
         self.decided = listed::decided(now, &settled.status);
-        let held = settled.held.as_ref().and_then(|held| held["type"].as_str());
-        self.decided.extend(held.map(str::to_owned));
-        self.held = settled.held;
+        let pending = settled
+            .pending
+            .as_ref()
+            .and_then(|pending| pending["type"].as_str());
+        self.decided.extend(pending.map(str::to_owned));
+        self.pending = settled.pending;
         settled.status
     }
 }
 
-/// Returns whether a state is the one that was seen, apart from what the operator itself records on its objects.
+/// Returns whether a state is the one that was seen.
+///
+/// Annotations that the operator itself records on its objects do not count.
 fn is_as_seen(seen: &CachedObject, state: &CachedObject) -> bool {
     if seen.version() == state.version() {
         return true;
@@ -424,7 +466,7 @@ fn without_notes(mut object: Value) -> Value {
     without_nulls(object)
 }
 
-/// Returns the status of an object; empty if it has none.
+/// Returns the status of an object, which is an empty object if there is none.
 fn status_of(state: &CachedObject) -> Value {
     match json_of(state)["status"].take() {
         Value::Null => json!({}),

@@ -1,4 +1,6 @@
-//! Changes computed from an object's newest state, and computed again if it was not the newest.
+//! The loop of a write: compute it from a state, send it for that state, and repeat it on conflicts.
+//!
+//! Finalizers and statuses are written in this way.
 
 use std::sync::Arc;
 
@@ -12,13 +14,13 @@ use super::managers::{CONFLICT, Managers};
 use super::object::identity_of;
 use super::wire::Wire;
 
-/// An attempt of a change: the request for one state of the object.
+/// One attempt of a change: the request for one state of the object.
 pub(crate) struct Attempt {
     params: PatchParams,
     patch: Patch<Value>,
-    /// The field managers of an apply; none for a merge.
+    /// The field managers of an apply; `None` for a merge.
     managers: Option<Managers>,
-    /// Whether fields that were applied as the operator are released.
+    /// Whether fields are released that were applied under the operator's name.
     migrates: bool,
 }
 
@@ -28,14 +30,14 @@ pub(crate) enum Changed {
     Made(Arc<CachedObject>),
     /// Nothing had to be changed in this state.
     Unneeded(Arc<CachedObject>),
-    /// The object does not exist, or another one has its name by now.
+    /// The object does not exist, or another one has its name now.
     Gone,
     /// The object exists, but its kind has no such subresource.
     NoSubresource,
 }
 
 impl Attempt {
-    /// Merges a patch into one state of an object only.
+    /// Merges a patch into one state of an object.
     pub(crate) fn merge(manager: &str, patch: Value, state: &CachedObject) -> Self {
         let params = PatchParams {
             field_manager: Some(manager.to_owned()),
@@ -49,9 +51,9 @@ impl Attempt {
         }
     }
 
-    /// Applies fields to one state of an object only.
+    /// Applies fields to one state of an object.
     ///
-    /// Fields that conflict only with the operator itself are taken over.
+    /// Fields that conflict with the operator's own merges only are taken over.
     pub(crate) fn apply(managers: &Managers, fields: Value, state: &CachedObject) -> Self {
         Self {
             params: PatchParams::apply(managers.own()),
@@ -61,17 +63,18 @@ impl Attempt {
         }
     }
 
-    /// Takes over fields that others manage.
+    /// Sets whether fields that others manage are taken over.
     pub(crate) fn by_force(mut self, force: bool) -> Self {
         self.params.force |= force;
         self
     }
 
-    /// Releases what was applied as the operator, if the answer shows that there is something.
+    /// Sets whether fields that were applied under the operator's name are released.
     pub(crate) fn migrating(self, migrates: bool) -> Self {
         Self { migrates, ..self }
     }
 
+    /// Returns whether all conflicts of a refused apply are with the operator itself.
     fn may_take(&self, error: &ApiError) -> bool {
         let (Some(managers), Some(status)) = (&self.managers, error.status()) else {
             return false;
@@ -79,7 +82,7 @@ impl Attempt {
         !self.params.force && managers.own_all(status)
     }
 
-    /// Returns the managers, if one of them has fields to release.
+    /// Returns the managers if the answer shows fields to release.
     fn former(&self, answer: &str, subresource: Option<&str>) -> Option<&Managers> {
         let managers = self.managers.as_ref().filter(|_| self.migrates)?;
         managers
@@ -88,10 +91,10 @@ impl Attempt {
     }
 }
 
-/// Makes a patch conditional on a state.
+/// Makes a patch conditional on a state, by its resource version.
 ///
-/// The condition is the resource version, which differs for another object of the same name too. The uid would not do:
-/// API servers ignore it in patches of the status of custom resources.
+/// The resource version also differs for another object of the same name. The uid would not be enough: API servers
+/// ignore it in patches of the status of custom resources.
 fn at(mut patch: Value, state: &CachedObject) -> Value {
     if !state.version().is_empty() {
         patch["metadata"]["resourceVersion"] = state.version().to_string().into();
@@ -102,36 +105,40 @@ fn at(mut patch: Value, state: &CachedObject) -> Value {
 impl Wire {
     /// Changes an object, or one of its subresources, as computed from its state.
     ///
-    /// `None` means that nothing has to be changed. If the state is not the newest, the newest is read and the change
-    /// is computed again, immediately and a few times. An object with another uid is not changed.
+    /// `compute` returns `None` if nothing has to be changed. If the state is not the newest, the newest is read and
+    /// the change is computed again, immediately and a few times. An object with another uid is not changed.
     pub(crate) async fn change<E: From<ApiError>>(
         &self,
         subresource: Option<&str>,
         mut state: Arc<CachedObject>,
-        mut work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, E>,
+        mut compute: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, E>,
     ) -> Result<Changed, E> {
         let mut tries = 1;
         loop {
-            let Some(attempt) = work_out(&state)? else {
+            let Some(attempt) = compute(&state)? else {
                 return Ok(Changed::Unneeded(state));
             };
             let key = state.key();
             let error = match self.attempt(key, subresource, attempt).await {
                 Ok(answer) if answer.uid() == state.uid() => return Ok(Changed::Made(answer)),
-                // Only where objects have no resource version.
+                // Possible only where objects have no resource version, so that the patch is unconditional.
                 Ok(_) => return Ok(Changed::Gone),
                 Err(error) => error,
             };
             let moved_on = error.is_conflict() && !is_about_fields(&error);
-            // The object, its subresource or its kind: a read shows which.
+            // 404 may mean that the object, its subresource or its kind does not exist. The read below tells them
+            // apart.
             let missing = is_gone(&error);
+            // A conflict about fields does not go away with a newer state, so it is returned at once.
             let is_over = !missing && (!moved_on || tries >= self.tries);
             if is_over {
                 return Err(error.into());
             }
+            // From the API server: the cache may still have the state that was refused.
             match self.get(key).await? {
                 Some(now) if now.uid() != state.uid() => return Ok(Changed::Gone),
                 None => return Ok(Changed::Gone),
+                // The object exists, so it is the subresource that does not.
                 Some(_) if missing && subresource.is_some() => return Ok(Changed::NoSubresource),
                 Some(_) if missing => return Err(error.into()),
                 Some(now) => state = now,
@@ -148,7 +155,8 @@ impl Wire {
     ) -> Result<Arc<CachedObject>, ApiError> {
         let sent = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
         let answer = match sent.await {
-            // For the same state, which the patch names: no other manager has taken a field meanwhile.
+            // The forced apply is for the same state, which the patch names. So it takes over exactly the fields that
+            // were in conflict, and none that another manager has taken meanwhile.
             Err(error) if attempt.may_take(&error) => {
                 attempt.params.force = true;
                 let again = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
@@ -163,9 +171,9 @@ impl Wire {
         }
     }
 
-    /// Applies an empty set of fields as the operator.
+    /// Applies an empty set of fields under the operator's name.
     ///
-    /// This removes what was applied as the operator and none of its reconcilers applies now.
+    /// This removes the fields that were applied under that name, and that none of its reconcilers applies now.
     async fn give_up(
         &self,
         object: &CachedObject,
@@ -179,7 +187,9 @@ impl Wire {
     }
 }
 
-/// Returns whether the conflict is about fields that others manage, not about the resource version.
+/// Returns whether a conflict is about fields, not about the resource version.
+///
+/// A retry resolves the latter only.
 fn is_about_fields(error: &ApiError) -> bool {
     let details = error.status().and_then(|status| status.details.as_ref());
     details.is_some_and(|details| {
@@ -188,6 +198,7 @@ fn is_about_fields(error: &ApiError) -> bool {
     })
 }
 
+/// Returns whether the object, its subresource or its kind does not exist.
 fn is_gone(error: &ApiError) -> bool {
     error
         .status()

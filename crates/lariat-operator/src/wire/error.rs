@@ -9,7 +9,7 @@ use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 use super::secrets::without_values;
 use super::sender::status_of;
 
-/// A read or write failed; the error names the verb, the kind and the key.
+/// A read or write failed. The `Display` names the verb, the kind and the key.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
@@ -29,8 +29,8 @@ pub enum ApiError {
         /// The key.
         key: ObjectKey,
     },
-    /// The name or namespace is invalid, so there can be no such object. Nothing was sent.
-    #[error("there can be no {gvk} {key:?}: its {what} {reason}", key = key.as_str())]
+    /// The name or namespace is invalid, so the object cannot exist; nothing was sent.
+    #[error("{gvk} {key:?} cannot exist: its {what} {reason}", key = key.as_str())]
     Unnameable {
         /// The kind.
         gvk: Gvk,
@@ -41,19 +41,21 @@ pub enum ApiError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// The cache did not sync in time. It is still being filled, so a retry may succeed.
+    /// The cache did not sync in time; a retry may succeed.
     #[error(
-        "cannot read {gvk}: its cache is not filled after {after:?} ({phase}); {}",
+        "cannot read {gvk}: its cache did not sync within {after:?} ({phase}); {}",
         reason.as_deref().unwrap_or("no answer so far")
     )]
     NotFilled {
         /// The kind.
         gvk: Gvk,
-        /// The time limit of reads; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        /// The time limit of reads.
+        ///
+        /// See [`CachedApi::with_patience`](crate::CachedApi::with_patience).
         after: Duration,
         /// The phase of the informer.
         phase: Phase,
-        /// The last error, if any, such as a forbidden list.
+        /// The last error of the informer, if any, such as a forbidden list.
         reason: Option<String>,
     },
     /// The kind is not served, and the factory does not wait for it.
@@ -68,10 +70,12 @@ pub enum ApiError {
     /// The content of an object is not cached, and could not be fetched.
     #[error(transparent)]
     Load(#[from] Box<LoadError>),
-    /// A cached object does not fit the type.
+    /// A cached object does not decode as the requested type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The request failed. If a Secret was sent, the API server's message is left out.
+    /// The request failed.
+    ///
+    /// If a Secret was sent, the message of the API server is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
         /// The verb of the request.
@@ -83,8 +87,8 @@ pub enum ApiError {
         /// The error.
         source: Box<kube::Error>,
     },
-    /// The function that was to change the object failed.
-    #[error("{gvk} {key} cannot be changed")]
+    /// The function that should change the object failed.
+    #[error("the function that changes {gvk} {key} failed")]
     Function {
         /// The kind.
         gvk: Gvk,
@@ -93,7 +97,7 @@ pub enum ApiError {
         /// The error of the function.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The function that was to change the object changed its name or namespace. Nothing was sent.
+    /// The function has changed the key of the object; nothing was sent.
     #[error("a change of {gvk} {key} cannot rename it to {name}; create another object")]
     Renamed {
         /// The kind.
@@ -115,7 +119,7 @@ pub enum ApiError {
         /// The key of the answer.
         answered: ObjectKey,
     },
-    /// The API server executed the request, but its answer does not fit the type.
+    /// The request was executed, but its answer does not decode.
     #[error("cannot read the answer to {verb} {gvk} {key}: {error}")]
     Unreadable {
         /// The verb of the request.
@@ -124,7 +128,7 @@ pub enum ApiError {
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
-        /// What does not fit, without values.
+        /// The error of the decoder, without values.
         error: String,
     },
 }
@@ -160,13 +164,13 @@ impl ApiError {
         }
     }
 
-    /// Returns the error of an object whose name is to be generated.
+    /// Returns the error of an object whose name would be generated.
     pub(crate) fn no_name(gvk: &Gvk, key: &ObjectKey) -> Self {
         Self::Unnameable {
             gvk: gvk.clone(),
             key: key.clone(),
             what: "name",
-            reason: "is generated, so it would be created each time",
+            reason: "is generated, so each call would create another object",
         }
     }
 
@@ -184,12 +188,12 @@ impl ApiError {
         Self::Renamed { gvk, key, name }
     }
 
-    /// Returns the error if the name of a key is invalid.
+    /// Returns the error of a key with an invalid name.
     pub(crate) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
         Self::unnameable(gvk, key, "name", key.name())
     }
 
-    /// Returns the error if the namespace of a key is invalid.
+    /// Returns the error of a key with an invalid namespace.
     pub(crate) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
         Self::unnameable(gvk, key, "namespace", key.namespace()?)
     }
@@ -233,8 +237,8 @@ impl ApiError {
 
     /// Returns whether the object or its namespace does not exist.
     ///
-    /// An API server that does not serve the kind answers 404 too, also while it starts and has not loaded its CRDs.
-    /// That is a different error: the object may exist.
+    /// An API server that does not serve the kind answers 404 too, also during its start, before it has loaded its
+    /// CRDs. That is another error: the object may exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         match self {
@@ -244,7 +248,7 @@ impl ApiError {
         }
     }
 
-    /// Returns whether the object changed since the state that the write was for.
+    /// Returns whether the object has changed since the state that the write was for.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         self.has_reason("Conflict")
@@ -256,7 +260,9 @@ impl ApiError {
         self.has_reason("AlreadyExists")
     }
 
-    /// Returns whether a write was refused because the object, not its namespace, does not exist.
+    /// Returns whether a write was refused because the object itself does not exist.
+    ///
+    /// The missing object can also be its namespace, which a retry does not create.
     pub(crate) fn is_object_missing(&self) -> bool {
         let Self::Refused { key, .. } = self else {
             return false;
@@ -265,7 +271,7 @@ impl ApiError {
         self.is_not_found() && details.is_some_and(|details| details.name == key.name())
     }
 
-    /// Returns the Status of the API server's answer.
+    /// Returns the Status in the answer of the API server, if there is one.
     pub(crate) fn status(&self) -> Option<&Status> {
         match self {
             Self::Refused { source, .. } => status_of(source),

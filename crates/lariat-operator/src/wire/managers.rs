@@ -1,4 +1,4 @@
-//! The field managers of a reconciler that applies.
+//! The field managers under which a reconciler applies.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::names::manager_of;
 pub(crate) struct Managers {
     /// The field manager of the reconciler's applies, which nothing else uses.
     own: String,
-    /// The field manager of the operator's merges, such as conditions that report errors.
+    /// The field manager of the operator's merges, such as reported errors.
     ///
-    /// Earlier releases applied with it too.
+    /// Earlier releases applied under it too.
     operator: Arc<str>,
 }
 
@@ -36,7 +36,7 @@ impl Managers {
 
     /// Returns whether all fields of a conflict are the operator's own.
     ///
-    /// A merge makes the operator the owner of fields it did not send: the defaults that a CRD has for the status.
+    /// A merge makes the operator the owner of fields that it did not send: the defaults that a CRD has for the status.
     pub(super) fn own_all(&self, refusal: &Status) -> bool {
         let causes = refusal.details.iter().flat_map(|details| &details.causes);
         let mut conflicts = causes
@@ -46,15 +46,16 @@ impl Managers {
         conflicts.peek().is_some() && conflicts.all(|message| self.is_named_in(message))
     }
 
-    /// Parses the API server's `conflict with "name"`, which may be followed by details.
+    /// Parses the API server's `conflict with "name"`, which may have a suffix.
     fn is_named_in(&self, message: &str) -> bool {
+        // Quoted like Go's `%q`, so that a name which begins with ours does not match.
         let names = [&*self.operator, &self.own];
         names
             .iter()
             .any(|name| message.starts_with(&format!("conflict with {name:?}")))
     }
 
-    /// Returns whether fields of a subresource were applied as the operator.
+    /// Returns whether fields were applied under the operator's name.
     ///
     /// Releases with one field manager for all reconcilers did so. `answer` is an object with its managed fields.
     pub(super) fn left_former(&self, answer: &str, subresource: Option<&str>) -> bool {
@@ -67,7 +68,7 @@ impl Managers {
     }
 }
 
-/// The reason of a cause that names a field of another manager.
+/// The reason of a cause that names a field of another field manager.
 pub(super) const CONFLICT: &str = "FieldManagerConflict";
 
 #[derive(Default, Deserialize)]

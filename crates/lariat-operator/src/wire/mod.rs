@@ -1,4 +1,8 @@
-//! Requests to the API server, and their answers.
+//! Requests to the API server, and their answers, for the whole crate.
+//!
+//! `sender` sends a request with a time limit and retries. `wire` reads and patches the objects of one kind as raw
+//! objects, and `change` adds the loop that repeats a write on conflicts, with the field managers of `managers`.
+//! `object` and `secrets` are helpers, and `error` is [`ApiError`].
 
 mod change;
 mod error;

@@ -17,16 +17,16 @@ pub(crate) fn identity_of(gvk: &Gvk, key: &ObjectKey) -> Value {
     fields
 }
 
-/// Returns whether the cache of a kind has the API server's value at a JSON pointer.
+/// Returns whether the cache of a kind keeps the value at a JSON pointer.
 ///
-/// A value that a transform has removed must not be taken for missing: a change computed from such a state would name
-/// the present version, and succeed.
+/// A value that a transform has removed must not be taken for missing: a change that is computed from such a state
+/// would carry the present resource version, and succeed.
 pub(crate) fn is_shown(caches: &SharedCacheFactory, gvk: &Gvk, pointer: &str) -> bool {
     let informer = caches.existing(gvk);
     informer.is_some_and(|informer| informer.keeps(pointer))
 }
 
-/// Returns the JSON of an object; an empty object if it cannot be read.
+/// Returns an object as JSON, or an empty object if it cannot be parsed.
 pub(crate) fn json_of(object: &CachedObject) -> Value {
     let json = object.json().unwrap_or_default();
     serde_json::from_slice(&json).unwrap_or_else(|_| Value::Object(Map::new()))

@@ -1,4 +1,4 @@
-//! Sends requests; the caller interprets the errors.
+//! Sends requests; the callers interpret the errors.
 
 use std::time::Duration;
 
@@ -16,22 +16,22 @@ pub(crate) enum SendError {
     /// No answer came within this time.
     #[error("no answer from the API server within {0:?}")]
     NoAnswer(Duration),
-    /// The API server refused the request, the connection failed, or the answer is malformed.
+    /// The request was refused, the connection failed, or the answer is malformed.
     #[error(transparent)]
     Kube(#[from] kube::Error),
 }
 
-/// Sends requests through a client, which handles identity, own writes and gates.
+/// Sends requests through a client, which adds the identity, gates and own writes.
 ///
-/// `Client::request` is not used, because it logs answers it cannot decode, and these may have the content of an
-/// object.
+/// `Client::request` is not used, because it logs answers that it cannot decode, which may be the content of a Secret.
 #[derive(Clone)]
 pub(crate) struct Sender {
     client: Client,
-    /// The time limit of an answer.
+    /// The time limit of one attempt; `None` for the client's.
     patience: Option<Duration>,
-    /// The number of attempts, and the pause between them.
+    /// The number of attempts.
     tries: u32,
+    /// The pause between two attempts.
     pause: Duration,
 }
 
@@ -46,13 +46,13 @@ impl Sender {
         }
     }
 
-    /// Sets the time limit of an answer.
+    /// Sets the time limit of each attempt.
     pub(crate) fn within(self, patience: Duration) -> Self {
         let patience = Some(patience);
         Self { patience, ..self }
     }
 
-    /// Retries a request that fails with a transient error, with pauses in between.
+    /// Retries requests that fail with a transient error, with a pause in between.
     pub(crate) fn trying(self, tries: u32, pause: Duration) -> Self {
         Self {
             tries,
@@ -67,7 +67,9 @@ impl Sender {
         answer.map_err(SendError::into_kube)
     }
 
-    /// Sends a request, and decodes the answer; an answer that does not decode is an error too.
+    /// Sends a request, and decodes the answer.
+    ///
+    /// An answer that does not decode is an error too, and is retried.
     pub(crate) async fn json<T: DeserializeOwned>(&self, request: Built) -> Result<T, SendError> {
         self.send(request, |text| {
             serde_json::from_str(&text).map_err(kube::Error::SerdeError)
@@ -83,7 +85,7 @@ impl Sender {
         let request = request.map_err(kube::Error::BuildRequest)?;
         for _ in 1..self.tries {
             match self.once(request.clone(), &read).await {
-                Err(error) if error.may_pass() => time::sleep(self.pause).await,
+                Err(error) if error.is_transient() => time::sleep(self.pause).await,
                 result => return result,
             }
         }
@@ -95,6 +97,7 @@ impl Sender {
         request: http::Request<Vec<u8>>,
         read: &impl Fn(String) -> kube::Result<T>,
     ) -> Result<T, SendError> {
+        // The limit covers the whole answer: a server that sends headers and then stalls would hang otherwise.
         let answer = self.client.request_text(request);
         let text = match self.patience {
             Some(patience) => time::timeout(patience, answer)
@@ -107,10 +110,11 @@ impl Sender {
 }
 
 impl SendError {
-    /// Returns whether the error is transient: of the server, or of the connection.
-    fn may_pass(&self) -> bool {
+    /// Returns whether the error is transient: of the server or the connection.
+    fn is_transient(&self) -> bool {
         match self {
             Self::NoAnswer(_) => true,
+            // Without a code the connection has failed, or the answer was not that of an API server.
             Self::Kube(error) => code_of(error).is_none_or(|code| code == 429 || code >= 500),
         }
     }
@@ -123,7 +127,7 @@ impl SendError {
     }
 }
 
-/// Returns the Status of the API server's answer.
+/// Returns the Status in the answer of the API server, if there is one.
 pub(crate) fn status_of(error: &kube::Error) -> Option<&Status> {
     match error {
         kube::Error::Api(status) => Some(status),
@@ -131,7 +135,7 @@ pub(crate) fn status_of(error: &kube::Error) -> Option<&Status> {
     }
 }
 
-/// Returns the HTTP code of the API server's answer.
+/// Returns the HTTP code of the API server's answer, if there is one.
 pub(crate) fn code_of(error: &kube::Error) -> Option<u16> {
     status_of(error).map(|status| status.code)
 }

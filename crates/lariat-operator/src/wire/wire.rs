@@ -1,4 +1,4 @@
-//! Reads and patches objects of one kind, whatever their type.
+//! Reads and patches the objects of one kind, whatever their type.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use serde_json::Value;
 use super::error::ApiError;
 use super::sender::{Built, Sender};
 
-/// A page of objects with metadata only.
+/// A page of objects, of which only the metadata is read.
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<CachedObject>>,
-    /// The continue token; none on the last page.
+    /// The continue token; `None` on the last page.
     pub(crate) next: Option<String>,
 }
 
-/// Requests about objects of one kind, whose answers are raw objects.
+/// Sends requests for objects of one kind, and returns raw objects.
 pub(crate) struct Wire {
     sender: Sender,
     resource: ResourceKind,
-    /// The number of attempts of a change, while others change the object all the time.
+    /// The number of attempts of a change that conflicts each time.
     pub(super) tries: usize,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Wire {
 const TRIES: usize = 5;
 
 impl Wire {
-    /// Creates requests about the objects of a resource.
+    /// Creates a handle for the objects of a resource.
     pub(crate) fn new(client: Client, resource: ResourceKind) -> Self {
         Self {
             sender: Sender::new(client),
@@ -40,7 +40,7 @@ impl Wire {
         }
     }
 
-    /// Creates requests with the client of a kind.
+    /// Creates a handle with the client of a kind.
     pub(crate) async fn of_kind(kind: &KindClient) -> Result<Self, ApiError> {
         Ok(Self::new(kind.client(), kind.resource().await?))
     }
@@ -54,7 +54,7 @@ impl Wire {
         self.resource.gvk()
     }
 
-    /// Reads an object from the API server; `None` if it does not exist.
+    /// Reads an object from the API server, or `None` if it does not exist.
     pub(crate) async fn get(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, ApiError> {
         let name = path_segment(key.name());
         let request = self.about(key).get(&name, &GetParams::default());
@@ -77,7 +77,7 @@ impl Wire {
         self.read("patch", key, &answer)
     }
 
-    /// Patches an object, or one of its subresources, and returns the answer as text.
+    /// Patches an object or a subresource of it, and returns the text of the answer.
     pub(super) async fn patch_text(
         &self,
         key: &ObjectKey,
@@ -93,8 +93,9 @@ impl Wire {
         self.send("patch", key, request).await
     }
 
-    /// Returns a page of the objects of the kind in all namespaces.
+    /// Returns a page of the objects of the kind, in all namespaces.
     pub(crate) async fn page(&self, params: &ListParams) -> Result<Page, kube::Error> {
+        // Finalizers are metadata, and lists of whole objects may be large.
         let request = Request::new(self.resource.collection_path(None)).list_metadata(params);
         let text = self.sender.text(request).await?;
         let page: ObjectList<Value> =
@@ -130,6 +131,7 @@ impl Wire {
         answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
     }
 
+    /// Parses an answer, which must be about the requested object.
     pub(super) fn read(
         &self,
         verb: &'static str,

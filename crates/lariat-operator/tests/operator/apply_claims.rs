@@ -45,7 +45,10 @@ async fn what_exists_is_adopted_only_if_the_set_does_so() {
     rig.bench.create("a", 1).await;
     settle().await;
     let error = rig.last().unwrap_err();
-    assert!(error.to_string().contains("is not this owner's"), "{error}");
+    assert!(
+        error.to_string().contains("does not belong to this owner"),
+        "{error}"
+    );
     assert_eq!(error.applied().objects().len(), 1, "the other is applied");
     assert_eq!(
         rig.config_map("web").await.unwrap().data.unwrap()["key"],

@@ -77,7 +77,7 @@ async fn an_adopted_password_keeps_its_value() {
     rig.want_all(Desired::new().with_dependent(password("ours")));
     rig.bench.create("a", 1).await;
     settle().await;
-    assert!(rig.failure().contains("is not this owner's"));
+    assert!(rig.failure().contains("does not belong to this owner"));
     rig.apply_all(Desired::new().with_dependent(password("ours").adopts(true)))
         .await;
     assert_eq!(rig.calls()[0], "1 changed");
@@ -197,7 +197,7 @@ async fn one_object_is_forced_and_another_is_not() {
         .await
         .unwrap();
     settle().await;
-    assert!(rig.failure().contains("others manage .data.key"));
+    assert!(rig.failure().contains("other field managers own .data.key"));
     rig.apply_all(both(true)).await;
     assert_eq!(
         rig.config_map("one").await.unwrap().data.unwrap()["key"],

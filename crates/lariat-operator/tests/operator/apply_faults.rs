@@ -192,7 +192,7 @@ async fn an_owner_that_was_created_again_is_not_taken_for_the_old_one() {
     settle().await;
     let calls = rig.calls();
     assert!(
-        calls[0].contains("demo.dev/v1 Widget default/a: it is gone; nothing was applied"),
+        calls[0].contains("demo.dev/v1 Widget default/a: it no longer exists; nothing was applied"),
         "{calls:?}"
     );
     assert_eq!(calls.last().map(String::as_str), Some("1 unchanged"));

@@ -48,7 +48,7 @@ async fn objects_of_a_set_that_becomes_owned_are_found_in_other_namespaces() {
             .since(mark)
             .verb("list")
             .namespace("kube-system");
-        assert_eq!(lists.count(), 0, "it is not looked through any more");
+        assert_eq!(lists.count(), 0, "it is not searched any more");
     }
 }
 

@@ -140,7 +140,7 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
         let applied = second.last();
         assert_eq!(applied.forbidden(), ["v1/Secret".parse().unwrap()]);
         let applied = second.apply("default/a", one()).await;
-        let text = "1 unchanged, v1 Secret not looked through";
+        let text = "1 unchanged, v1 Secret not searched";
         assert_eq!(applied.to_string(), text);
         second.apply("default/a", Vec::new()).await;
         let applied = second.apply("default/a", Vec::new()).await;

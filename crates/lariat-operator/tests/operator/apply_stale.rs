@@ -14,7 +14,7 @@ use crate::bench::{SECOND, key, settle};
 /// Checks that the set neither took nor changed objects of others, nor deletes them with its owner.
 async fn assert_left_alone(rig: &Rig) {
     let error = rig.failure();
-    assert!(error.contains("is not this owner's"), "{error}");
+    assert!(error.contains("does not belong to this owner"), "{error}");
     rig.bench.delete("a").await;
     time::sleep(60 * SECOND).await;
     let web = rig.config_map("web").await.expect("it stays");
@@ -74,7 +74,10 @@ async fn what_vanishes_is_not_created_again_for_an_owner_that_is_gone() {
     assert_eq!(rig.writes("configmaps"), 1);
     assert!(rig.config_map("web").await.is_none());
     let error = rig.failure();
-    assert!(error.contains("it is gone; nothing was applied"), "{error}");
+    assert!(
+        error.contains("it no longer exists; nothing was applied"),
+        "{error}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -116,7 +119,7 @@ async fn what_another_client_creates_meanwhile_is_not_taken_though_no_field_conf
                 continue;
             }
             let error = rig.failure();
-            assert!(error.contains("is not this owner's"), "{error}");
+            assert!(error.contains("does not belong to this owner"), "{error}");
             rig.bench.delete("a").await;
             time::sleep(60 * SECOND).await;
             // It has not been written since, not even to undo something.

@@ -370,7 +370,7 @@ async fn steps_without_an_order_are_refused_and_nothing_is_applied() {
     rig.apply_all(unknown).await;
     assert!(
         rig.failure()
-            .contains("after \"nothing\", which is no step")
+            .contains("after \"nothing\", which is not a step")
     );
     assert_eq!(there(&rig).await, [""; 0]);
 }

@@ -171,7 +171,7 @@ async fn an_object_that_cannot_be_read_after_its_deletion_counts_as_there() {
     rig.apply_all(Desired::new()).await;
     let calls = rig.calls();
     assert!(
-        calls[0].contains("default/two is deleted once those after it are gone"),
+        calls[0].contains("default/two is deleted once the objects of later steps are deleted"),
         "{calls:?}"
     );
     rig.cluster().faults().remove(rule);

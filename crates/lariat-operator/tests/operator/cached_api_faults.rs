@@ -60,7 +60,7 @@ async fn a_read_that_waits_for_a_list_that_is_forbidden_fails_and_says_so() {
         "{lines:?}"
     );
     for part in [
-        "a: cannot read v1 Secret: its cache is not filled after 30s (",
+        "a: cannot read v1 Secret: its cache did not sync within 30s (",
         "403",
     ] {
         assert!(lines.iter().any(|line| line.contains(part)), "{lines:?}");
@@ -136,7 +136,7 @@ async fn patience_is_as_long_as_it_is_wanted_and_ends_when_the_cache_is_filled()
     let api = bench.operator.api::<ConfigMap>();
     let short = api.clone().with_patience(5 * SECOND);
     let error = short.get_opt(&key("a")).await.unwrap_err().to_string();
-    assert!(error.contains("not filled after 5s"), "{error}");
+    assert!(error.contains("did not sync within 5s"), "{error}");
     let at_once = api.clone().with_patience(time::Duration::ZERO);
     assert!(at_once.list(&lariat_cache::Query::all()).await.is_err());
     assert!(api.get_opt(&key("a")).await.unwrap().is_none());

@@ -223,7 +223,7 @@ async fn what_an_older_program_stores_is_taken_over_and_reported() {
     assert_eq!(report.change, CrdChange::Updated(paths.to_vec()));
     let text = report.to_string();
     assert!(
-        text.contains("take v1beta1 out of status.storedVersions"),
+        text.contains("remove v1beta1 from status.storedVersions"),
         "{text}"
     );
     let installed = definitions(&cluster).get(NAME).await.unwrap();
@@ -326,7 +326,7 @@ async fn verifying_writes_nothing_and_says_what_is_missing() {
     let newer = widgets(&json!({"spec": {"versions": versions(&["v1", "v2"])}}));
     let text = verify(&newer).await.unwrap_err().to_string();
     assert!(
-        text.contains("is installed, but does not serve v2"),
+        text.contains("is installed, but it does not serve v2"),
         "{text}"
     );
     let options = CrdOptions::default().install(Install::CreateOnly);
@@ -381,7 +381,7 @@ async fn a_definition_that_is_going_is_waited_for() {
     let error = ensure(&client, &Widget::crd()).await.unwrap_err();
     let text = error.to_string();
     assert!(
-        text.contains("it is being deleted, and still there: Terminating is True"),
+        text.contains("it is being deleted: Terminating is True"),
         "{text}"
     );
     let definition = Widget::crd();

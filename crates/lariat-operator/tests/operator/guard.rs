@@ -140,7 +140,7 @@ async fn the_error_says_who_refused_what_and_why() {
     let write = "delete demo.dev/v1 Widget default/a";
     let expected = format!(
         "the guard of handler once refused to {write}: the budget of deletions, 0 per 60s, is used up: \
-         0 of 0 when it was to {write}; tripped until it is reset"
+         0 of 0 when asked to {write}; tripped until it is reset"
     );
     let errors = errors.take();
     assert!(errors[0].ends_with(&expected), "{errors:?}");

@@ -43,7 +43,7 @@ async fn a_collection_counts_as_what_is_in_it() {
     .await;
     let errors = errors.take();
     assert!(
-        errors[0].contains("deletecollection v1 configmaps in default: how many"),
+        errors[0].contains("deletecollection v1 configmaps in default: the number of objects"),
         "{errors:?}"
     );
     assert!(errors[1].contains("3 of 5"), "{errors:?}");
@@ -107,7 +107,7 @@ async fn a_collection_of_which_a_part_is_cached_is_refused() {
     let errors = errors.take();
     assert_eq!(errors.len(), 1);
     assert!(
-        errors[0].contains("no cache that is filled holds all of them"),
+        errors[0].contains("no synced cache has all of them"),
         "{errors:?}"
     );
     let journal = bench.cluster.journal();

@@ -189,9 +189,9 @@ async fn what_takes_all_along_that_is_in_it_needs_a_weight() {
     .await;
     let errors = errors.take();
     let has = |text: &str| errors.iter().any(|error| error.contains(text));
-    assert!(has("it takes along all that is in it"), "{errors:?}");
+    assert!(has("it also deletes everything in it"), "{errors:?}");
     assert!(has("Guard::weight"), "{errors:?}");
-    assert!(has("4 of 5 when it was to delete"), "{errors:?}");
+    assert!(has("4 of 5 when asked to delete"), "{errors:?}");
     assert_eq!(bench.cluster.journal().count("delete", "namespaces"), 2);
     let three = namespaces.get("three").await.unwrap();
     assert_eq!(three.metadata.deletion_timestamp, None);

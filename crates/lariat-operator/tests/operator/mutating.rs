@@ -263,7 +263,7 @@ async fn a_function_that_fails_or_renames_sends_nothing() {
     let error = failing.await.unwrap_err();
     assert_eq!(
         lariat_core::describe(&error),
-        "v1 ConfigMap default/a cannot be changed: no color"
+        "the function that changes v1 ConfigMap default/a failed: no color"
     );
     let renaming = api.create_or_patch(&a, |config| {
         config.metadata.name = Some("b".to_owned());

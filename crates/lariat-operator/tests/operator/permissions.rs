@@ -8,7 +8,8 @@ use kube::CustomResourceExt;
 use lariat_cache::{KindOptions, MissingKind, Selection, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
-use lariat_controller::{ControllerOptions, Lease, Outcome, SharedControllerFactory};
+use lariat_controller::{ControllerOptions, Outcome, SharedControllerFactory};
+use lariat_lease::Lease;
 use lariat_operator::{AccessError, CrdOptions, Operator, OperatorError, Rule, ensure_crds};
 use tokio::time;
 
@@ -17,69 +18,6 @@ use crate::logs::Logs;
 use crate::program::{Program, client_of, cluster, grant, register};
 
 const REVIEWS: &str = "selfsubjectaccessreviews";
-
-const CLUSTER_ROLE: &str = r#"apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata:
-  name: widgeteer
-rules:
-- apiGroups:
-  - ""
-  resources:
-  - configmaps
-  verbs:
-  - create
-  - delete
-  - get
-  - list
-  - patch
-  - watch
-- apiGroups:
-  - ""
-  resourceNames:
-  - key
-  resources:
-  - secrets
-  verbs:
-  - get
-- apiGroups:
-  - apiextensions.k8s.io
-  resources:
-  - customresourcedefinitions
-  verbs:
-  - create
-- apiGroups:
-  - apiextensions.k8s.io
-  resourceNames:
-  - gadgets.demo.dev
-  - widgets.demo.dev
-  resources:
-  - customresourcedefinitions
-  verbs:
-  - get
-  - patch
-- apiGroups:
-  - demo.dev
-  resources:
-  - widgets
-  verbs:
-  - get
-  - list
-  - patch
-  - watch
-- apiGroups:
-  - demo.dev
-  resources:
-  - widgets/finalizers
-  verbs:
-  - update
-- apiGroups:
-  - demo.dev
-  resources:
-  - widgets/status
-  verbs:
-  - patch
-"#;
 
 #[tokio::test(start_paused = true)]
 async fn the_role_is_said_exactly_and_is_enough() {
@@ -90,8 +28,7 @@ async fn the_role_is_said_exactly_and_is_enough() {
         .manifests("widgeteer", &account)
         .await
         .unwrap();
-    let text = manifests.to_string();
-    assert_eq!(text.split("---\n").nth(1).unwrap(), CLUSTER_ROLE);
+    insta::assert_snapshot!(manifests);
     assert_eq!(manifests.documents().len(), 3);
     program.grant().await;
     program.operator.checks_access();

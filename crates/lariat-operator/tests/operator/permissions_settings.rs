@@ -241,10 +241,10 @@ async fn who_applies_roles_is_reminded_of_what_that_takes() {
         manifests.unwrap().to_string()
     };
     let text = printed().await;
-    let expected = "# It writes roles: the API server lets it give away only what it is allowed itself,\n\
-                    # or takes the verb \"escalate\" on them, which is to be added by hand.\n\
-                    # It writes rolebindings: the API server lets it give away only what it is allowed itself,\n\
-                    # or takes the verb \"bind\" on the roles they bind, which is to be added by hand.\n\
+    let expected = "# It writes roles: the API server lets it grant only permissions that it has itself,\n\
+                    # or requires the verb \"escalate\" on them, which must be added by hand.\n\
+                    # It writes rolebindings: the API server lets it grant only permissions that it has itself,\n\
+                    # or requires the verb \"bind\" on the roles they bind, which must be added by hand.\n\
                     apiVersion: v1\nkind: ServiceAccount\n";
     assert!(text.starts_with(expected), "{text}");
     operator.needs(Rule::of(&roles).verbs(["escalate", "bind"]));

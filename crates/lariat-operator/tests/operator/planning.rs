@@ -88,26 +88,7 @@ async fn nothing_is_written_and_everything_is_planned() {
         after.metadata.resource_version
     );
     assert_eq!(bench.widgets.cache().len(), 2);
-    let of = "planner, for demo.dev/v1 Widget default/a: would";
-    let expected = [
-        format!("{of} patch demo.dev/v1 Widget default/a"),
-        "    spec.size: 1 → 7".to_owned(),
-        format!("{of} patch demo.dev/v1 Widget default/a (status)"),
-        "    status.size: (none) → 7".to_owned(),
-        format!("{of} update demo.dev/v1 Widget default/a"),
-        "    metadata.labels[\"x.y/z\"]: (none) → \"1\"".to_owned(),
-        format!("{of} delete demo.dev/v1 Widget default/b"),
-        format!("{of} deletecollection demo.dev/v1 Widget"),
-        format!("{of} create v1 ConfigMap default/new"),
-        "    data.k: (none) → \"v\"".to_owned(),
-        "    metadata.name: (none) → \"new\"".to_owned(),
-        "    metadata.namespace: (none) → \"default\"".to_owned(),
-        format!("{of} patch v1 configmaps default/applied"),
-        "    data.k: (none) → \"v\"".to_owned(),
-        "    metadata.name: (none) → \"applied\"".to_owned(),
-        "    metadata.namespace: (none) → \"default\"".to_owned(),
-    ];
-    assert_eq!(lines(&operator.planned()), expected);
+    insta::assert_snapshot!(operator.planned());
     assert_eq!(operator.take_planned().len(), 7);
     assert!(operator.planned().is_empty());
     assert_eq!(operator.planned().to_string(), "nothing would be written\n");

@@ -54,7 +54,7 @@ async fn evictions_are_dry_runs_and_calls_into_pods_refused() {
         "{text}"
     );
     assert!(
-        text.contains("(proxy), but is refused: there can be no dry run of it"),
+        text.contains("(proxy), but is refused: it cannot be run dry"),
         "{text}"
     );
     assert_eq!(asked_of_web(&bench), ["/eviction"]);

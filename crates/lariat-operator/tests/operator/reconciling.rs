@@ -236,8 +236,8 @@ async fn one_reconciler_of_a_kind_reports_in_a_condition() {
     };
     let first = register("one").unwrap();
     let error = register("two").unwrap_err().to_string();
-    let expected = "reconciler \"two\" of demo.dev/v1 Widget cannot report errors in the condition \"Ready\", in which \
-                    another does; give each a condition of its own";
+    let expected = "reconciler \"two\" of demo.dev/v1 Widget cannot report errors in the condition \"Ready\": another \
+                    reconciler does; give each a condition of its own";
     assert_eq!(error, expected);
     let rules = bench.operator.rules().await.unwrap().len();
     first.deregister().await;
@@ -290,10 +290,7 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
     for (name, expected) in [
         ("x".repeat(128), None),
         ("x".repeat(129), Some("is longer than 128 bytes")),
-        (
-            "a\nb".to_owned(),
-            Some("has characters that cannot be printed"),
-        ),
+        ("a\nb".to_owned(), Some("has unprintable characters")),
         (String::new(), Some("is empty")),
     ] {
         let operator = Operator::new(&name, &bench.factory);

@@ -20,8 +20,8 @@ async fn two_reconcilers_of_a_kind_cannot_have_one_finalizer() {
     let error = register("slow").unwrap_err().to_string();
     assert_eq!(
         error,
-        "reconciler \"slow\" of demo.dev/v1 Widget cannot have the finalizer \"demo.dev/cleanup\", which another \
-         has; give each one of its own"
+        "reconciler \"slow\" of demo.dev/v1 Widget cannot have the finalizer \"demo.dev/cleanup\": another \
+         reconciler has it; give each one of its own"
     );
     // For another kind it is another finalizer.
     let kind = bench
@@ -48,7 +48,7 @@ async fn a_kind_of_another_factory_is_refused() {
     assert_eq!(
         registered.unwrap_err().to_string(),
         "operator \"other\" cannot have reconciler \"sizes\": its controller of demo.dev/v1 Widget belongs to another \
-         factory; take the controller from the operator's own (`Operator::factory`)"
+         factory; take the controller from `Operator::factory`"
     );
     let acting = lariat_cache::ClientIdentity::default().impersonate("jane");
     for own in [

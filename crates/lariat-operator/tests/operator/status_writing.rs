@@ -180,7 +180,8 @@ async fn an_object_that_is_gone_is_no_failure() {
         let runs = bench.widgets.history_of(&key("a"));
         let calls: Vec<_> = runs.iter().flat_map(|run| &run.calls).collect();
         let errors = calls.iter().filter_map(|call| call.error.as_deref());
-        let text = "demo.dev/v1 Widget default/a has no status to write any more: it is gone";
+        let text =
+            "cannot write the status of demo.dev/v1 Widget default/a: the object no longer exists";
         assert_eq!(errors.collect::<Vec<_>>(), [text]);
         assert!(calls.iter().all(|call| call.again.is_none()));
         let widget = bench.get("a").await;

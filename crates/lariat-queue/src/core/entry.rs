@@ -1,4 +1,4 @@
-//! The state of one key: its phase, its lanes, and their times.
+//! The state of one key (phase, lanes, delays, failures) and of the keys in processing.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -11,14 +11,19 @@ use super::delays::Deadline;
 use super::index::Index;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
 
-/// A place in line. An entry has at most one; all others of its slot are stale and skipped.
+/// A position in the ready queue.
+///
+/// The ticket in an entry's phase is the valid one. All other tickets with the entry's slot are stale and are skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
+    /// The index of the priority; 0 is the highest.
     pub(super) level: u8,
+    /// Distinguishes the tickets of one slot and level.
     pub(super) number: u32,
 }
 
 impl Ticket {
+    /// Returns the level as an index.
     pub(super) fn level(self) -> usize {
         self.level.into()
     }
@@ -27,53 +32,63 @@ impl Ticket {
 /// The phase of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// Nothing is due; lanes may be delayed.
+    /// Nothing is due. Lanes may be delayed.
     Delayed,
-    /// Due, but kept for after the drain that is under way.
+    /// Due, but deferred until the current drain ends.
     Deferred,
-    /// In line, under this ticket.
+    /// Due and in the ready queue, at this ticket.
     Ready(Ticket),
-    /// With a worker, since this time.
+    /// Being processed by a worker since this time.
     Processing(Stamp),
 }
 
+/// The state of one key.
 #[derive(Debug)]
 pub(super) struct KeyEntry<P> {
+    /// Where the key is.
     pub(super) phase: Phase,
-    /// Lanes that are due and not dequeued.
+    /// The lanes that are due and not dequeued yet: client-go's dirty set.
     ///
-    /// Not empty in `Ready` and `Deferred`; possibly not empty in `Processing`.
+    /// Not empty in `Ready` and `Deferred`, possibly not empty in `Processing`, empty in `Delayed`.
     pub(super) dirty: Lanes,
-    /// The merged payload of the due lanes.
+    /// The merged payloads of the dirty lanes.
     pub(super) payload: P,
-    /// The highest priority requested for the due lanes.
+    /// The highest priority requested for the dirty lanes.
     pub(super) priority: Priority,
-    /// The time since which something is due.
+    /// The time at which the first dirty lane became due.
     pub(super) since: Stamp,
-    /// In `Processing`, whether the due lanes became due before the drain.
+    /// Whether the dirty lanes became due before the drain began.
     ///
-    /// It belongs to the drain then.
-    pub(super) promised: bool,
-    /// State that most entries lack.
+    /// If so, they belong to the drain and the key is dequeued during it. Set when a drain begins, and when a worker
+    /// returns a key unprocessed.
+    pub(super) in_drain: bool,
+    /// Delays and failures, boxed because most entries have none.
     extra: Option<Box<Extra<P>>>,
 }
 
+/// The rarely used part of an entry.
 #[derive(Debug)]
 struct Extra<P> {
-    /// At most one kept and one other delay per lane; a due lane has only the kept one.
+    /// The delayed lanes: at most one kept and one other delay per lane.
+    ///
+    /// A dirty lane has only the kept one.
     delayed: SmallVec<[Delayed<P>; 1]>,
-    /// Failures in a row, for the lanes that have any.
+    /// The number of failures in a row, for the lanes that have any.
     failures: SmallVec<[(LaneId, u32); 1]>,
 }
 
-/// A delayed lane.
+/// The delay of one lane.
 #[derive(Debug)]
 pub(super) struct Delayed<P> {
+    /// The lane.
     pub(super) lane: LaneId,
-    /// Whether the delay stays if the lane becomes due earlier.
+    /// Whether the delay remains if the lane becomes due earlier.
     pub(super) kept: bool,
+    /// The time at which the lane becomes due.
     pub(super) deadline: Deadline,
+    /// The priority with which the lane becomes due.
     pub(super) priority: Priority,
+    /// The payload of the add that was delayed.
     pub(super) payload: P,
 }
 
@@ -85,33 +100,39 @@ impl<P: Payload> Default for KeyEntry<P> {
             payload: P::default(),
             priority: Priority::Low,
             since: Stamp::default(),
-            promised: false,
+            in_drain: false,
             extra: None,
         }
     }
 }
 
 impl<P: Payload> KeyEntry<P> {
-    /// Returns whether an immediate add changes nothing but the payload.
+    /// Returns whether an immediate add would change nothing but the payload.
+    ///
+    /// This is the fast path of [`add`](super::QueueCore::add): it needs no clock, ticket or deadline.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        // A delayed entry has due lanes only after a panic in the user's code; it must be put in line again.
+        // A delayed entry has dirty lanes only if user code panicked halfway through an earlier move. Such an entry has
+        // no ticket, so the add must take the slow path, which gives it one.
         self.phase != Phase::Delayed
+            // Delays of the lanes may have to end early, and a higher priority may move the key up; both take the slow
+            // path.
             && !self.has_delays()
             && !self.dirty.is_empty()
             && self.priority >= add.priority
             && self.dirty.includes(&add.lanes)
     }
 
+    /// Returns whether any lane is delayed.
     fn has_delays(&self) -> bool {
         let extra = self.extra.as_ref();
         extra.is_some_and(|extra| !extra.delayed.is_empty())
     }
 
-    /// Makes lanes due now; delays of these lanes end early, unless they are kept.
+    /// Makes lanes due now and ends their delays early, except kept delays.
     ///
-    /// Returns how many delays ended.
+    /// Returns how many delays ended. Their deadlines are stale from now on.
     pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
-        // A delay that is not kept is satisfied by an earlier run, as in controller-runtime's priority queue.
+        // As in controller-runtime's priority queue, an earlier run also satisfies a delayed add that is not kept.
         let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
         self.dirty.merge(lanes);
@@ -121,29 +142,32 @@ impl<P: Payload> KeyEntry<P> {
 
     /// Makes the lanes due whose deadline has passed.
     ///
-    /// Other delays of the same lanes end early, unless they are kept. Returns how many delays ended.
+    /// Other delays of the same lanes end early, except kept delays. Returns how many delays ended.
     pub(super) fn expire(&mut self, now: Stamp) -> usize {
         let expired = self.absorb(|delayed| delayed.deadline.at <= now);
         if !self.has_delays() {
             return expired;
         }
-        // The run that is due now also satisfies later delays of its lanes.
+        // The run that is due now also satisfies the later delays of its lanes. A kept delay that expired may have made
+        // the lane due, while an ordinary delay of it is still running.
         let due = self.dirty.clone();
         expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
 
-    /// Turns the chosen delayed lanes into due ones; returns how many.
+    /// Makes the chosen delayed lanes dirty, by deadline; returns how many.
     ///
-    /// Payloads of delays count as older than the payload of the due lanes.
+    /// The payloads of delays count as older than the payload of the lanes that are already dirty.
     fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> usize {
         let Some(mut next) = self.extract_earliest(&chosen) else {
             return 0;
         };
-        // Payloads of delays count as older than that of what is due now.
+        // Taken out, so that the payloads of the delays merge first and this one last.
         let newer = std::mem::take(&mut self.payload);
         let mut count = 0;
         loop {
             count += 1;
+            // The priority is set before the lane becomes dirty: `urgency` ignores the priority of a finished run only
+            // while no lane is dirty.
             self.priority = self.urgency().max(next.priority);
             self.dirty.insert(next.lane);
             self.payload.merge(next.payload);
@@ -156,7 +180,9 @@ impl<P: Payload> KeyEntry<P> {
         count
     }
 
-    /// Removes the chosen delay with the earliest deadline. An entry has a handful at most.
+    /// Removes the chosen delay with the earliest deadline.
+    ///
+    /// A linear search: an entry has a handful of delays at most.
     fn extract_earliest(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> Option<Delayed<P>> {
         let delayed = &mut self.extra.as_mut()?.delayed;
         let candidates = delayed.iter().enumerate().filter(|(_, each)| chosen(each));
@@ -164,7 +190,9 @@ impl<P: Payload> KeyEntry<P> {
         Some(delayed.swap_remove(at))
     }
 
-    /// Returns the priority of the due lanes, the lowest if none is due.
+    /// Returns the priority of the dirty lanes, or the lowest if there are none.
+    ///
+    /// The field keeps the priority of the last run, which must not count for the next one.
     pub(super) fn urgency(&self) -> Priority {
         if self.dirty.is_empty() {
             Priority::Low
@@ -173,9 +201,9 @@ impl<P: Payload> KeyEntry<P> {
         }
     }
 
-    /// Delays a lane, and merges the delay into an existing one of the same sort.
+    /// Delays a lane; merges the delay with an existing one of the same lane and kind.
     ///
-    /// Returns `None` if the existing deadline remains, and otherwise how many deadlines became stale.
+    /// Returns `None` if the existing deadline stays, and otherwise how many deadlines became stale.
     pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<usize> {
         let known = &mut self.extra_mut().delayed;
         let same =
@@ -184,44 +212,47 @@ impl<P: Payload> KeyEntry<P> {
             known.push(delayed);
             return Some(0);
         };
-        // One delay per lane and sort: the urgency of both, the payloads in order, and the earlier time.
+        // One delay per lane and kind: the higher priority, the payloads in order, the earlier deadline.
         known.priority = known.priority.max(delayed.priority);
         known.payload.merge(delayed.payload);
+        // Deadlines at the same time differ in their arrival, so the existing one stays.
         let earlier = delayed.deadline < known.deadline;
         known.deadline = known.deadline.min(delayed.deadline);
         earlier.then_some(1)
     }
 
-    /// Removes all delayed lanes.
+    /// Removes all delays.
     pub(super) fn drop_delayed(&mut self) {
         if let Some(extra) = &mut self.extra {
             extra.delayed.clear();
         }
     }
 
-    /// Returns whether a lane is delayed until exactly this deadline.
+    /// Returns whether a lane has exactly this deadline, so that it is not stale.
     pub(super) fn has_delay(&self, deadline: Deadline) -> bool {
         let mut delayed = self.delayed().iter();
         delayed.any(|delayed| delayed.deadline == deadline)
     }
 
-    /// Returns whether this is the earliest deadline of the delayed lanes.
+    /// Returns whether this is the earliest deadline of the entry.
     pub(super) fn is_next(&self, deadline: Deadline) -> bool {
         let deadlines = self.delayed().iter().map(|delayed| delayed.deadline);
         deadlines.min() == Some(deadline)
     }
 
-    /// Returns the delayed lanes, in no order.
+    /// Returns the delays, in no particular order.
     pub(super) fn delayed(&self) -> &[Delayed<P>] {
         self.extra
             .as_ref()
             .map_or(&[][..], |extra| &extra.delayed[..])
     }
 
+    /// Returns the failures in a row, for the lanes that have any.
     pub(super) fn failures(&self) -> &[(LaneId, u32)] {
         self.extra.as_ref().map_or(&[], |extra| &extra.failures)
     }
 
+    /// Returns how many times in a row a lane has failed.
     pub(super) fn failures_of(&self, lane: LaneId) -> u32 {
         let mut known = self.failures().iter();
         known
@@ -229,7 +260,7 @@ impl<P: Payload> KeyEntry<P> {
             .map_or(0, |(_, count)| *count)
     }
 
-    /// Counts one more failure of a lane, and returns the new count.
+    /// Counts one more failure of a lane and returns the new count.
     pub(super) fn count_failure(&mut self, lane: LaneId) -> u32 {
         let failures = &mut self.extra_mut().failures;
         let at = failures
@@ -243,16 +274,17 @@ impl<P: Payload> KeyEntry<P> {
         failures[at].1
     }
 
-    /// Resets the failures of a lane, or of all lanes for the key as a whole.
+    /// Resets the failures of a lane; [`LaneId::WHOLE`] resets those of all lanes.
     pub(super) fn forget(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {
             extra
                 .failures
+                // The whole key includes its lanes, so a success of the whole key resets all of them.
                 .retain(|(known, _)| *known != lane && lane != LaneId::WHOLE);
         }
     }
 
-    /// Raises the failures of a lane to at least this number.
+    /// Raises the failures of a lane to at least `least`.
     pub(super) fn count_at_least(&mut self, lane: LaneId, least: u32) {
         let failures = &mut self.extra_mut().failures;
         match failures.iter_mut().find(|(known, _)| *known == lane) {
@@ -261,18 +293,20 @@ impl<P: Payload> KeyEntry<P> {
         }
     }
 
-    /// Resets the failures of one lane only, also for the key as a whole.
+    /// Resets the failures of exactly this lane; [`LaneId::WHOLE`] is a lane here.
     pub(super) fn forget_exactly(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {
             extra.failures.retain(|(known, _)| *known != lane);
         }
     }
 
-    /// Returns whether nothing is due, delayed or with a worker.
+    /// Returns whether the entry can be removed: no lane is due, delayed or in processing.
     pub(super) fn is_idle(&self) -> bool {
+        // Callers check `dirty` first. An entry in `Delayed` is neither ready nor deferred nor in processing.
         self.phase == Phase::Delayed && !self.has_delays()
     }
 
+    /// Returns the delays and failures, allocated on first use.
     fn extra_mut(&mut self) -> &mut Extra<P> {
         self.extra.get_or_insert_with(|| {
             Box::new(Extra {
@@ -283,15 +317,17 @@ impl<P: Payload> KeyEntry<P> {
     }
 }
 
-/// The place of a key in the line of those in processing.
+/// A dequeue in the order of dequeues.
 #[derive(Debug, Clone, Copy)]
 struct DequeuedSlot {
+    /// The slot of the key.
     slot: u32,
+    /// The time of the dequeue.
     since: Stamp,
 }
 
 impl DequeuedSlot {
-    /// Returns whether the key is still processed since then.
+    /// Returns whether the key has been in processing since this dequeue.
     fn is_current<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> bool {
         let entry = entries.get(self.slot);
         entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(self.since))
@@ -301,28 +337,33 @@ impl DequeuedSlot {
 /// Counts and times of the keys in processing, at constant cost per dequeue.
 #[derive(Debug, Default)]
 pub(super) struct Processing {
-    /// In the order of their dequeues; stale ones are skipped.
+    /// The dequeues in order, some of them stale; the first one is current.
     line: VecDeque<DequeuedSlot>,
+    /// The number of keys in processing.
     count: usize,
     /// The sum of the dequeue times of all keys in processing, in nanoseconds.
     since: u128,
 }
 
 impl Processing {
+    /// Returns the number of keys in processing.
     pub(super) fn count(&self) -> usize {
         self.count
     }
 
+    /// Records that a key was dequeued.
     pub(super) fn begin(&mut self, slot: u32, now: Stamp) {
         self.line.push_back(DequeuedSlot { slot, since: now });
         self.count += 1;
+        // A sum, so that `unfinished` needs no loop over the keys.
         self.since += u128::from(now.nanos());
     }
 
-    /// Notes that a key that was dequeued at `since` is back.
+    /// Records that the processing of a key that was dequeued at `since` has ended.
     pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, KeyEntry<P>>) {
         self.count -= 1;
         self.since -= u128::from(since.nanos());
+        // The first element must be current, because `longest` reads its time.
         while self
             .line
             .front()
@@ -330,23 +371,23 @@ impl Processing {
         {
             self.line.pop_front();
         }
-        // A key that is processed for long must not keep the stale places behind it.
+        // Behind a key that is processed for long, stale elements would accumulate.
         if self.line.len() > self.most_places() {
             self.line.retain(|each| each.is_current(entries));
         }
     }
 
-    /// Returns the number of places, stale ones included.
+    /// Returns the number of recorded dequeues, stale ones included.
     pub(super) fn places(&self) -> usize {
         self.line.len()
     }
 
-    /// Returns the upper bound on the places, given the keys in processing.
+    /// Returns an upper bound on the recorded dequeues.
     pub(super) fn most_places(&self) -> usize {
         2 * self.count + 64
     }
 
-    /// Returns the slots in processing, each once.
+    /// Returns the slots of the keys in processing, each once.
     pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, KeyEntry<P>>) -> Vec<u32> {
         let mut slots: Vec<u32> = self
             .line
@@ -354,19 +395,20 @@ impl Processing {
             .filter(|each| each.is_current(entries))
             .map(|each| each.slot)
             .collect();
-        // A key that came back and was dequeued again at the same moment is in the line twice.
+        // A key that was returned and dequeued again at the same nanosecond has two current elements.
         slots.sort_unstable();
         slots.dedup();
         slots
     }
 
-    /// Returns how long the keys in processing have been processed, all together.
+    /// Returns the total time spent so far on the keys in processing.
     pub(super) fn unfinished(&self, now: Stamp) -> Duration {
+        // The sum of (now − since) over all keys, without iterating over them.
         let nanos = (u128::from(now.nanos()) * self.count as u128).saturating_sub(self.since);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Returns how long the oldest key in processing has been processed.
+    /// Returns the time spent so far on the key that was dequeued first.
     pub(super) fn longest(&self, now: Stamp) -> Duration {
         let oldest = self.line.front();
         oldest.map_or(Duration::ZERO, |oldest| now.since(oldest.since))

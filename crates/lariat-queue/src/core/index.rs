@@ -1,4 +1,7 @@
-//! Maps keys to slots: each key is stored once and identified by its slot number.
+//! Maps keys to slots: each key is stored once and is identified by its slot number.
+//!
+//! [`Index`] combines a hash table of slot numbers with a slab of entries. The table contains only hashes and slot
+//! numbers, eight bytes each, so that a lookup touches one cache line of the table and then the entry.
 
 use std::hash::{BuildHasher, Hash};
 use std::hint;
@@ -6,40 +9,51 @@ use std::ops::{Index as Indexing, IndexMut};
 
 use hashbrown::DefaultHashBuilder;
 
-/// A map whose entries keep their slot number until they are removed.
+/// A map from keys to values with stable slot numbers.
 ///
-/// The hash of a key is stored with its slot and its entry. So growing, shrinking and removing do not read keys, which
-/// are elsewhere in memory.
+/// A value keeps its slot number until it is removed. The hash of each key is stored beside its slot and in its entry,
+/// so that growing, shrinking and removing read no keys: keys usually point to memory elsewhere.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
+    /// Finds the slot of a key by its hash.
     table: SlotTable,
+    /// Hashes the keys.
     hasher: Hasher,
+    /// The keys and values, by slot number.
     slots: Slab<Slotted<K, V>>,
 }
 
-/// Hashes keys, also outside the lock of the table.
+/// Hashes keys; a clone hashes outside the lock of the queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Hasher(DefaultHashBuilder);
 
 impl Hasher {
+    /// Returns the hash of a key.
     pub(crate) fn hash(&self, key: &impl Hash) -> Hashed {
         let hash = self.0.hash_one(key);
         Hashed((hash ^ (hash >> 32)) as u32)
     }
 }
 
-/// Half of a 64-bit hash; 32 bits distinguish enough keys.
+/// A 64-bit hash folded to 32 bits.
+///
+/// Keys with equal hashes are told apart by comparison, so 32 bits cost an extra comparison in rare cases, and nothing
+/// else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hashed(u32);
 
+/// A key, its hash and its value.
 #[derive(Debug)]
 pub(super) struct Slotted<K, V> {
+    /// The key.
     pub(super) key: K,
     hash: Hashed,
+    /// The value.
     pub(super) value: V,
 }
 
 impl<K: Eq + Hash, V> Index<K, V> {
+    /// Creates an empty map.
     pub(super) fn new() -> Self {
         Self {
             table: SlotTable::default(),
@@ -48,21 +62,23 @@ impl<K: Eq + Hash, V> Index<K, V> {
         }
     }
 
+    /// Returns the hasher of the keys.
     pub(super) fn hasher(&self) -> &Hasher {
         &self.hasher
     }
 
+    /// Returns the slot of a key with this hash, if the map contains it.
     fn find_hashed(&self, key: &K, hash: Hashed) -> Option<u32> {
         self.table
             .find(hash, |slot| key_at(&self.slots, slot) == key)
     }
 
-    /// Returns the slot of a key, if it has one.
+    /// Returns the slot of a key, if the map contains it.
     pub(super) fn find(&self, key: &K) -> Option<u32> {
         self.find_hashed(key, self.hasher.hash(key))
     }
 
-    /// Returns the slot of a key, after inserting a new value if there is none.
+    /// Returns the slot of a key; inserts a new value if there is none.
     pub(super) fn find_or_insert(
         &mut self,
         key: K,
@@ -78,6 +94,7 @@ impl<K: Eq + Hash, V> Index<K, V> {
         slot
     }
 
+    /// Removes the key and value of a slot; does nothing if the slot is vacant.
     pub(super) fn remove(&mut self, slot: u32) {
         if let Some(slotted) = self.slots.remove(slot) {
             self.table.remove(SlotPlace {
@@ -87,28 +104,31 @@ impl<K: Eq + Hash, V> Index<K, V> {
         }
     }
 
-    /// Prefetches the table's place of a slot that is about to be removed.
+    /// Prefetches the memory of a slot that is about to be processed and removed.
     pub(super) fn prefetch(&self, slot: u32) {
         if let Some(slotted) = self.get(slot) {
             self.table.prefetch(slotted.hash);
         }
     }
 
+    /// Returns the key and value of a slot.
     pub(super) fn get(&self, slot: u32) -> Option<&Slotted<K, V>> {
         self.slots.get(slot)
     }
 
+    /// Returns the key and value of a slot, mutably.
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slotted<K, V>> {
         self.slots.get_mut(slot)
     }
 
+    /// Returns the number of keys.
     pub(super) fn len(&self) -> usize {
         self.table.len
     }
 
     /// Iterates over the slots in use, in ascending order.
     ///
-    /// The order of the table differs between two runs of a program; this one does not.
+    /// This order is reproducible. The order of the table is not: its hasher is seeded at random.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
         self.slots.numbers()
     }
@@ -116,12 +136,13 @@ impl<K: Eq + Hash, V> Index<K, V> {
 
 #[cfg(test)]
 impl<K, V> Index<K, V> {
-    /// Returns how many keys there is room for without growing.
+    /// Returns how many keys fit without growing.
     pub(super) fn room(&self) -> usize {
         self.table.most().max(self.slots.room())
     }
 }
 
+/// Returns the key of a slot in use.
 fn key_at<K, V>(slots: &Slab<Slotted<K, V>>, slot: u32) -> &K {
     &slots.get(slot).expect("the table names slots in use").key
 }
@@ -142,54 +163,61 @@ impl<K: Eq + Hash, V> IndexMut<u32> for Index<K, V> {
 
 /// A hash table of slots, with open addressing and linear probing.
 ///
-/// A place is one word, so a search reads one line of the processor's cache, seldom two.
+/// A place is one 8-byte word, so most searches read one cache line.
 #[derive(Debug, Default)]
 struct SlotTable {
     /// Empty, or a power of two long; at least a quarter is vacant.
     places: Box<[SlotPlace]>,
+    /// The number of places in use.
     len: usize,
 }
 
-/// A slot in use, and the hash of its key.
+/// A slot in use and the hash of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SlotPlace {
     hash: Hashed,
-    /// `NO_SLOT` if the place is vacant.
+    /// The slot, or `NO_SLOT` if the place is vacant.
     slot: u32,
 }
 
+/// The slot number of a vacant place.
 const NO_SLOT: u32 = u32::MAX;
 
+/// A vacant place.
 const VACANT: SlotPlace = SlotPlace {
     hash: Hashed(0),
     slot: NO_SLOT,
 };
 
+/// The size of the smallest table that is not empty.
 const SMALLEST: usize = 16;
 
-/// A table smaller than this is not worth shrinking, only to grow again.
+/// A table up to this size keeps its memory.
 const SHRINK_FROM: usize = 16 * 1024;
 
 impl SlotTable {
-    /// Returns how many slots fit without growing.
+    /// Returns how many slots fit without growing: three quarters of the places.
     fn most(&self) -> usize {
         self.places.len() / 4 * 3
     }
 
-    /// Returns where the search for a hash begins.
+    /// Returns the place at which the search for a hash begins.
     fn home(&self, hash: Hashed) -> usize {
+        // An empty table has no valid place; the mask is then all ones, and `find` gets `None` for any index.
         hash.0 as usize & (self.places.len().wrapping_sub(1))
     }
 
+    /// Returns the next place; after the last comes the first.
     fn after(&self, at: usize) -> usize {
         (at + 1) & (self.places.len() - 1)
     }
 
-    /// Returns the distance from one place to a later one, around the end of the table.
+    /// Returns the distance from one place to a later one, across the end of the table.
     fn distance(&self, from: usize, to: usize) -> usize {
         to.wrapping_sub(from) & (self.places.len() - 1)
     }
 
+    /// Returns the slot with this hash that `is_it` accepts.
     fn find(&self, hash: Hashed, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.home(hash);
         loop {
@@ -204,7 +232,7 @@ impl SlotTable {
         }
     }
 
-    /// Adds a slot that the table does not contain.
+    /// Inserts a slot that the table does not contain.
     fn insert(&mut self, place: SlotPlace) {
         if self.len >= self.most() {
             self.resize((2 * self.places.len()).max(SMALLEST));
@@ -213,6 +241,7 @@ impl SlotTable {
         self.put(place);
     }
 
+    /// Writes a slot into the first vacant place from its home on.
     fn put(&mut self, place: SlotPlace) {
         let mut at = self.home(place.hash);
         while self.places[at].slot != NO_SLOT {
@@ -221,10 +250,10 @@ impl SlotTable {
         self.places[at] = place;
     }
 
-    /// Removes a slot and closes the gap.
+    /// Removes a slot and closes the gap it leaves.
     ///
-    /// Each place behind the gap moves up if its search began at the gap or before it; otherwise a search would stop at
-    /// the gap and miss it.
+    /// Without tombstones, a search stops at the first vacant place. So each following place moves into the gap if its
+    /// own search begins at the gap or before it.
     fn remove(&mut self, place: SlotPlace) {
         let mut gap = self.home(place.hash);
         while self.places[gap] != place {
@@ -235,6 +264,8 @@ impl SlotTable {
         }
         let mut at = self.after(gap);
         while self.places[at].slot != NO_SLOT {
+            // The element may move to the gap if its home is not between the gap and its place. Distances wrap around
+            // the end of the table, so the comparison holds across it.
             let home = self.home(self.places[at].hash);
             if self.distance(home, at) >= self.distance(gap, at) {
                 self.places[gap] = self.places[at];
@@ -244,12 +275,14 @@ impl SlotTable {
         }
         self.places[gap] = VACANT;
         self.len -= 1;
-        // Shrinking to a quarter, at an eighth of the size, keeps the cost per removal constant.
+        // Shrinking by four at an eighth leaves the table half full, so growing and shrinking cannot alternate, and the
+        // cost per removal stays constant.
         if self.places.len() > SHRINK_FROM && self.len < self.places.len() / 8 {
             self.resize(self.places.len() / 4);
         }
     }
 
+    /// Moves all slots to a table of another size.
     fn resize(&mut self, size: usize) {
         let places = vec![VACANT; size].into_boxed_slice();
         let old = std::mem::replace(&mut self.places, places);
@@ -257,7 +290,9 @@ impl SlotTable {
         used.for_each(|place| self.put(*place));
     }
 
-    /// Reads a place before it is needed. Nothing depends on the result, so the processor does not wait for it.
+    /// Reads a place before it is needed.
+    ///
+    /// Nothing depends on the result, so the processor does not wait for it.
     fn prefetch(&self, hash: Hashed) {
         let place = self.places.get(self.home(hash));
         hint::black_box(place.map(|place| place.slot));
@@ -269,42 +304,50 @@ const CHUNK: usize = 256;
 
 /// Values under numbers that stay the same until the value is removed.
 ///
-/// The numbers of removed values are used again.
+/// Values are in chunks of 256 places that never move, so growing copies nothing. Numbers of removed values are used
+/// again, and chunks that become empty are freed, except for a few.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
-    /// By chunk number; `None` for a freed chunk.
+    /// The chunks by number; `None` for a freed chunk.
     chunks: Vec<Option<Chunk<T>>>,
-    /// Chunks that may have room, each once; the last one is filled first.
+    /// The chunks that may have room, each once; the last one is filled first.
     ///
     /// Freed chunks are among them.
     open: Vec<u32>,
-    /// How many empty chunks are kept.
+    /// How many allocated chunks have no value.
     empty: usize,
 }
 
+/// A block of places.
 #[derive(Debug)]
 struct Chunk<T> {
+    /// The places that have been used so far.
     places: Vec<Cell<T>>,
-    /// The first vacant place; `END` if there is none.
+    /// The first place of the list of vacant places; `END` if it is empty.
     vacant: u16,
+    /// The number of values.
     used: u16,
-    /// Whether the chunk is in `open`.
+    /// Whether the chunk's number is in `open`.
     is_open: bool,
 }
 
+/// A place of a chunk.
 #[derive(Debug)]
 enum Cell<T> {
+    /// A value.
     Used(T),
-    /// The next vacant place.
+    /// Vacant; the number is the next vacant place of the chunk, or `END`.
     Vacant(u16),
 }
 
 /// How many empty chunks are kept, to save allocations.
 const SPARES: usize = 16;
 
+/// The end of a list of vacant places.
 const END: u16 = u16::MAX;
 
 impl<T> Slab<T> {
+    /// Creates an empty slab.
     pub(super) fn new() -> Self {
         Self {
             chunks: Vec::new(),
@@ -313,6 +356,7 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Stores a value and returns its number.
     pub(super) fn insert(&mut self, value: T) -> u32 {
         let number = self.chunk_with_room();
         let chunk = self.chunks[number as usize]
@@ -323,8 +367,10 @@ impl<T> Slab<T> {
         number * CHUNK as u32 + u32::from(at)
     }
 
-    /// Returns a chunk with room, which is the last of the open ones.
+    /// Returns the number of a chunk with room, which is the last of `open`.
     fn chunk_with_room(&mut self) -> u32 {
+        // A full chunk is removed from `open` only here, when it is found full, so that `insert` does not check after
+        // every value.
         while let Some(&number) = self.open.last() {
             match &mut self.chunks[number as usize] {
                 Some(chunk) if chunk.has_room() => return number,
@@ -346,6 +392,7 @@ impl<T> Slab<T> {
         number
     }
 
+    /// Removes and returns the value of a number.
     pub(super) fn remove(&mut self, at: u32) -> Option<T> {
         let (number, place) = split(at);
         let chunk = self.chunks.get_mut(number as usize)?.as_mut()?;
@@ -365,7 +412,7 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Returns the numbers of all values, in ascending order.
+    /// Iterates over the numbers of all values, in ascending order.
     pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
         let chunks = (0..)
             .step_by(CHUNK)
@@ -378,6 +425,7 @@ impl<T> Slab<T> {
         })
     }
 
+    /// Returns the value of a number.
     pub(super) fn get(&self, at: u32) -> Option<&T> {
         let (number, place) = split(at);
         match self
@@ -392,6 +440,7 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Returns the value of a number, mutably.
     pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
         let (number, place) = split(at);
         let chunk = self.chunks.get_mut(number as usize)?.as_mut()?;
@@ -402,12 +451,13 @@ impl<T> Slab<T> {
     }
 }
 
+/// Returns the chunk and the place within it of a number.
 fn split(at: u32) -> (u32, usize) {
     (at / CHUNK as u32, at as usize % CHUNK)
 }
 
 impl<T> Chunk<T> {
-    /// Creates a chunk that is in `open`.
+    /// Creates an empty chunk; its number must be in `open`.
     fn new() -> Self {
         Self {
             places: Vec::new(),
@@ -417,10 +467,12 @@ impl<T> Chunk<T> {
         }
     }
 
+    /// Returns whether a further value fits.
     fn has_room(&self) -> bool {
         usize::from(self.used) < CHUNK
     }
 
+    /// Stores a value and returns its place.
     fn put(&mut self, value: T) -> u16 {
         self.used += 1;
         if self.vacant == END {
@@ -436,6 +488,7 @@ impl<T> Chunk<T> {
         at
     }
 
+    /// Removes and returns the value of a place.
     fn take(&mut self, at: usize) -> Option<T> {
         let place = self.places.get_mut(at)?;
         if matches!(place, Cell::Vacant(_)) {
@@ -457,7 +510,7 @@ impl<T> Slab<T> {
         self.chunks.iter().flatten().count()
     }
 
-    /// Returns how many places there are, used or not.
+    /// Returns the number of places, used or vacant.
     pub(super) fn room(&self) -> usize {
         self.allocated() * CHUNK
     }

@@ -1,4 +1,4 @@
-//! What callers do with a queue: add, get, done, and the metrics.
+//! The public operations of the state machine: add, get, done, and the metrics.
 
 use std::fmt;
 use std::hash::Hash;
@@ -6,24 +6,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::delays::Waiting;
+use super::delays::Deadlines;
 use super::entry::{Delayed, KeyEntry, Phase, Processing};
 use super::index::{Hashed, Hasher, Index};
 use super::ready::{Ageing, Ready};
 use crate::stats::Counters;
 use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 
-/// The state machine of a work queue.
+/// The state machine of a work queue, without a clock and without tasks.
 ///
-/// Each key has at most one entry, which is in one of four phases: *ready* (in line), *processing* (with a worker),
-/// *delayed* (nothing is due), or, during a drain, *deferred* (due, but kept for after the drain). Every call takes the
-/// present time, which must not run backwards, and costs amortised constant time, or logarithmic time for a delay.
+/// Prefer [`WorkQueue`](crate::WorkQueue), unless you control time yourself, as a test or a simulation does.
 ///
-/// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
+/// Every key has at most one entry, which is in one of four phases: *ready* (queued), *processing* (dequeued by a
+/// worker), *delayed* (nothing is due), or, during a drain, *deferred* (due, but not before the drain ends).
+///
+/// Methods that take `now` expect times that do not go backwards. An operation costs amortised constant time, or
+/// logarithmic time if it adds or ends a delay.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use lariat_queue::{Add, Ageing, QueueCore};
+/// use lariat::queue::{Add, Ageing, QueueCore};
 ///
 /// let start = Instant::now();
 /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
@@ -34,52 +36,59 @@ use crate::{Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueStats};
 /// assert_eq!(queue.get(later).unwrap().key, "a");
 /// ```
 pub struct QueueCore<K, P> {
+    /// Converts the times of the callers to stamps.
     pub(super) clock: Clock,
+    /// The entry of every key in the queue.
     pub(super) entries: Index<K, KeyEntry<P>>,
-    /// The tickets of all entries in phase `Ready`; there may be stale ones.
+    /// The ready queue: the ticket of every entry in `Ready`, and stale tickets.
     pub(super) ready: Ready,
-    /// The deadlines of all delayed lanes; there may be stale ones.
-    pub(super) waiting: Waiting,
-    /// The entries in phase `Processing`.
+    /// The deadline of every delayed lane, and stale deadlines.
+    pub(super) deadlines: Deadlines,
+    /// The entries in `Processing`.
     pub(super) processing: Processing,
-    /// The entries in phase `Deferred`, in the order in which they became due.
+    /// The slots in `Deferred`, in the order in which they became due.
     pub(super) deferred: Vec<u32>,
-    /// Returns the group of a key; without it, all keys belong to one group.
+    /// Returns the group of a key; `None` without fair queuing.
     pub(super) group: Option<Group<K>>,
+    /// Whether only keys that were due when the drain began are dequeued.
     pub(super) draining: bool,
+    /// Whether adds are refused.
     pub(super) shutting_down: bool,
-    /// Shut down without a drain: keys that workers give back are removed too.
+    /// Whether keys that workers return are removed, whatever is due.
+    ///
+    /// Set by [`shut_down_now`](Self::shut_down_now); implies `shutting_down`.
     pub(super) dropping: bool,
-    /// How many further dequeues have been prefetched.
+    /// How many of the next dequeues have been prefetched.
     is_read_ahead: usize,
+    /// The totals for the metrics.
     pub(super) counters: Counters,
     /// How many delays have ended since the queue was created.
     pub(super) released: u64,
 }
 
-/// How many delays may end in one call of a worker.
+/// How many delays one `get` may end.
 ///
-/// Bounded, so that many delays that end together do not keep the lock from all others.
+/// The bound keeps the lock short when many delays end at the same time.
 const MOST_RELEASED: usize = 256;
 
 /// How many dequeues are prefetched together.
 const READ_AHEAD: usize = 8;
 
-/// With fewer keys than this, all of them are in the processor's caches.
+/// With fewer keys than this, the processor's caches contain them all.
 const READ_AHEAD_FROM: usize = 16 * 1024;
 
-/// Returns the group of a key.
+/// A function that returns the group of a key.
 pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
-    /// Creates an empty queue.
+    /// Creates an empty queue that is first in, first out within a priority.
     #[must_use]
     pub fn new(ageing: Ageing) -> Self {
         Self {
             clock: Clock::default(),
             entries: Index::new(),
             ready: Ready::new(ageing, false),
-            waiting: Waiting::new(),
+            deadlines: Deadlines::new(),
             processing: Processing::default(),
             deferred: Vec::new(),
             group: None,
@@ -94,9 +103,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Creates an empty queue with fair queuing between groups of keys.
     ///
-    /// Within a priority, groups are served round robin. With `g` groups in line, a key is dequeued after at most `g ×
-    /// (k + 1)` keys of its priority, where `k` keys of its own group are ahead of it, however many keys the other
-    /// groups have. A key for which `group` panics counts as one of group 0.
+    /// Within a priority, groups are served round robin. With `g` groups in the queue and `k` keys of its own group
+    /// ahead of it, a key is dequeued after at most `g × (k + 1)` keys of its priority, however many keys the other
+    /// groups have. If `group` panics, the key belongs to group 0.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use lariat::queue::{Add, Ageing, QueueCore, group};
+    ///
+    /// let now = Instant::now();
+    /// let by_first = |key: &(&str, u32)| group(&key.0);
+    /// let mut queue: QueueCore<(&str, u32), ()> = QueueCore::fair(Ageing::default(), by_first);
+    /// for key in [("busy", 1), ("busy", 2), ("quiet", 1)] {
+    ///     queue.add(key, Add::now(), now);
+    /// }
+    /// queue.get(now);
+    /// assert_eq!(queue.get(now).unwrap().key, ("quiet", 1));
+    /// ```
     #[must_use]
     pub fn fair(ageing: Ageing, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
         Self {
@@ -106,21 +129,35 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Adds a key. A queue that is shutting down ignores it.
+    /// Adds a key; does nothing after a shutdown.
     ///
-    /// Lanes that are due stay due (ready keys beat waiting ones, unless the delay is [`kept`](Add::kept)). Of two
-    /// delays of one lane the earlier wins. Of two priorities the higher wins, and the key moves to the end of its new
-    /// level.
+    /// A lane that is already due stays due, and a delayed add of it is satisfied by that run, unless the delay is
+    /// [`kept`](Add::kept). Of two delays of one lane, the earlier counts. Of two priorities, the higher counts; a key
+    /// whose priority rises moves to the end of the higher level. A key in processing is queued again when its worker
+    /// returns it.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use lariat::queue::{Add, Ageing, Priority, QueueCore};
+    ///
+    /// let now = Instant::now();
+    /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
+    /// queue.add("a", Add::now().priority(Priority::Low), now);
+    /// queue.add("a", Add::now(), now);
+    /// assert_eq!(queue.get(now).unwrap().priority, Priority::Normal);
+    /// assert!(queue.get(now).is_none());
+    /// ```
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         let hash = self.hasher().hash(&key);
         self.add_lazily(key, hash, add, || now);
     }
 
+    /// Returns the hasher of the keys, to hash them outside the lock.
     pub(crate) fn hasher(&self) -> &Hasher {
         self.entries.hasher()
     }
 
-    /// Adds a key and takes the time only if it matters.
+    /// Adds a key and reads the clock only if the add changes more than the payload.
     ///
     /// Returns that time if a worker may have to be woken.
     pub(crate) fn add_lazily(
@@ -130,13 +167,15 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         add: Add<P>,
         now: impl FnOnce() -> Instant,
     ) -> Option<Instant> {
-        // As in client-go, adds during a shutdown are ignored, so that a drain ends.
+        // As in client-go, adds are ignored during a shutdown. Otherwise a queue whose work adds keys would never
+        // finish.
         if self.shutting_down || add.lanes.is_empty() {
             return None;
         }
         let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
-        // The common case, an add that merges with an earlier one, costs no look at the clock.
+        // The common case, an add that merges with an earlier one, skips the clock, which would cost more than the
+        // merge.
         if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
             entry.payload.merge(add.payload);
             return None;
@@ -146,6 +185,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         Some(now)
     }
 
+    /// Applies an add to the entry of its key.
     fn put(&mut self, slot: u32, add: Add<P>, now: Instant) {
         let now = self.clock.stamp(now);
         if add.failures > 0 {
@@ -154,6 +194,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             lanes.for_each(|lane| entry.count_at_least(lane, add.failures));
         }
         if add.after.is_zero() {
+            // Counted before `mark_dirty` makes the lanes dirty: only the first dirty lane starts the waiting time.
             self.note_dirty(slot, now);
             let entry = &mut self.entries[slot].value;
             let early = entry.mark_dirty(&add.lanes, add.priority, add.payload);
@@ -163,11 +204,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         // While all workers are busy, expired delays stay in the heap. A delay that has ended is due; it must not count
         // as the earlier one of two delays, or the later one would end with it.
         self.release_expired(now);
+        // All lanes together are a single delay, of `LaneId::WHOLE`. Single lanes are delayed one by one, each with a
+        // copy of the payload, because they may become due at different times.
         for lane in add.lanes.ids() {
             let delayed = Delayed {
                 lane,
                 kept: add.kept,
-                deadline: self.waiting.deadline(Clock::later(now, add.after)),
+                deadline: self.deadlines.deadline(Clock::later(now, add.after)),
                 priority: add.priority,
                 payload: add.payload.clone(),
             };
@@ -177,10 +220,21 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Adds a key after a delay that grows with the number of such adds.
     ///
-    /// They are counted for the key as a whole ([`LaneId::WHOLE`]), apart from the failures of its lanes, and reset by
-    /// the next run in which no lane fails. `delay` returns the delay after that many adds. If the add has a delay of
-    /// its own, the shorter of the two counts (controller-runtime's rule). A queue that is shutting down ignores the
-    /// add.
+    /// `delay` receives the number of such adds in a row and returns the delay. The number is stored as the failures of
+    /// [`LaneId::WHOLE`], separate from the failures of single lanes. It is reset by the next run in which no lane
+    /// fails. If `add` has a delay of its own, the shorter of the two counts, as in controller-runtime. Does nothing
+    /// after a shutdown.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use lariat::queue::{Add, Ageing, QueueCore};
+    ///
+    /// let now = Instant::now();
+    /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
+    /// let delay = |failures| Duration::from_secs(1) * failures;
+    /// queue.add_failed("a", Add::now(), delay, now);
+    /// assert_eq!(queue.next_deadline(), Some(now + Duration::from_secs(1)));
+    /// ```
     pub fn add_failed(
         &mut self,
         key: K,
@@ -194,18 +248,21 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let hash = self.hasher().hash(&key);
         let slot = self.entries.find_or_insert(key, hash, KeyEntry::default);
         let entry = &mut self.entries[slot].value;
-        // Counted before the limiter is asked: the first failure is number 1.
+        // The failure is counted before the limiter is asked, so the first one is number 1.
         let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = if add.after.is_zero() {
             delay
         } else {
             delay.min(add.after)
         };
+        // client-go counts every `AddRateLimited` as a retry.
         self.counters.retries += 1;
         self.put(slot, Add { after, ..add }, now);
     }
 
     /// Returns how many times in a row a lane of a key has failed.
+    ///
+    /// Zero if the queue does not contain the key.
     #[must_use]
     pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
         let slot = self.entries.find(key);
@@ -214,34 +271,53 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Resets the failures of a lane of a key.
     ///
-    /// [`LaneId::WHOLE`] stands for all lanes of the key.
+    /// [`LaneId::WHOLE`] resets those of all lanes. Nothing is dequeued or removed.
     pub fn forget(&mut self, key: &K, lane: LaneId) {
         if let Some(slot) = self.entries.find(key) {
             self.entries[slot].value.forget(lane);
         }
     }
 
-    /// Dequeues the next ready key; during a drain, the next that was due before it.
+    /// Dequeues the next key; `None` if no key is ready.
     ///
-    /// At most 256 ended delays are queued per call, and more with later calls. Each is queued in the order of its
-    /// time, but a key that is added meanwhile may be dequeued before the last of them.
+    /// The order is by priority and [`Ageing`], then by time. During a drain, only keys that were due before it are
+    /// returned. Return the key with [`done`](Self::done) or [`give_back`](Self::give_back).
+    ///
+    /// Delays that have ended are queued first, in the order of their deadlines, at most 256 per call. If more have
+    /// ended at the same time, a key that is added meanwhile may be dequeued before the last of them.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use lariat::queue::{Add, Ageing, LaneId, QueueCore, Verdict};
+    ///
+    /// let now = Instant::now();
+    /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
+    /// queue.add("a", Add::now(), now);
+    /// let item = queue.get(now).unwrap();
+    /// queue.add("a", Add::now(), now);
+    /// assert!(queue.get(now).is_none(), "the key is being processed");
+    /// queue.done(item.slot, item.priority, [(LaneId::WHOLE, Verdict::Done)], now);
+    /// assert!(queue.get(now).is_some(), "it was added again meanwhile");
+    /// ```
     pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
         self.release_at_most(MOST_RELEASED, now);
-        // Expired delays are in line by now, so that they compete by priority with what was added for now.
+        // Expired delays were queued above, so they compete by priority with keys that were added without a delay.
         let slot = self.ready.pop(&self.entries, now)?;
         self.read_ahead();
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
-        // From here on `line_up` leaves the entry alone, so no other worker can get the key.
+        // This is the exclusion of workers: `line_up` gives no ticket to an entry in processing, so no other worker
+        // gets the key until `release`.
         entry.phase = Phase::Processing(now);
-        entry.promised = false;
+        entry.in_drain = false;
         self.processing.begin(slot, now);
         let waited = now.since(entry.since);
         self.counters.dequeued(waited);
         Some(Item {
             slot,
             key: slotted.key.clone(),
+            // Emptied, so that lanes added during the run are seen as dirty when the worker returns the key.
             lanes: std::mem::replace(&mut entry.dirty, Lanes::none()),
             payload: std::mem::take(&mut entry.payload),
             priority: entry.priority,
@@ -250,9 +326,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         })
     }
 
-    /// Prefetches the memory of the next dequeues and of the returns of their keys.
+    /// Prefetches the memory of the next dequeues and of the returns of those keys.
     ///
-    /// Several at a time, so that the processor waits once for all of them.
+    /// Several at a time, so that the processor waits once for all of them. In a queue larger than the processor's
+    /// caches, every dequeue would wait for memory otherwise.
     fn read_ahead(&mut self) {
         if self.entries.len() < READ_AHEAD_FROM {
             return;
@@ -265,15 +342,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.is_read_ahead = slots.map(|slot| self.entries.prefetch(slot)).count();
     }
 
-    /// Takes a key back from its worker, with a verdict on each of its lanes.
+    /// Returns a key from its worker, with a verdict on each lane.
     ///
     /// Lanes without a verdict count as [`Verdict::Done`] but keep their failures. If there are verdicts and none is a
-    /// failure, the count of [`add_failed`](Self::add_failed) for the key as a whole is reset. A key that became due
-    /// meanwhile goes to the end of the line.
+    /// failure, the count of [`add_failed`](Self::add_failed) is reset. A key that became due during the run goes to
+    /// the end of the queue. A key of which nothing is due or delayed is removed, with its failures.
+    ///
+    /// `slot` and `priority` are those of the [`Item`].
     ///
     /// # Panics
     ///
-    /// If `slot` is not with a worker.
+    /// If the key in `slot` is not being processed.
     pub fn done(
         &mut self,
         slot: u32,
@@ -283,9 +362,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ) {
         let now = self.clock.stamp(now);
         self.release(slot, now);
-        // Payloads of retries count as older than those of adds during the run, so they are merged first.
+        // The payloads of retries belong to the run that ends here, so they are older than those of adds during the run
+        // and are merged first.
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
-        // Without any verdict the count of rate-limited adds stays as it is.
+        // No verdict at all says nothing about success, so the count of rate-limited adds is then left alone.
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
             judged = true;
@@ -299,43 +379,47 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.settle(slot);
     }
 
-    /// Takes a key back from a worker that did not process it.
+    /// Returns a key that its worker did not process.
     ///
-    /// All of it is due again, as part of the drain if there is one.
+    /// Its lanes are due again with the same payload and priority, and no failure is counted. If there is a drain, they
+    /// are part of it.
     ///
     /// # Panics
     ///
-    /// If the slot is not with a worker.
+    /// If the key of the item is not being processed.
     pub fn give_back(&mut self, taken: Item<K, P>, now: Instant) {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
-        // After `shut_down_now` there is nothing to be due again.
+        // `shut_down_now` drops keys when they are returned, so there is nothing to queue.
         if self.dropping {
             return self.settle(slot);
         }
         self.note_dirty(slot, now);
         let entry = &mut self.entries[slot].value;
+        // The payload of the run is older than what was added during it.
         let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);
         entry.payload.merge(meanwhile);
         entry.priority = entry.urgency().max(taken.priority);
         entry.dirty.merge(&taken.lanes);
-        entry.promised = true;
+        // Nobody processed the key. If it was dequeued during a drain, the drain must dequeue it again, or it would end
+        // with the key deferred.
+        entry.in_drain = true;
         self.settle(slot);
     }
 
     /// Returns the time at which [`get`](Self::get) should be called again.
     ///
-    /// It is the next deadline of a delayed lane, or an earlier one whose lane has run meanwhile; `None` if no lane is
-    /// delayed, and during a drain.
+    /// This is the earliest deadline of a delayed lane. It may be the deadline of a lane that has run early; calling
+    /// `get` then does no harm. `None` if no lane is delayed, and during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        let next = self.waiting.next().filter(|_| !self.draining)?;
+        let next = self.deadlines.next().filter(|_| !self.draining)?;
         self.clock.instant(next)
     }
 
     /// Returns whether [`get`](Self::get) would return a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
-        // Delays are looked at only if nothing is ready: the answer is the same, and the common case is cheap.
+        // Delays are released only if nothing is ready: the answer is the same, and the common case is cheap.
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
             self.release_expired(now);
@@ -343,39 +427,43 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         !self.ready.is_empty()
     }
 
-    /// Returns how many keys are in line.
+    /// Returns the number of ready keys.
+    ///
+    /// Delayed keys and keys in processing do not count.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ready.len()
     }
 
-    /// Returns whether no key is in line; keys may be delayed or being processed.
+    /// Returns whether no key is ready; keys may be delayed or in processing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// Returns how many delays have ended so far.
+    /// Returns how many delays have ended since the queue was created.
     pub(crate) fn released(&self) -> u64 {
         self.released
     }
 
-    /// Returns whether nothing is left in the queue, so that it behaves like a new one.
+    /// Returns whether the queue contains nothing and behaves like a new one.
+    ///
+    /// A recording can begin at such a moment. With fair queuing, stale tickets still influence the order of groups.
     pub(crate) fn is_like_new(&self) -> bool {
         let is_clear = || self.group.is_none() || self.ready.is_clear();
         let is_ending = self.draining || self.shutting_down;
         self.entries.len() == 0 && !is_ending && is_clear()
     }
 
-    /// Returns the group of a key, in a queue with fair queuing.
+    /// Returns the group of a key; `None` without fair queuing.
     pub(crate) fn group_of(&self, key: &K) -> Option<u64> {
         let group = self.group.as_ref()?;
         Some(group_of(Some(group), key))
     }
 
-    /// Returns the keys that are ready.
+    /// Returns the ready keys, in no particular order.
     ///
-    /// Their order has no meaning; the same calls lead to the same order.
+    /// The order is reproducible: the same calls lead to the same order.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         let slotted = self.entries.slots().map(|slot| &self.entries[slot]);
@@ -386,14 +474,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns the sizes of the queue's structures, at constant cost.
     #[must_use]
     pub fn memory(&self) -> [QueueMemory; 4] {
-        let (ready, processing, waiting) = (&self.ready, &self.processing, &self.waiting);
-        // Every key that is only delayed has a deadline.
-        let keys = ready.len() + processing.count() + self.deferred.len() + waiting.len();
+        let (ready, processing, deadlines) = (&self.ready, &self.processing, &self.deadlines);
+        // A key in none of the first three states is delayed, and every delayed key has a deadline.
+        let keys = ready.len() + processing.count() + self.deferred.len() + deadlines.len();
         let of = QueueMemory::new;
         [
             of("queue keys", self.entries.len(), keys),
             of("queue tickets", ready.tickets(), ready.most_tickets()),
-            of("queue deadlines", waiting.len(), waiting.most()),
+            of("queue deadlines", deadlines.len(), deadlines.most()),
             of(
                 "queue processing",
                 processing.places(),
@@ -402,13 +490,16 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         ]
     }
 
-    /// Returns the metrics of the queue at this moment, at the cost of copying them.
+    /// Returns the metrics of the queue at this moment.
+    ///
+    /// Delays that have ended are queued first, so that they count as ready.
     #[must_use]
     pub fn stats(&mut self, now: Instant) -> QueueStats {
         let now = self.clock.stamp(now);
         self.release_expired(now);
         let processing = self.processing.count();
         QueueStats {
+            // Whatever is neither ready nor in processing is delayed or deferred.
             delayed: self.entries.len() - self.ready.len() - processing,
             processing,
             unfinished: self.processing.unfinished(now),
@@ -418,9 +509,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Returns, by level, how many keys have something due that no worker has.
+    /// Returns the number of keys with dirty lanes, by priority.
     fn depths(&self) -> [usize; Priority::LEVELS] {
         let mut depths = self.ready.depths();
+        // As in client-go, a key that was added while it is processed counts for the depth. It has no ticket yet.
         if self.counters.dirty > 0 {
             let processing = self.processing.slots(&self.entries);
             let entries = processing.iter().map(|slot| &self.entries[*slot].value);
@@ -433,29 +525,31 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 }
 
 /// A dequeued key.
+///
+/// Return it with [`QueueCore::done`] or [`QueueCore::give_back`]; until then no other worker gets the key.
 #[derive(Debug)]
 pub struct Item<K, P> {
-    /// Identifies the key for [`QueueCore::done`].
+    /// The number that identifies the key for [`QueueCore::done`].
     pub slot: u32,
     /// The key.
     pub key: K,
     /// The lanes that are due.
     pub lanes: Lanes,
-    /// The merged payloads.
+    /// The merged payloads of the adds.
     pub payload: P,
-    /// The highest priority of the adds.
+    /// The priority with which the key was dequeued.
     pub priority: Priority,
-    /// How long the key was ready before it was dequeued.
+    /// How long the key was due before it was dequeued.
     pub waited: Duration,
-    /// Failures in a row, for the lanes that have any.
+    /// The number of failures in a row, for the lanes that have any.
     pub failures: Box<[(LaneId, u32)]>,
 }
 
-/// The result of processing one lane.
+/// The result of processing one lane of a key.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_queue::{Add, LaneId, Verdict, WorkQueue};
+/// use lariat::queue::{Add, LaneId, Verdict, WorkQueue};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
 /// let queue: WorkQueue<&str> = WorkQueue::default();
@@ -468,18 +562,18 @@ pub struct Item<K, P> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict<P> {
-    /// The lane is done; its failures are reset.
+    /// The lane succeeded; its failures are reset.
     Done,
-    /// The lane asks for another run; its failures are reset.
+    /// The lane succeeded and is scheduled again; its failures are reset.
     Again {
-        /// The delay; zero queues the key immediately, behind the ready ones.
+        /// The delay. Zero queues the key immediately, behind the keys that are ready.
         after: Duration,
         /// The payload of the next run.
         payload: P,
         /// The priority of the next run; `None` keeps that of this run.
         priority: Option<Priority>,
     },
-    /// The lane failed and is retried; its failures count up.
+    /// The lane failed and is retried; its failures are counted up.
     Failed {
         /// The delay; zero queues the key immediately.
         after: Duration,
@@ -512,8 +606,8 @@ impl<K, P> fmt::Debug for QueueCore<K, P> {
 
 /// Returns the group of a key; 0 if the user's function panics.
 ///
-/// A panic must not get out: the caller may have further keys to put in line, and delayed lanes whose deadline has been
-/// taken out would be lost.
+/// The panic must not propagate. The caller may have more keys to queue, and a lane whose deadline was already removed
+/// would be lost.
 pub(super) fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
     let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
     group.map_or(0, ask)

@@ -1,4 +1,8 @@
-//! How entries move between phases: one by one, and all together in a drain or shutdown.
+//! Moves entries between phases: one at a time, and all together in a drain or a shutdown.
+//!
+//! An entry goes from delayed to ready ([`line_up`](QueueCore::line_up)), to processing ([`get`](QueueCore::get)), and
+//! back to delayed ([`release`](QueueCore::release)), from where [`settle`](QueueCore::settle) queues it again, leaves
+//! it delayed, or removes it.
 
 use std::hash::Hash;
 use std::time::Instant;
@@ -9,11 +13,12 @@ use super::machine::{QueueCore, Verdict, group_of};
 use crate::{LaneId, Lanes, Payload, Priority};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
-    /// Notes that something of an entry becomes due, if nothing was.
+    /// Starts the waiting time of an entry whose first lane is about to become dirty.
     pub(super) fn note_dirty(&mut self, slot: u32, at: Stamp) {
         let entry = &mut self.entries[slot].value;
         if entry.dirty.is_empty() {
             entry.since = at;
+            // As in client-go's `adds_total`, adds that merge count once.
             self.counters.adds += 1;
             if matches!(entry.phase, Phase::Processing(_)) {
                 self.counters.dirty += 1;
@@ -21,93 +26,105 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Puts a due entry in line, or moves it up if its priority rose.
+    /// Queues an entry with dirty lanes, or moves it up if its priority rose.
     ///
-    /// An entry in processing stays where it is, until its worker gives it back.
+    /// An entry in processing stays there until its worker returns it. During a drain, an entry that became due after
+    /// the drain began is deferred.
     pub(super) fn line_up(&mut self, slot: u32) {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         let old = match entry.phase {
+            // Processing: `settle` calls this again when the worker returns the key. Deferred: `resume` does.
             Phase::Processing(_) | Phase::Deferred => return,
-            // Became due after the drain began, so it is kept for `resume`, in this order.
-            Phase::Delayed if self.draining && !entry.promised => {
+            // Became due after the drain began, so it is queued by `resume`, in this order.
+            Phase::Delayed if self.draining && !entry.in_drain => {
                 entry.phase = Phase::Deferred;
                 self.deferred.push(slot);
                 return;
             }
             Phase::Delayed => None,
-            // A smaller level is a higher priority. A key never moves down.
+            // A lower level is a higher priority. A ready key never moves to a lower priority.
             Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
         };
         let group = group_of(self.group.as_ref(), &slotted.key);
         entry.phase = Phase::Ready(self.ready.push(slot, entry.priority, group));
         if let Some(old) = old {
-            // The old ticket stays in its line until it gets to the front; the new one makes it stale.
+            // The old ticket cannot be removed from the middle of its queue. The new ticket in the phase makes it
+            // stale, and it is skipped when it reaches the front.
             self.ready.discard(old);
             self.ready.compact(&self.entries);
         }
     }
 
-    /// Notes that deadlines have become stale; removes them if they are the majority.
+    /// Counts deadlines that became stale, and removes them if they are the majority.
     pub(super) fn note_early(&mut self, count: usize) {
-        self.waiting.note_stale(count);
+        self.deadlines.note_stale(count);
         self.compact_waiting();
     }
 
+    /// Removes stale deadlines if they are the majority.
     fn compact_waiting(&mut self) {
         let entries = &self.entries;
-        self.waiting.compact(|slot, deadline| {
+        self.deadlines.compact(|slot, deadline| {
             let slotted = entries.get(slot);
+            // Deadlines carry a unique arrival number, so a deadline of an earlier key in the same slot cannot match.
             slotted.is_some_and(|slotted| slotted.value.has_delay(deadline))
         });
     }
 
-    /// Delays one lane, unless it is due already and the delay is not kept.
+    /// Delays one lane, unless it is already due and the delay is not kept.
     pub(super) fn delay(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
-        // What is ready beats what waits: the due lane satisfies this request too.
+        // The lane is due, and that run satisfies this add too. Its priority and payload are merged, as if it had no
+        // delay.
         if !delayed.kept && entry.dirty.contains(delayed.lane) {
             entry.priority = entry.priority.max(delayed.priority);
             entry.payload.merge(delayed.payload);
             return self.line_up(slot);
         }
+        // `None` means that an existing, earlier deadline of the lane remains; it is in `deadlines` already.
         let deadline = delayed.deadline;
         if let Some(stale) = entry.delay(delayed) {
-            self.waiting.push(deadline, slot);
+            self.deadlines.push(deadline, slot);
             self.note_early(stale);
         }
     }
 
-    /// Makes every lane due whose deadline has passed, in the order of the deadlines.
+    /// Makes all lanes due whose deadline has passed, in the order of the deadlines.
     pub(super) fn release_expired(&mut self, now: Stamp) {
         self.release_at_most(usize::MAX, now);
     }
 
-    /// Makes lanes due whose deadlines have passed, in that order.
+    /// Makes lanes due whose deadline has passed, in the order of the deadlines.
     ///
-    /// Stops after `most` deadlines, once a key is ready.
+    /// Stops after `most` deadlines once a key is ready.
     pub(super) fn release_at_most(&mut self, most: usize, now: Stamp) {
+        // During a drain nothing new becomes ready. The deadlines stay in `deadlines`, in order, until `resume`.
         if self.draining {
             return;
         }
         let mut count = 0;
+        // Going on while nothing is ready matters: stale deadlines count, and 256 of them must not make `get` return
+        // `None` while a due key is behind them.
         while count < most || self.ready.is_empty() {
-            let Some((deadline, slot)) = self.waiting.pop_expired(now) else {
+            let Some((deadline, slot)) = self.deadlines.pop_expired(now) else {
                 break;
             };
             count += 1;
-            // The deadline may be stale: its lane ran early, or the slot belongs to another key by now.
+            // The deadline is stale if its lane ran early, or if the slot belongs to another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
                 self.released += 1;
+                // The key has been due since its deadline, not since a worker noticed it.
                 self.note_dirty(slot, deadline.at);
-                // Other lanes may have come due with this one. Their deadlines remain, and are stale now.
+                // Other lanes of the key may become due along with this one. Their deadlines are still in the heap, and
+                // stale now.
                 let expired = self.entries[slot].value.expire(now);
-                self.waiting.note_stale(expired.saturating_sub(1));
+                self.deadlines.note_stale(expired.saturating_sub(1));
                 self.line_up(slot);
             } else {
-                self.waiting.forget_stale();
+                self.deadlines.forget_stale();
             }
         }
         if count > 0 {
@@ -115,11 +132,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Takes an entry back from its worker.
+    /// Ends the processing of an entry; the caller judges its lanes and settles it.
     pub(super) fn release(&mut self, slot: u32, now: Stamp) {
         let entry = &mut self.entries[slot].value;
+        // A second `done` for one `get` is a bug of the caller: silently accepted, it could release the key from under
+        // another worker.
         let Phase::Processing(since) = entry.phase else {
-            panic!("slot {slot} is not with a worker");
+            panic!("slot {slot} is not being processed");
         };
         entry.phase = Phase::Delayed;
         self.counters.dirty -= usize::from(!entry.dirty.is_empty());
@@ -127,7 +146,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.processing.end(since, &self.entries);
     }
 
-    /// Applies the verdict on one lane of a returned entry.
+    /// Applies the verdict on one lane of an entry that its worker returned.
     pub(super) fn judge(
         &mut self,
         slot: u32,
@@ -162,7 +181,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             } => (after, payload, priority, &mut self.counters.retries),
         };
         let priority = asked.unwrap_or(priority);
-        // A queue that shuts down takes no retries; the failure was counted above, which does no harm.
+        // A queue that shuts down refuses retries as it refuses adds.
         if self.shutting_down {
             return;
         }
@@ -176,7 +195,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let delayed = Delayed {
                 lane,
                 kept: false,
-                deadline: self.waiting.deadline(Clock::later(now, after)),
+                deadline: self.deadlines.deadline(Clock::later(now, after)),
                 priority,
                 payload,
             };
@@ -184,13 +203,15 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Puts a returned entry in line, delays it, or removes it if nothing of it is left.
+    /// Queues an entry that its worker returned, leaves it delayed, or removes it.
     pub(super) fn settle(&mut self, slot: u32) {
         let entry = &self.entries[slot].value;
         if self.dropping {
             self.entries.remove(slot);
         } else if !entry.dirty.is_empty() {
             self.line_up(slot);
+        // Removing idle entries bounds the memory by the keys that have work. The failures of the key go with it, so a
+        // caller that needs them longer passes them with `Add::failures`.
         } else if entry.is_idle() {
             self.entries.remove(slot);
         }
@@ -198,26 +219,40 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Limits the queue to the keys that are due now, until [`resume`](Self::resume).
     ///
-    /// So a queue whose work creates more work can be emptied. Adds are accepted, merged and counted, and delays run,
-    /// but none of them puts a key in line. A key in processing comes once more if it was added before the drain. The
-    /// cost is proportional to the number of keys.
+    /// So a queue whose work creates more work can be emptied. Adds are accepted and merged, and delays are kept, but
+    /// none of them makes a key ready before the drain ends. A key in processing is dequeued once more if it was added
+    /// again before the drain began. The cost is proportional to the number of keys.
+    ///
+    /// ```
+    /// use std::time::Instant;
+    /// use lariat::queue::{Add, Ageing, QueueCore};
+    ///
+    /// let now = Instant::now();
+    /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
+    /// queue.drain(now);
+    /// queue.add("a", Add::now(), now);
+    /// assert!(queue.get(now).is_none());
+    /// queue.resume();
+    /// assert!(queue.get(now).is_some());
+    /// ```
     pub fn drain(&mut self, now: Instant) {
         if self.draining {
             return;
         }
         let now = self.clock.stamp(now);
-        // Delays that have ended belong to the drain.
+        // A delay that has ended is due, whether or not a worker has noticed, so it belongs to the drain.
         self.release_expired(now);
         self.draining = true;
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
-            // A key in processing comes once more in this drain if it was dirty when the drain began.
-            entry.promised = !entry.dirty.is_empty();
+            // Ready keys have tickets anyway. For a key in processing this remembers that it was added again before the
+            // drain.
+            entry.in_drain = !entry.dirty.is_empty();
         }
     }
 
-    /// Ends a drain; keys that became due meanwhile are queued in that order.
+    /// Ends a drain and queues the keys that became due during it, in that order.
     pub fn resume(&mut self) {
         self.draining = false;
         for slot in std::mem::take(&mut self.deferred) {
@@ -229,30 +264,33 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Refuses further adds and drops delayed keys: client-go's `ShutDown`.
     ///
-    /// A drain ends, and the keys kept for after it are dropped too. Ready keys can still be dequeued.
+    /// Ready keys can still be dequeued. A drain ends, and keys that it deferred are dropped.
     pub fn shut_down(&mut self) {
         self.shut_down_and_drop(|phase| matches!(phase, Phase::Delayed | Phase::Deferred));
     }
 
-    /// Refuses further adds and drops everything: controller-runtime's `ShutDown`.
+    /// Refuses further adds and drops all keys: controller-runtime's `ShutDown`.
     ///
-    /// Keys in processing are removed when their workers give them back.
+    /// Keys in processing are removed when their workers return them.
     pub fn shut_down_now(&mut self) {
         self.dropping = true;
         self.shut_down_and_drop(|phase| !matches!(phase, Phase::Processing(_)));
         self.ready.clear();
+        // The keys in processing have no dirty lanes any more.
         self.counters.dirty = 0;
     }
 
+    /// Refuses adds, drops all delays, and removes the entries in the chosen phases.
     fn shut_down_and_drop(&mut self, drops: impl Fn(Phase) -> bool) {
         self.shutting_down = true;
         self.draining = false;
-        self.waiting.clear();
+        self.deadlines.clear();
         self.deferred.clear();
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
-            // Delayed lanes of all keys are dropped, as client-go's `ShutDown` drops waiting items.
+            // client-go's `ShutDown` drops waiting items. Entries that stay lose their delays too: their deadlines were
+            // cleared.
             entry.drop_delayed();
             if self.dropping {
                 (entry.dirty, entry.payload) = (Lanes::none(), P::default());
@@ -263,13 +301,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Accepts adds again after [`shut_down`](Self::shut_down).
+    /// Accepts adds again after a shutdown.
     pub fn reopen(&mut self) {
         self.shutting_down = false;
         self.dropping = false;
     }
 
-    /// Returns whether a draining or closed queue has no key ready or in processing.
+    /// Returns whether a drain or shutdown is complete: no key is ready or in processing.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         (self.draining || self.shutting_down)

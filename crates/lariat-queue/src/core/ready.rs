@@ -1,4 +1,7 @@
-//! The keys that are ready: one queue per priority, and the rule that none of them starves.
+//! The ready queue: one queue per priority, and the rule that none of them starves.
+//!
+//! A key in it has a ticket. Tickets are never removed from the middle: one that is replaced becomes stale and is
+//! skipped.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,20 +19,20 @@ use crate::Priority;
 
 /// The rule that keeps low priorities from starving.
 ///
-/// Higher priorities are dequeued first. Once the first key of a lower priority has waited longer than `patience`,
-/// every `share`-th dequeue takes the longest waiting such key. So a key that becomes ready with `n` keys of lower
-/// priorities ahead of it is dequeued after at most `patience` and then `share × (n + 1)` further dequeues, whatever is
-/// added above it, unless an add raises its priority and puts it at the end of the higher level.
+/// Higher priorities are dequeued first. When the first key of a lower priority has been ready for longer than the
+/// *patience*, it is aged, and every *share*-th dequeue takes the aged key that has waited longest. So a key with `n`
+/// keys of lower or equal priority ahead of it is dequeued after at most the patience and then `share × (n + 1)`
+/// dequeues, whatever is added at higher priorities. An add that raises the key's priority puts it at the end of the
+/// higher level.
 ///
-/// With fair queuing, a priority counts as waiting as long as the key that is next in it: with `g` groups in line and
-/// `k` keys of its group ahead, a key is dequeued after at most `(k + 1) × g` times the patience and the share. No key
-/// waits for ever.
+/// With fair queuing, the age of a level is the age of its next key. With `g` groups in the queue and `k` keys of its
+/// own group ahead, a key is dequeued after at most `(k + 1) × g` times the patience and the share.
 ///
-/// The default is a patience of one second and a share of four.
+/// The default is a patience of one second and a share of four: one of four dequeues.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_queue::{Ageing, WorkQueue};
+/// use lariat::queue::{Ageing, WorkQueue};
 ///
 /// let ageing = Ageing::new(Duration::from_secs(5), 10);
 /// let queue: WorkQueue<String> = WorkQueue::builder().ageing(ageing).build();
@@ -37,7 +40,9 @@ use crate::Priority;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ageing {
+    /// How long a lower priority is passed over before it is aged.
     patience: Duration,
+    /// One of this many dequeues takes an aged key; at least 1.
     share: u32,
 }
 
@@ -54,13 +59,13 @@ impl Ageing {
         }
     }
 
-    /// Returns how long a lower priority waits before it gets a share.
+    /// Returns how long a key of a lower priority waits before it is aged.
     #[must_use]
     pub fn patience(self) -> Duration {
         self.patience
     }
 
-    /// Returns the share of aged keys: one of so many dequeues.
+    /// Returns the share of aged keys: one of this many dequeues.
     #[must_use]
     pub fn share(self) -> u32 {
         self.share
@@ -73,26 +78,32 @@ impl Default for Ageing {
     }
 }
 
+/// The tickets of all ready keys, by priority.
 #[derive(Debug)]
 pub(super) struct Ready {
+    /// When lower levels are served.
     ageing: Ageing,
+    /// One queue per priority; the highest priority has index 0.
     levels: [Level; Priority::LEVELS],
-    /// The number of the next ticket. It wraps, long after stale tickets with the same number are gone.
+    /// The number of the next ticket.
+    ///
+    /// It wraps after four billion tickets. Compaction has removed stale tickets with the same number long before.
     next_number: u32,
-    /// Dequeues since the last one of an aged key, while there is an aged key.
+    /// How many dequeues have passed over an aged key since the last dequeue of one.
     passed_over: u32,
 }
 
+/// The queue of one priority.
 #[derive(Debug)]
 struct Level {
-    /// The places in line, valid and stale.
+    /// The tickets, valid and stale.
     line: Line,
-    /// How many of them are valid.
+    /// How many tickets are valid.
     valid: usize,
 }
 
 impl Ready {
-    /// Creates an empty line, with or without fair queuing between groups.
+    /// Creates an empty queue, with or without fair queuing between groups.
     pub(super) fn new(ageing: Ageing, is_fair: bool) -> Self {
         let level = |_| Level {
             line: Line::new(is_fair),
@@ -106,7 +117,10 @@ impl Ready {
         }
     }
 
+    /// Queues a slot and returns its ticket, which the caller stores in the entry.
     pub(super) fn push(&mut self, slot: u32, priority: Priority, group: u64) -> Ticket {
+        // The number tells this ticket from stale ones of the same slot and level, which the slot has if its key was
+        // raised or removed earlier.
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         let level = &mut self.levels[priority.level()];
@@ -118,7 +132,7 @@ impl Ready {
         }
     }
 
-    /// Makes every ticket stale, and forgets that aged keys were passed over.
+    /// Removes all tickets and resets the count towards the share of aged keys.
     pub(super) fn clear(&mut self) {
         for level in &mut self.levels {
             level.line.retain(|_| false);
@@ -127,12 +141,12 @@ impl Ready {
         self.passed_over = 0;
     }
 
-    /// Notes that a ticket is stale from now on.
+    /// Records that a ticket has become stale.
     pub(super) fn discard(&mut self, ticket: Ticket) {
         self.levels[ticket.level()].valid -= 1;
     }
 
-    /// Removes the next slot from the line.
+    /// Removes the next ticket and returns its slot.
     pub(super) fn pop<K: Eq + Hash, P>(
         &mut self,
         entries: &Index<K, KeyEntry<P>>,
@@ -140,18 +154,19 @@ impl Ready {
     ) -> Option<u32> {
         // Level 0 is the highest priority.
         let highest = self.levels.iter().position(|level| level.valid > 0)?;
+        // Strict priority, except that every `share`-th dequeue goes to an aged level.
         let level = self.aged_level(highest, entries, now).unwrap_or(highest);
         let (slot, _) = self.first(level, entries)?;
         self.levels[level].line.pop_front(false);
         self.levels[level].valid -= 1;
-        // Otherwise stale tickets behind the last valid one would stay until something is added to the level.
+        // Without this, stale tickets behind the last valid one would stay until the level is used again.
         self.levels[level].compact(level as u8, entries);
         Some(slot)
     }
 
     /// Returns the next slots of the highest level, some of them stale.
     ///
-    /// None with fair queuing.
+    /// Empty with fair queuing, where the order is not contiguous in memory.
     pub(super) fn upcoming(&self) -> impl Iterator<Item = u32> {
         let highest = self.levels.iter().find(|level| level.valid > 0);
         let line = highest.and_then(|level| match &level.line {
@@ -161,14 +176,15 @@ impl Ready {
         line.into_iter().flatten().map(|(slot, _)| *slot)
     }
 
-    /// Returns the valid slots in the order of the next dequeues, if nothing ages meanwhile.
+    /// Returns the ready slots in the order of the next dequeues, ignoring ageing.
     ///
-    /// Looks at most at `most` tickets, stale ones included. With fair queuing it takes a step per group besides.
+    /// Reads at most `most` tickets, stale ones included. With fair queuing it takes a step per group besides.
     pub(super) fn in_order<'a, K: Eq + Hash, P>(
         &'a self,
         entries: &'a Index<K, KeyEntry<P>>,
         most: usize,
     ) -> impl Iterator<Item = u32> + 'a {
+        // Shared by the iterators of all levels, so that the bound applies to the whole read.
         let left = Rc::new(Cell::new(most));
         let levels = (0_u8..).zip(&self.levels);
         levels.flat_map(move |(number, level)| {
@@ -181,19 +197,22 @@ impl Ready {
         })
     }
 
-    /// Returns the aged lower level that is served next, if its share is due.
+    /// Returns the aged level that the next dequeue serves, if its turn has come.
     fn aged_level<K: Eq + Hash, P>(
         &mut self,
         highest: usize,
         entries: &Index<K, KeyEntry<P>>,
         now: Stamp,
     ) -> Option<usize> {
+        // The front of a level decides for all of it: the keys behind it are dequeued later in any case.
         let patience = self.ageing.patience;
         let aged = (highest + 1..Priority::LEVELS)
             .filter_map(|level| Some((self.first(level, entries)?.1, level)))
             .filter(|(since, _)| now.since(*since) > patience)
+            // By the time since which the key is due, so the longest waiting one comes first.
             .min();
-        // Without aged keys the count starts over, so that the next aged key waits for a full share.
+        // Without an aged key the count starts over. Otherwise dequeues that passed over an earlier aged key would
+        // count for the next one.
         let Some((_, level)) = aged else {
             self.passed_over = 0;
             return None;
@@ -206,13 +225,15 @@ impl Ready {
         Some(level)
     }
 
-    /// Drops stale tickets at the head of a level and returns the first valid one.
+    /// Drops stale tickets at the front of a level and returns the first valid one.
     fn first<K: Eq + Hash, P>(
         &mut self,
         level: usize,
         entries: &Index<K, KeyEntry<P>>,
     ) -> Option<(u32, Stamp)> {
         let line = &mut self.levels[level].line;
+        // Stale tickets are removed lazily, here and in `compact`: finding one in the middle of the queue would take
+        // linear time.
         while let Some(place) = line.front() {
             match entry_at(entries, level as u8, place) {
                 Some(entry) => return Some((place.0, entry.since)),
@@ -222,48 +243,51 @@ impl Ready {
         None
     }
 
-    /// Drops stale tickets of levels in which they are the majority.
+    /// Removes the stale tickets of levels in which they are the majority.
     pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, KeyEntry<P>>) {
         for (number, level) in (0..).zip(&mut self.levels) {
             level.compact(number, entries);
         }
     }
 
+    /// Returns whether no key is ready.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Returns the number of ready keys.
     pub(super) fn len(&self) -> usize {
         self.levels.iter().map(|level| level.valid).sum()
     }
 
-    /// Counts tickets, stale ones included.
+    /// Returns the number of tickets, stale ones included.
     pub(super) fn tickets(&self) -> usize {
         self.levels.iter().map(|level| level.line.len()).sum()
     }
 
-    /// Returns the upper bound on the tickets, given the keys in line.
+    /// Returns an upper bound on the number of tickets.
     pub(super) fn most_tickets(&self) -> usize {
         let most = self.levels.iter().map(|level| most_tickets(level.valid));
         most.sum()
     }
 
-    /// Returns whether no tickets are left, not even stale ones.
+    /// Returns whether there are no tickets, not even stale ones.
     ///
-    /// With fair queuing, stale tickets keep the position of their group.
+    /// With fair queuing, a stale ticket keeps its group's position in the round robin.
     pub(super) fn is_clear(&self) -> bool {
         self.levels.iter().all(|level| level.line.len() == 0)
     }
 
-    /// Returns how many keys are in line at each level, the highest first.
+    /// Returns the number of ready keys of each level, the highest priority first.
     pub(super) fn depths(&self) -> [usize; Priority::LEVELS] {
         std::array::from_fn(|level| self.levels[level].valid)
     }
 }
 
 impl Level {
-    /// Drops stale tickets if they are the majority.
+    /// Removes stale tickets if they are the majority.
     fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, KeyEntry<P>>) {
+        // At least half of the tickets are dropped, which pays for the scan.
         if self.line.len() > most_tickets(self.valid) {
             self.line
                 .retain(|place| entry_at(entries, number, place).is_some());
@@ -271,18 +295,19 @@ impl Level {
     }
 }
 
-/// Returns the upper bound on the tickets of a level with so many valid ones.
+/// Returns the most tickets that a level with `valid` ready keys may have.
 fn most_tickets(valid: usize) -> usize {
     2 * valid + 64
 }
 
-/// Returns the entry of a place in line, unless the place is stale.
+/// Returns the entry of a ticket; `None` if the ticket is stale.
 fn entry_at<K: Eq + Hash, P>(
     entries: &Index<K, KeyEntry<P>>,
     level: u8,
     (slot, number): TicketPlace,
 ) -> Option<&KeyEntry<P>> {
     let entry = &entries.get(slot)?.value;
+    // The entry names its valid ticket. A ticket of an earlier key in the same slot differs in its number.
     (entry.phase == Phase::Ready(Ticket { level, number })).then_some(entry)
 }
 
@@ -293,29 +318,34 @@ impl Ready {
     }
 }
 
-/// A slot in line with the number of its ticket.
+/// A slot and the number of its ticket.
 type TicketPlace = (u32, u32);
 
-/// Places in the order in which they are dequeued, valid and stale.
+/// The tickets of a level in the order in which they are dequeued.
 #[derive(Debug)]
 enum Line {
+    /// First in, first out.
     Fifo(VecDeque<TicketPlace>),
+    /// Round robin over groups.
     Fair(Groups),
 }
 
-/// A line per group; groups are served round robin.
+/// A queue per group; the groups are served round robin.
 #[derive(Debug, Default)]
 struct Groups {
-    /// The groups with places in line, each once; the first is served next.
+    /// The groups that have tickets, each once; the first is served next.
     turns: VecDeque<u64>,
+    /// The tickets of each group in `turns`; no queue is empty.
     lines: HashMap<u64, VecDeque<TicketPlace>>,
+    /// The number of tickets of all groups.
     len: usize,
 }
 
-/// A line smaller than this is not worth shrinking, only to grow again.
+/// A queue smaller than this keeps its memory.
 const SHRINK_FROM: usize = 16 * 1024;
 
 impl Line {
+    /// Creates an empty queue.
     fn new(is_fair: bool) -> Self {
         if is_fair {
             Self::Fair(Groups::default())
@@ -324,6 +354,7 @@ impl Line {
         }
     }
 
+    /// Appends a ticket.
     fn push(&mut self, place: TicketPlace, group: u64) {
         match self {
             Self::Fifo(line) => line.push_back(place),
@@ -331,7 +362,7 @@ impl Line {
         }
     }
 
-    /// Returns the next place.
+    /// Returns the next ticket.
     fn front(&self) -> Option<TicketPlace> {
         match self {
             Self::Fifo(line) => line.front().copied(),
@@ -339,7 +370,7 @@ impl Line {
         }
     }
 
-    /// Removes the next place; a stale one does not use up its group's turn.
+    /// Removes the next ticket; a stale one does not use up its group's turn.
     fn pop_front(&mut self, is_stale: bool) {
         match self {
             Self::Fifo(line) => {
@@ -350,6 +381,7 @@ impl Line {
         }
     }
 
+    /// Returns the number of tickets.
     fn len(&self) -> usize {
         match self {
             Self::Fifo(line) => line.len(),
@@ -357,9 +389,9 @@ impl Line {
         }
     }
 
-    /// Returns the slots of the valid places, in the order in which they leave.
+    /// Returns the slots of the valid tickets, in the order in which they are dequeued.
     ///
-    /// Ends once `is_valid` returns none.
+    /// Ends once `is_valid` returns `None`.
     fn in_order<'a>(
         &'a self,
         is_valid: impl Fn(TicketPlace) -> Option<bool> + 'a,
@@ -388,6 +420,7 @@ impl Line {
         })
     }
 
+    /// Removes the tickets for which `stays` returns `false`.
     fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         match self {
             Self::Fifo(line) => {
@@ -400,15 +433,18 @@ impl Line {
 }
 
 impl Groups {
+    /// Appends a ticket to its group.
     fn push(&mut self, place: TicketPlace, group: u64) {
         let line = self.lines.entry(group).or_default();
         if line.is_empty() {
+            // A group that had no tickets takes its turn after the others, so leaving and joining gains nothing.
             self.turns.push_back(group);
         }
         line.push_back(place);
         self.len += 1;
     }
 
+    /// Removes the next ticket, and passes the turn on unless the ticket was stale.
     fn pop_front(&mut self, is_stale: bool) {
         let Some(group) = self.turns.front().copied() else {
             return;
@@ -420,13 +456,17 @@ impl Groups {
         shrink(line);
         self.len -= 1;
         if line.is_empty() {
+            // A group without tickets takes no memory, so groups may come and go, as namespaces do.
             self.lines.remove(&group);
             self.turns.pop_front();
+        // Only a dequeue uses up the turn. A group with many raised or removed keys would otherwise lose its turns to
+        // their stale tickets.
         } else if !is_stale {
             self.turns.rotate_left(1);
         }
     }
 
+    /// Removes the tickets for which `stays` returns `false`, and empty groups.
     fn retain(&mut self, mut stays: impl FnMut(TicketPlace) -> bool) {
         for line in self.lines.values_mut() {
             line.retain(|place| stays(*place));
@@ -448,9 +488,9 @@ impl Line {
     }
 }
 
-/// Gives memory back once few places are left.
+/// Returns memory once less than an eighth of it is used.
 ///
-/// Halving keeps the cost per place constant.
+/// Halving several times rather than fitting exactly keeps the cost per ticket constant.
 fn shrink(line: &mut VecDeque<TicketPlace>) {
     if line.capacity() > SHRINK_FROM && line.len() < line.capacity() / 8 {
         line.shrink_to(line.capacity() / 4);

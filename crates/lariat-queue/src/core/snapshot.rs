@@ -1,4 +1,4 @@
-//! What the queue contains, read without changing it.
+//! Reads the keys of the queue without changing it.
 
 use std::hash::Hash;
 use std::time::{Duration, Instant};
@@ -8,11 +8,13 @@ use super::entry::{KeyEntry, Phase};
 use super::machine::QueueCore;
 use crate::{KeyState, Payload, Priority, QueueSnapshot, QueuedKey, QueuedLane};
 
-/// How many tickets, and how many deadlines, a snapshot looks at: less than a millisecond's worth.
+/// The most tickets, and the most deadlines, that one snapshot reads.
+///
+/// Reading them takes less than a millisecond, during which the lock is held.
 pub(super) const MOST_LOOKED_AT: usize = 16 * 1024;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
-    /// Returns the first keys: those in line, then those in processing, deferred, and delayed.
+    /// Returns the first keys: ready, then in processing, deferred, and delayed.
     ///
     /// See [`WorkQueue::snapshot`](crate::WorkQueue::snapshot).
     #[must_use]
@@ -26,12 +28,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             .chain(self.deferred.iter().copied())
             .take(limit)
             .collect();
+        // A key with several delays has several deadlines; only the earliest counts, so that the key is listed once.
         let is_next = |slot, deadline| {
             let entry = entries.get(slot).map(|slotted| &slotted.value);
             entry.is_some_and(|entry| entry.phase == Phase::Delayed && entry.is_next(deadline))
         };
         let room = limit - slots.len();
-        slots.extend(self.waiting.earliest(room, MOST_LOOKED_AT, is_next));
+        slots.extend(self.deadlines.earliest(room, MOST_LOOKED_AT, is_next));
         QueueSnapshot {
             keys: slots.into_iter().map(|slot| self.seen(slot, now)).collect(),
             total: entries.len(),
@@ -45,6 +48,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         Some(self.seen(slot, self.clock.stamp_of(now)))
     }
 
+    /// Returns the state of the key in a slot, as users see it.
     fn seen(&self, slot: u32, now: Stamp) -> QueuedKey<K> {
         let slotted = &self.entries[slot];
         let entry = &slotted.value;
@@ -57,7 +61,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 Phase::Ready(_) => KeyState::Ready,
                 Phase::Processing(_) => KeyState::Processing,
                 Phase::Deferred => KeyState::Deferred,
-                // Its delay has ended, which a worker notices when it looks for a key.
+                // The delay has ended, and the next `get` will notice. A snapshot changes nothing, so it shows the
+                // phase that the key will have then.
                 Phase::Delayed if overdue.is_some() && self.draining => KeyState::Deferred,
                 Phase::Delayed if overdue.is_some() => KeyState::Ready,
                 Phase::Delayed => KeyState::Delayed,
@@ -76,6 +81,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 }
 
+/// Returns the priority of the due lanes, of the run, or of the delays.
 fn priority<P: Payload>(entry: &KeyEntry<P>) -> Priority {
     if entry.dirty.is_empty() && !matches!(entry.phase, Phase::Processing(_)) {
         let delayed = entry.delayed().iter().map(|delayed| delayed.priority);
@@ -91,6 +97,7 @@ fn overdue<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Option<Stamp> {
     deadlines.filter(|at| *at <= now).min()
 }
 
+/// Returns the due and the delayed lanes, soonest first.
 fn lanes<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Vec<QueuedLane> {
     let due = entry.dirty.ids().map(|lane| QueuedLane {
         lane,
@@ -101,7 +108,7 @@ fn lanes<P: Payload>(entry: &KeyEntry<P>, now: Stamp) -> Vec<QueuedLane> {
         due_in: delayed.deadline.at.since(now),
     });
     let mut lanes: Vec<QueuedLane> = due.chain(delayed).collect();
-    // Stable: what is due stays in front.
+    // A stable sort: due lanes stay before delays that have just ended.
     lanes.sort_by_key(|lane| lane.due_in);
     lanes
 }

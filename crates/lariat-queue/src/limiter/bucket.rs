@@ -1,4 +1,4 @@
-//! A rate for all keys together.
+//! A rate limit over all keys of a queue.
 
 use std::time::{Duration, Instant};
 
@@ -6,13 +6,13 @@ use super::RateLimiter;
 
 /// A token bucket over all keys of the queue: client-go's `BucketRateLimiter`.
 ///
-/// It allows a burst and then a fixed number of retries per second (`golang.org/x/time/rate`). Each failure reserves a
-/// token and waits for it; an overdrawn bucket makes later failures wait longer. The number of failures in a row does
-/// not matter.
+/// It allows a burst, and after that a fixed number of retries per second, as `golang.org/x/time/rate` does. Each
+/// failure reserves a token and waits until the token is available, so each further failure waits longer. The number of
+/// failures in a row does not matter.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use lariat_queue::{RateLimiter, TokenBucket};
+/// use lariat::queue::{RateLimiter, TokenBucket};
 ///
 /// let (mut bucket, now) = (TokenBucket::new(10.0, 1), Instant::now());
 /// assert_eq!(bucket.delay(1, now), Duration::ZERO);
@@ -20,18 +20,21 @@ use super::RateLimiter;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TokenBucket {
+    /// New tokens per second.
     per_second: f64,
+    /// The size of the bucket.
     burst: f64,
-    /// Negative while reservations are waiting.
+    /// The tokens in the bucket; negative while reservations wait.
     tokens: f64,
-    /// The time at which `tokens` was computed.
+    /// The time at which `tokens` was computed; `None` before the first failure.
     at: Option<Instant>,
 }
 
 impl TokenBucket {
-    /// Creates a full bucket of `burst` tokens, with `per_second` new ones a second.
+    /// Creates a full bucket of `burst` tokens that refills at `per_second`.
     ///
-    /// With a rate of zero, every failure beyond the burst waits for ever; with a burst of zero, every failure.
+    /// With a rate of zero, every failure beyond the burst waits forever. With a burst of zero, every failure does,
+    /// unless the rate is infinite.
     ///
     /// # Panics
     ///
@@ -53,12 +56,14 @@ impl TokenBucket {
 
 impl RateLimiter for TokenBucket {
     fn delay(&mut self, _: u32, now: Instant) -> Duration {
+        // The bucket never contains a whole token, however long one waits.
         if self.burst < 1.0 && self.per_second.is_finite() {
             return Duration::MAX;
         }
         let since = self
             .at
             .map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
+        // A clock that went backwards must not let the same time refill the bucket twice.
         self.at = Some(self.at.map_or(now, |at| at.max(now)));
         let fallen = since.as_secs_f64() * self.per_second;
         // An infinite rate refills the bucket immediately, however little time has passed.

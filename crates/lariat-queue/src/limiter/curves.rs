@@ -1,14 +1,14 @@
-//! Delays that depend on the number of failures alone.
+//! Delays that depend only on the number of failures in a row.
 
 use std::time::{Duration, Instant};
 
 use super::RateLimiter;
 
-/// An exponential backoff: client-go's `ItemExponentialFailureRateLimiter`.
+/// Exponential backoff: client-go's `ItemExponentialFailureRateLimiter`.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use lariat_queue::{Exponential, RateLimiter};
+/// use lariat::queue::{Exponential, RateLimiter};
 ///
 /// let mut backoff = Exponential::new(Duration::from_millis(5), Duration::from_secs(30));
 /// let now = Instant::now();
@@ -18,14 +18,16 @@ use super::RateLimiter;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct Exponential {
+    /// The delay after the first failure.
     base: Duration,
+    /// The longest delay.
     max: Duration,
 }
 
 impl Exponential {
-    /// Waits `base` after the first failure, then twice as long each time, up to `max`.
+    /// Creates a backoff that doubles from `base` to at most `max`.
     ///
-    /// A `base` of zero never waits.
+    /// With a `base` of zero, every delay is zero.
     #[must_use]
     pub fn new(base: Duration, max: Duration) -> Self {
         Self { base, max }
@@ -36,7 +38,7 @@ impl RateLimiter for Exponential {
     fn delay(&mut self, failures: u32, _: Instant) -> Duration {
         let doublings = failures.saturating_sub(1);
         let nanos = self.base.as_nanos();
-        // Beyond any duration, so that the shift below cannot overflow.
+        // Beyond any duration, and the shift below must stay within 128 bits.
         if doublings > 100 {
             return if nanos == 0 { Duration::ZERO } else { self.max };
         }
@@ -47,11 +49,11 @@ impl RateLimiter for Exponential {
     }
 }
 
-/// A short delay first, a long one later: client-go's `ItemFastSlowRateLimiter`.
+/// A short delay first, then a long one: client-go's `ItemFastSlowRateLimiter`.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use lariat_queue::{FastSlow, RateLimiter};
+/// use lariat::queue::{FastSlow, RateLimiter};
 ///
 /// let mut delays = FastSlow::new(Duration::from_millis(5), Duration::from_secs(10), 3);
 /// let now = Instant::now();
@@ -60,13 +62,18 @@ impl RateLimiter for Exponential {
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct FastSlow {
+    /// The delay of the first failures.
     fast: Duration,
+    /// The delay of later failures.
     slow: Duration,
+    /// How many failures get the short delay.
     fast_failures: u32,
 }
 
 impl FastSlow {
-    /// Waits `fast` after each of the first `fast_failures` failures, and then `slow`.
+    /// Creates a limiter that delays by `fast` at first and by `slow` later.
+    ///
+    /// The first `fast_failures` failures in a row count as early.
     #[must_use]
     pub fn new(fast: Duration, slow: Duration, fast_failures: u32) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The curves of other libraries.
+//! The default rate limiters of other libraries.
 
 use std::time::Duration;
 
@@ -6,7 +6,18 @@ use super::bucket::TokenBucket;
 use super::curves::{Exponential, FastSlow};
 use super::limiter::RateLimiter;
 
-/// Returns lasso's default: 5 ms doubling up to 30 s, and 2 min from the 31st failure on.
+/// Returns lasso's default: 5 ms doubling up to 30 s, then 2 min.
+///
+/// The 2 minutes start at the 31st failure in a row. This is also the default of a [`WorkQueue`](crate::WorkQueue).
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use lariat::queue::{RateLimiter, lasso_default};
+///
+/// let (mut limiter, now) = (lasso_default(), Instant::now());
+/// assert_eq!(limiter.delay(1, now), Duration::from_millis(5));
+/// assert_eq!(limiter.delay(31, now), Duration::from_secs(120));
+/// ```
 #[must_use]
 pub fn lasso_default() -> impl RateLimiter {
     let fast_slow = FastSlow::new(Duration::from_millis(1), Duration::from_secs(120), 30);
@@ -21,7 +32,7 @@ pub fn controller_runtime_default() -> impl RateLimiter {
 
 /// Returns client-go's `DefaultTypedControllerRateLimiter`.
 ///
-/// That is 5 ms doubling up to 1000 s, and over all keys together 10 a second after a burst of 100.
+/// That is 5 ms doubling up to 1000 s per key, and over all keys 10 retries per second after a burst of 100.
 #[must_use]
 pub fn client_go_default() -> impl RateLimiter {
     controller_runtime_default().max_of(TokenBucket::new(10.0, 100))

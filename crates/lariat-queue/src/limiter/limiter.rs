@@ -1,16 +1,16 @@
-//! Limiters that wrap other limiters.
+//! The trait of rate limiters, and the limiters that wrap others.
 
 use std::time::{Duration, Instant};
 
-/// A rate limiter turns the failures of a lane into a delay.
+/// Computes the delay of a retry from the number of failures in a row.
 ///
-/// The queue counts failures in a row per key and lane, and resets them on success, so a limiter needs no state per
-/// key. Each queue has its own limiter and calls it under the queue's lock: it must be quick and must not use the
-/// queue. Every `FnMut(u32) -> Duration` is a rate limiter.
+/// The queue counts the failures per key and lane and resets them on success, so a limiter needs no state per key. It
+/// is called under the lock of the queue: it must be quick and must not use the queue. Every `FnMut(u32) -> Duration`
+/// is a rate limiter.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat_queue::{Exponential, RateLimiter, TokenBucket, WorkQueue};
+/// use lariat::queue::{Exponential, RateLimiter, TokenBucket, WorkQueue};
 ///
 /// let curve = Exponential::new(Duration::from_millis(5), Duration::from_secs(300))
 ///     .max_of(TokenBucket::new(10.0, 100))
@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 /// # drop(queue);
 /// ```
 pub trait RateLimiter: Send + 'static {
-    /// Returns the delay after a failure, counted from `now`.
+    /// Returns the delay from `now` until the retry.
     ///
     /// `failures` is the number of failures in a row; the first is 1.
     fn delay(&mut self, failures: u32, now: Instant) -> Duration;
 
-    /// Waits the longer delay of two limiters: client-go's `MaxOfRateLimiter`.
+    /// Uses the longer delay of two limiters: client-go's `MaxOfRateLimiter`.
     ///
-    /// Both are called every time.
+    /// Both limiters are called each time.
     fn max_of<L: RateLimiter>(self, other: L) -> MaxOf<Self, L>
     where
         Self: Sized,
@@ -35,7 +35,7 @@ pub trait RateLimiter: Send + 'static {
         MaxOf(self, other)
     }
 
-    /// Limits the delay: client-go's `WithMaxWaitRateLimiter`.
+    /// Caps the delay: client-go's `WithMaxWaitRateLimiter`.
     fn at_most(self, longest: Duration) -> AtMost<Self>
     where
         Self: Sized,
@@ -43,9 +43,9 @@ pub trait RateLimiter: Send + 'static {
         AtMost::new(self, longest)
     }
 
-    /// Lengthens each delay at random by up to this share of it: client-go's `wait.Jitter`.
+    /// Lengthens each delay by a random share of up to `share`: client-go's `wait.Jitter`.
     ///
-    /// Keys that failed together are then retried at different times.
+    /// With `0.2`, a delay grows by up to 20 %. So keys that failed together are retried at different times.
     ///
     /// # Panics
     ///
@@ -64,7 +64,7 @@ impl<F: FnMut(u32) -> Duration + Send + 'static> RateLimiter for F {
     }
 }
 
-/// The longer delay of two limiters. See [`RateLimiter::max_of`].
+/// The longer delay of two limiters; see [`RateLimiter::max_of`].
 #[derive(Debug, Clone, Copy)]
 pub struct MaxOf<A, B>(pub A, pub B);
 
@@ -74,14 +74,17 @@ impl<A: RateLimiter, B: RateLimiter> RateLimiter for MaxOf<A, B> {
     }
 }
 
-/// A limiter with an upper bound. See [`RateLimiter::at_most`].
+/// A limiter with a maximum delay; see [`RateLimiter::at_most`].
 #[derive(Debug, Clone, Copy)]
 pub struct AtMost<L> {
+    /// The wrapped limiter.
     inner: L,
+    /// The maximum delay.
     longest: Duration,
 }
 
 impl<L> AtMost<L> {
+    /// Wraps a limiter.
     fn new(inner: L, longest: Duration) -> Self {
         Self { inner, longest }
     }
@@ -93,15 +96,19 @@ impl<L: RateLimiter> RateLimiter for AtMost<L> {
     }
 }
 
-/// A limiter with random jitter. See [`RateLimiter::jittered`].
+/// A limiter with random jitter; see [`RateLimiter::jittered`].
 #[derive(Debug, Clone)]
 pub struct Jittered<L> {
+    /// The wrapped limiter.
     inner: L,
+    /// The largest share of a delay that is added to it.
     share: f64,
+    /// The source of random numbers.
     random: fastrand::Rng,
 }
 
 impl<L> Jittered<L> {
+    /// Wraps a limiter.
     fn new(inner: L, share: f64) -> Self {
         assert!(
             share >= 0.0,
@@ -114,7 +121,7 @@ impl<L> Jittered<L> {
         }
     }
 
-    /// Seeds the random numbers, which makes the delays reproducible.
+    /// Seeds the random numbers, so that the delays are reproducible.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self {

@@ -1,4 +1,7 @@
-//! The delay before a failed lane is retried.
+//! Rate limiters: the delay before a failed lane is retried.
+//!
+//! [`RateLimiter`] is the trait. [`Exponential`] and [`FastSlow`] depend on the failures of the lane, [`TokenBucket`]
+//! on the rate of all retries of the queue; the trait's methods combine them. `defaults` has those of other libraries.
 
 mod bucket;
 mod curves;

@@ -1,19 +1,20 @@
-//! Observing every step of a queue.
+//! Observes every step of a queue, to record and replay it.
 
 use std::time::{Duration, Instant};
 
 use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 
-/// An observer of every step of a queue, for recordings.
+/// An observer of every step of a queue.
 ///
 /// It is called under the lock of the queue, in the order of the steps, so it must be quick and must not use the queue.
-/// A [`QueueCore`](crate::QueueCore) that is given the same steps at the same times dequeues the same keys.
+/// A [`QueueCore`](crate::QueueCore) that receives the same steps at the same times dequeues the same keys in the same
+/// order.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Instant;
 /// use parking_lot::Mutex;
-/// use lariat_queue::{Add, QueueBuilder, QueueStep, Tap, WorkQueue};
+/// use lariat::queue::{Add, QueueBuilder, QueueStep, Tap, WorkQueue};
 ///
 /// #[derive(Clone, Default)]
 /// struct Dequeued(Arc<Mutex<Vec<&'static str>>>);
@@ -33,10 +34,10 @@ use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 /// assert_eq!(*dequeued.0.lock(), ["pod-a"]);
 /// ```
 pub trait Tap<K, P>: Send + Sync {
-    /// Receives a step and the time at which it happens.
+    /// Receives a step and its time.
     ///
-    /// The time is taken before the lock. So the time of a step may be before that of the previous step, by as long as
-    /// its thread waited for the lock.
+    /// The time is read before the lock is taken. So it may be earlier than the time of the previous step, by as long
+    /// as the thread waited for the lock.
     fn step(&self, at: Instant, step: &QueueStep<'_, K, P>);
 }
 
@@ -44,18 +45,18 @@ pub trait Tap<K, P>: Send + Sync {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum QueueStep<'a, K, P> {
-    /// A key is added.
+    /// A key was added.
     Add {
         /// The key.
         key: &'a K,
         /// The options of the add.
         request: Request<'a, P>,
-        /// The delay that the limiter chose, for a rate limited add.
+        /// The delay from the rate limiter; `None` for an add without it.
         limited: Option<Duration>,
-        /// The key's group, in a queue with fair queuing.
+        /// The group of the key; `None` without fair queuing.
         group: Option<u64>,
     },
-    /// Delays had ended by the time of a call that got no key.
+    /// Delays ended in a call that dequeued no key.
     Release,
     /// A key was dequeued.
     Get(&'a Item<K, P>),
@@ -63,26 +64,26 @@ pub enum QueueStep<'a, K, P> {
     Done {
         /// The key.
         key: &'a K,
-        /// The verdicts on its lanes.
+        /// The verdicts on the lanes.
         verdicts: &'a [(LaneId, Verdict<P>)],
     },
-    /// Nothing is left in the queue, which is like a new one from now on.
+    /// The queue contains nothing any more and behaves like a new one.
     Emptied,
-    /// A worker gave a key back without processing it.
+    /// A worker returned a key without processing it.
     GiveBack {
         /// The key.
         key: &'a K,
     },
-    /// A drain begins.
+    /// A drain began.
     Drain,
-    /// A drain ends.
+    /// A drain ended.
     Resume,
-    /// The queue shuts down.
+    /// The queue was shut down.
     ShutDown {
         /// Whether ready keys were dropped.
         now: bool,
     },
-    /// The queue accepts keys again.
+    /// The queue accepts adds again.
     Reopen,
     /// The failures of a lane were reset.
     Forget {
@@ -93,19 +94,19 @@ pub enum QueueStep<'a, K, P> {
     },
 }
 
-/// The options of an [`Add`].
+/// The options of an [`Add`], borrowed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Request<'a, P> {
-    /// The lanes it is for.
+    /// The lanes.
     pub lanes: &'a Lanes,
-    /// The delay.
+    /// The delay; zero means now.
     pub after: Duration,
     /// Whether the delay is [kept](Add::kept).
     pub kept: bool,
     /// The priority.
     pub priority: Priority,
-    /// How many times in a row the lanes have [failed](Add::failures).
+    /// The failures in a row that the caller [passed](Add::failures).
     pub failures: u32,
     /// The payload.
     pub payload: &'a P,

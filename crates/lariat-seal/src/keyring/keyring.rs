@@ -1,4 +1,4 @@
-//! A keyring: data keys, and the envelope they are stored in.
+//! A keyring: data keys, and the envelope in which they are stored.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -19,29 +19,29 @@ use crate::wrapper::{KeyWrapper, WrappedKey};
 /// The first byte of a sealed value.
 const VALUE: u8 = 1;
 
-/// The number of bytes before the ciphertext: format, data key, salt, nonce.
+/// The size of the part before the ciphertext: format, data key, salt, nonce.
 const HEAD: usize = 1 + 4 + 12 + NONCE;
 
-/// Seals and opens data with keys that are stored in an envelope.
+/// Seals and opens data with keys that are stored encrypted.
 ///
-/// A keyring does not change: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and [`without`](Self::without)
-/// return another one, whose [stored form](Self::stored) must be saved before it is used. Data that is sealed with a
-/// keyring that is not saved is lost with the process. All of them open what the data keys they share have sealed.
+/// A keyring is immutable: [`rotated`](Self::rotated), [`rewrapped`](Self::rewrapped) and [`without`](Self::without)
+/// return a new one, whose [stored form](Self::stored) must be saved before it is used. Data that was sealed with a
+/// keyring that is not saved is lost with the process. Keyrings that share data keys can open each other's data.
 ///
 /// Sealing and opening allocate only what they return, and never wait.
 ///
 /// # Rotation
 ///
-/// - The wrapping key: give the new key and the old one to the wrapper, and store
-///   [`rewrapped`](Self::rewrapped) if [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Data is not changed.
-/// - The data key: store [`rotated`](Self::rotated). New data is sealed with the new key; older data opens as before.
-///   There is no number of values after which this is needed, since a data key encrypts no value itself; see
+/// - Of the wrapping key: give the new and the old key to the wrapper, and save [`rewrapped`](Self::rewrapped) if
+///   [`is_wrapped_by`](Self::is_wrapped_by) returns `false`. Sealed data is not affected.
+/// - Of the data key: save [`rotated`](Self::rotated). New data is sealed with the new key; older data can still be
+///   opened. No number of values makes this necessary, because a data key encrypts no value itself; see
 ///   [`SEALS_PER_SALT`].
-/// - After a key has leaked, do both, seal everything again that is not
-///   [of the current data key](Self::data_key_of), and store [`without`](Self::without) the old data keys.
+/// - After a key has leaked: do both, seal everything again that is not [of the current data key](Self::data_key_of),
+///   and save [`without`](Self::without) the old data keys.
 ///
 /// ```
-/// use lariat_seal::{Context, Keyring, LocalKeys};
+/// use lariat::seal::{Context, Keyring, LocalKeys};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -63,28 +63,38 @@ const HEAD: usize = 1 + 4 + 12 + NONCE;
 /// # Ok(()) }
 /// ```
 pub struct Keyring {
+    /// The stored form.
     stored: Box<[u8]>,
+    /// The key that encrypts the data keys.
     envelope: Arc<Envelope>,
+    /// The key of hashes.
     hashes: Arc<Hashes>,
-    /// Never empty; the last one seals.
+    /// The data keys, oldest first. Never empty; the last one seals.
     data: Vec<Arc<DataKey>>,
-    /// Of the last data key.
+    /// The current salt of the last data key.
     in_use: Mutex<InUse>,
+    /// How many values are sealed under one salt; fewer in tests.
     seals_per_salt: u64,
 }
 
-/// The key that encrypts the data keys, and its wrapped form.
+/// The key that encrypts the data keys.
 struct Envelope {
+    /// The key.
     key: Secret,
+    /// The key, encrypted by the wrapper.
     wrapped: WrappedKey,
 }
 
+/// The key of hashes.
 struct Hashes {
+    /// The key.
     key: Secret,
+    /// The key in the form that hashes.
     hasher: Hasher,
 }
 
 impl Envelope {
+    /// Creates and wraps a new key.
     async fn new(wrapper: &dyn KeyWrapper) -> Result<Arc<Self>, SealError> {
         let key = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
         let wrapped = wrapper.wrap(key.bytes()).await?;
@@ -93,6 +103,7 @@ impl Envelope {
 }
 
 impl Hashes {
+    /// Creates a keyring and its stored form.
     fn new(key: Secret) -> Arc<Self> {
         let hasher = Hasher::new(&key);
         Arc::new(Self { key, hasher })
@@ -108,7 +119,7 @@ impl Keyring {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses the new keys, which have sealed nothing.
+    /// Dropping the future loses the new keys, which have not sealed anything.
     pub async fn create(wrapper: &dyn KeyWrapper) -> Result<Self, SealError> {
         let envelope = Envelope::new(wrapper).await?;
         let hashes = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
@@ -119,8 +130,8 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// [`SealError::Wrap`] if the wrapper fails, as with another key ([`WrongKey`](crate::WrapError::WrongKey));
-    /// [`SealError::Keyring`] if the bytes were changed or cut off.
+    /// [`SealError::Wrap`] if the wrapper fails, for example for lack of the right key
+    /// ([`WrongKey`](crate::WrapError::WrongKey)). [`SealError::Keyring`] if the bytes were changed or cut off.
     ///
     /// # Cancel safety
     ///
@@ -144,6 +155,7 @@ impl Keyring {
         Self::of(stored, envelope, hashes, data)
     }
 
+    /// Creates a keyring whose stored form is known.
     fn of(
         stored: Box<[u8]>,
         envelope: Arc<Envelope>,
@@ -173,8 +185,14 @@ impl Keyring {
 
     /// Returns a keyring with one more data key, which seals new data.
     ///
+    /// # Errors
+    ///
+    /// [`SealError::NoRandomness`] if the operating system provides no random numbers.
+    ///
+    /// # Examples
+    ///
     /// ```
-    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    /// use lariat::seal::{Context, Keyring, LocalKeys};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -187,19 +205,15 @@ impl Keyring {
     /// assert_eq!(*rotated.open(&context, &sealed)?, b"older data");
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`SealError::NoRandomness`] if the operating system has no random numbers.
     pub fn rotated(&self) -> Result<Self, SealError> {
         let mut data = self.data.clone();
         data.push(new_key(&data)?);
         Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
     }
 
-    /// Returns a keyring with the same data keys in a new envelope.
+    /// Returns a keyring with the same data keys under a new wrapped key.
     ///
-    /// The wrapper's current key opens it; the previous stored form does not help to.
+    /// Only the wrapper's current key can open its stored form. The stored form of this keyring is of no help in that.
     ///
     /// # Errors
     ///
@@ -213,9 +227,9 @@ impl Keyring {
         Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
     }
 
-    /// Returns a keyring without a data key, which cannot open what that key sealed.
+    /// Returns a keyring without a data key, which cannot open the data of that key.
     ///
-    /// If there is no such data key, it is a keyring with the same keys.
+    /// If there is no such data key, the result has the same keys.
     ///
     /// # Errors
     ///
@@ -229,13 +243,13 @@ impl Keyring {
         Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
     }
 
-    /// Returns whether the wrapper's current key opens the envelope.
+    /// Returns whether the wrapper's current key can open the stored form.
     #[must_use]
     pub fn is_wrapped_by(&self, wrapper: &dyn KeyWrapper) -> bool {
         *self.wrapped_by() == wrapper.current()
     }
 
-    /// Returns the id of the key that opens the envelope.
+    /// Returns the id of the key that can open the stored form.
     #[must_use]
     pub fn wrapped_by(&self) -> &KeyId {
         self.envelope.wrapped.key_id()
@@ -254,10 +268,16 @@ impl Keyring {
 
     /// Returns the data key that sealed a value or a stream.
     ///
-    /// No keyring is needed. The result is not authentic before the data has been opened.
+    /// No keyring is needed. The result is not authenticated until the data has been opened.
+    ///
+    /// # Errors
+    ///
+    /// [`SealError::Malformed`] or [`SealError::UnknownFormat`] if the bytes are not sealed data.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    /// use lariat::seal::{Context, Keyring, LocalKeys};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -266,11 +286,8 @@ impl Keyring {
     /// assert_eq!(Keyring::data_key_of(&sealed)?, keyring.current_data_key());
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`SealError::Malformed`] or [`SealError::UnknownFormat`] if the bytes are not sealed data.
     pub fn data_key_of(sealed: &[u8]) -> Result<DataKeyId, SealError> {
+        // Values and streams begin with a format and the id of the data key.
         match sealed.split_first() {
             Some((&(VALUE | crate::stream::FORMAT), rest)) => {
                 let id = rest.first_chunk().ok_or(CUT_OFF)?;
@@ -281,18 +298,19 @@ impl Keyring {
         }
     }
 
-    /// Encrypts a value, which can be opened with the same context only.
+    /// Encrypts a value, which can be opened only with the same context.
     ///
     /// The result is 45 bytes longer than the value. Sealing a value twice yields different bytes.
     ///
     /// # Errors
     ///
-    /// [`SealError::NoRandomness`], and [`SealError::TooLarge`] beyond 64 GiB.
+    /// [`SealError::NoRandomness`], and [`SealError::TooLarge`] for more than 64 GiB.
     pub fn seal(&self, context: &Context, value: &[u8]) -> Result<Vec<u8>, SealError> {
         if value.len() as u64 > LARGEST {
             return Err(SealError::TooLarge(value.len()));
         }
         let session = self.session()?;
+        // Random rather than counted: see the crate's documentation.
         let nonce = random::<NONCE>().map_err(|NoRandomness| SealError::NoRandomness)?;
         let mut sealed = Vec::with_capacity(HEAD + value.len() + TAG);
         sealed.push(VALUE);
@@ -312,10 +330,11 @@ impl Keyring {
     ///
     /// # Errors
     ///
-    /// [`SealError::Rejected`] if it was changed or is of another context, [`SealError::UnknownDataKey`] if another
-    /// keyring sealed it, [`SealError::Malformed`] and [`SealError::UnknownFormat`] if it is other data.
+    /// [`SealError::Rejected`] if it was changed or has another context, [`SealError::UnknownDataKey`] if another
+    /// keyring sealed it, [`SealError::Malformed`] or [`SealError::UnknownFormat`] if it is other data.
     pub fn open(&self, context: &Context, sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, SealError> {
         let key = self.data_key(Self::data_key_of(sealed)?)?;
+        // `data_key_of` accepts streams too.
         if sealed[0] != VALUE {
             return Err(SealError::Malformed("it is a stream"));
         }
@@ -326,6 +345,7 @@ impl Keyring {
             (rest.len() >= TAG).then_some((salt, nonce, rest))
         };
         let (salt, nonce, rest) = parts().ok_or(CUT_OFF)?;
+        // Overwritten on drop, also if the tag turns out to be wrong.
         let mut value = Zeroizing::new(rest.to_vec());
         let opened = key.for_values(salt).open(*nonce, context, &mut value);
         let length = opened.map_err(|_| SealError::Rejected)?.len();
@@ -333,13 +353,13 @@ impl Keyring {
         Ok(value)
     }
 
-    /// Returns a writer that encrypts what is written to it, in parts of 64 KiB.
+    /// Returns a writer that encrypts in parts of 64 KiB and writes to another writer.
     ///
     /// Call [`SealedWriter::finish`] at the end: an unfinished stream cannot be opened.
     ///
     /// # Errors
     ///
-    /// [`SealError::NoRandomness`] if the operating system has no random numbers.
+    /// [`SealError::NoRandomness`] if the operating system provides no random numbers.
     pub fn seal_stream<W: Write>(
         &self,
         context: &Context,
@@ -350,8 +370,8 @@ impl Keyring {
 
     /// Returns a reader of a stream that was sealed with the same context.
     ///
-    /// What it returns is authentic, but the rest may still turn out to be damaged: only the end of the stream shows
-    /// that it is complete.
+    /// The bytes that it returns are authentic, but the rest of the stream may still be damaged. Only the end of the
+    /// stream proves that it is complete.
     ///
     /// # Errors
     ///
@@ -366,11 +386,11 @@ impl Keyring {
 
     /// Hashes bytes with a key of the keyring, to look up sealed values by equality.
     ///
-    /// The same bytes and context have the same hash, over restarts and rotations of any key. Hashes reveal which
+    /// The same bytes and context have the same hash after restarts and after rotations of any key. Hashes reveal which
     /// values of a context are equal, and nothing else. The hash is HMAC-SHA256, cut to 128 bits.
     ///
     /// ```
-    /// use lariat_seal::{Context, Keyring, LocalKeys};
+    /// use lariat::seal::{Context, Keyring, LocalKeys};
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -385,16 +405,18 @@ impl Keyring {
         self.hashes.hasher.hash(context, bytes)
     }
 
+    /// Returns the data key that seals new data.
     fn current(&self) -> &Arc<DataKey> {
         self.data.last().expect("there is always a data key")
     }
 
+    /// Returns the data key with an id.
     fn data_key(&self, id: DataKeyId) -> Result<&Arc<DataKey>, SealError> {
         let key = self.data.iter().find(|key| key.id() == id);
         key.ok_or(SealError::UnknownDataKey(id))
     }
 
-    /// Counts one more value to seal, and draws a new salt if the last one is used up.
+    /// Counts a value to seal, and draws a new salt when the current one is used up.
     fn session(&self) -> Result<Arc<Session>, SealError> {
         let mut in_use = self.in_use.lock();
         if in_use.left == 0 {
@@ -406,13 +428,15 @@ impl Keyring {
     }
 }
 
+/// The error of data that ends too early.
 const CUT_OFF: SealError = SealError::Malformed("it is cut off");
 
-/// Creates a data key with an id of its own.
+/// Creates a data key with an id that no other has.
 fn new_key(others: &[Arc<DataKey>]) -> Result<Arc<DataKey>, SealError> {
     loop {
         let secret = Secret::random().map_err(|NoRandomness| SealError::NoRandomness)?;
         let key = DataKey::new(secret);
+        // Ids have 32 bits, so two keys may get the same one.
         if others.iter().all(|other| other.id() != key.id()) {
             return Ok(Arc::new(key));
         }

@@ -1,4 +1,4 @@
-//! The keys that seal data, and the envelope they are stored in.
+//! The keys that seal data, and their stored form.
 
 mod keyring;
 mod stored;

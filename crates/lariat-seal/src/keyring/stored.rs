@@ -20,16 +20,18 @@ use crate::id::KeyId;
 use crate::secret::{KEY, NONCE, NoRandomness, Secret, TAG, random};
 use crate::wrapper::WrappedKey;
 
+/// The first bytes of a stored keyring; the digit is the version of the format.
 const FORMAT: [u8; 4] = *b"LSK1";
 
-/// The contents of the envelope.
+/// The decrypted contents of a stored keyring.
 pub(super) struct Keys {
+    /// The key of hashes.
     pub(super) hashes: Secret,
-    /// Never empty; the last one seals.
+    /// The data keys. Never empty; the last one seals.
     pub(super) data: Vec<Arc<DataKey>>,
 }
 
-/// Puts keys into an envelope.
+/// Encrypts the keys and returns the stored form.
 pub(super) fn write(
     wrapped: &WrappedKey,
     envelope: &Secret,
@@ -52,7 +54,7 @@ pub(super) fn write(
         &nonce,
     ];
     let mut stored = head.concat();
-    // With its final size, because a vector that grows leaves copies behind. It is encrypted in place.
+    // Allocated in its final size, because a vector that grows leaves copies of keys behind. It is encrypted in place.
     let mut keys = Zeroizing::new(Vec::with_capacity(KEY * (1 + data.len())));
     keys.extend_from_slice(hashes.bytes());
     for key in data {
@@ -67,14 +69,19 @@ pub(super) fn write(
     Ok(stored.into())
 }
 
-/// An envelope that was read and not opened yet.
+/// A stored keyring that was read and not decrypted yet.
 pub(super) struct Closed<'a> {
+    /// The wrapped key that encrypts the others.
     pub(super) wrapped: WrappedKey,
+    /// The part before the ciphertext, which the tag covers too.
     head: &'a [u8],
+    /// The nonce.
     nonce: [u8; NONCE],
+    /// The ciphertext and the tag.
     sealed: &'a [u8],
 }
 
+/// Reads a stored keyring without decrypting it.
 pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
     let cut_off = SealError::Keyring("it is cut off");
     let parse = || {
@@ -88,8 +95,11 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
         // At least the key of hashes and one data key.
         (keys >= 2 * KEY && keys % KEY == 0).then_some((id, wrapped, *nonce, sealed))
     };
+    // Distinguishes other data from a keyring that was cut off within its first bytes.
     if !stored.starts_with(&FORMAT[..stored.len().min(FORMAT.len())]) {
-        return Err(SealError::Keyring("it is none, or of a later version"));
+        return Err(SealError::Keyring(
+            "it is no keyring, or has a later format",
+        ));
     }
     let (id, wrapped, nonce, sealed) = parse().ok_or(cut_off)?;
     let text = std::str::from_utf8(id).map_err(|_| SealError::Keyring("the id of its key"))?;
@@ -103,10 +113,12 @@ pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
 }
 
 impl Closed<'_> {
+    /// Decrypts the keys.
     pub(super) fn open(&self, envelope: &Secret) -> Result<Keys, SealError> {
         let mut keys = Zeroizing::new(self.sealed.to_vec());
         let opened = envelope
             .cipher()
+            // The head is authenticated too, so the wrapped key cannot be exchanged.
             .open(self.nonce, self.head, &mut keys)
             .map_err(|_| SealError::Keyring("it was changed"))?;
         let mut secrets = opened.chunks_exact(KEY).filter_map(Secret::copied);

@@ -1,4 +1,4 @@
-//! Wrapping of keys by keys of this process, or by a key management service.
+//! Wrapping of keys, with keys of this process or by a key management service.
 
 mod local;
 mod read;

@@ -1,4 +1,4 @@
-//! The trait that wraps keys, and what it returns.
+//! The trait that wraps keys, and its results.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,17 +8,17 @@ use zeroize::Zeroizing;
 use crate::error::WrapError;
 use crate::id::KeyId;
 
-/// What a [`KeyWrapper`] returns: a boxed future.
+/// The boxed future that a [`KeyWrapper`] returns.
 pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + Send + 'a>>;
 
-/// Encrypts the key of a keyring, so that it can be stored.
+/// Encrypts the key of a keyring, so that the keyring can be stored.
 ///
 /// [`LocalKeys`](crate::LocalKeys) does so with keys of this process. An implementation for a key management service
-/// sends the key there; it has 32 bytes, which every service accepts in one request. It is called once when a keyring
-/// is created, loaded or wrapped again, and never while values are sealed or opened.
+/// sends the key to the service; it has 32 bytes, which every service accepts in one request. It is called once when a
+/// keyring is created, loaded or rewrapped, and never when values are sealed or opened.
 ///
 /// ```
-/// use lariat_seal::{KeyId, KeyWrapper, LocalKeys, WrappedKey, Wrapping, Zeroizing};
+/// use lariat::seal::{KeyId, KeyWrapper, LocalKeys, WrappedKey, Wrapping, Zeroizing};
 ///
 /// /// A service, which a real program would call over the network.
 /// struct Service {
@@ -50,14 +50,14 @@ pub type Wrapping<'a, T> = Pin<Box<dyn Future<Output = Result<T, WrapError>> + S
 pub trait KeyWrapper: Send + Sync + 'static {
     /// Returns the id of the key that [`wrap`](Self::wrap) uses.
     ///
-    /// It is stored in plain text beside the wrapped key. If it changes, a keyring [must be wrapped
-    /// again](crate::Keyring::is_wrapped_by).
+    /// It is stored in plain text beside the wrapped key. When it changes, a keyring should be
+    /// [rewrapped](crate::Keyring::rewrapped).
     fn current(&self) -> KeyId;
 
     /// Encrypts a key with the current key.
     fn wrap<'a>(&'a self, key: &'a [u8; 32]) -> Wrapping<'a, WrappedKey>;
 
-    /// Decrypts a key, also one that was wrapped with an earlier key.
+    /// Decrypts a key, which may have been wrapped with an earlier key.
     ///
     /// It must reject a changed key with [`WrapError::Rejected`].
     fn unwrap<'a>(&'a self, wrapped: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>>;
@@ -66,7 +66,9 @@ pub trait KeyWrapper: Send + Sync + 'static {
 /// An encrypted key and the id of the key that decrypts it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WrappedKey {
+    /// The id of the key that decrypts it.
     key_id: KeyId,
+    /// The encrypted key.
     bytes: Box<[u8]>,
 }
 
@@ -75,9 +77,10 @@ impl WrappedKey {
     ///
     /// # Errors
     ///
-    /// [`WrapError::TooLarge`] beyond 65,535 bytes.
+    /// [`WrapError::TooLarge`] for more than 65,535 bytes.
     pub fn new(key_id: KeyId, bytes: impl Into<Box<[u8]>>) -> Result<Self, WrapError> {
         let bytes = bytes.into();
+        // The stored form has two bytes for the length.
         if bytes.len() > usize::from(u16::MAX) {
             return Err(WrapError::TooLarge(key_id));
         }

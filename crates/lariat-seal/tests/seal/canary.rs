@@ -88,7 +88,7 @@ async fn errors_name_keys_and_have_no_contents() {
     assert_eq!(
         wrong.to_string(),
         format!(
-            "sealed with key {sealed_with}, the keys given are {}",
+            "sealed with key {sealed_with}, but the given keys are {}",
             given[0]
         ),
     );

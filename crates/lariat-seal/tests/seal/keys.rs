@@ -116,10 +116,7 @@ fn what_is_no_key_is_refused_with_the_name_of_the_file_and_without_its_contents(
 fn a_file_that_is_not_there_is_named() {
     let error = LocalKeys::from_file("/nowhere/key").unwrap_err();
     assert!(matches!(error, KeyError::Unreadable { .. }));
-    assert_eq!(
-        error.to_string(),
-        "the key file /nowhere/key cannot be read"
-    );
+    assert_eq!(error.to_string(), "cannot read the key file /nowhere/key");
 }
 
 #[cfg(unix)]

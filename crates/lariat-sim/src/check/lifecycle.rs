@@ -12,7 +12,7 @@ use crate::actors::{HandlerId, LifeId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
-/// No handler is called before the cache of its kind has been filled since the start.
+/// No handler is called before its kind's cache was filled since the start.
 ///
 /// The cache's own count of complete reads (`KindStatus::loads`) is higher at each call than it was when the start
 /// began, for kinds that had a handler then, and above zero for all others.
@@ -81,8 +81,9 @@ impl FilledFirst {
     }
 }
 
-/// A stop ends within its grace period and leaves no call behind; no handler is called after it or after it was
-/// deregistered.
+/// A stop ends within its grace period and leaves no call behind.
+///
+/// No handler is called after a stop or after it was deregistered.
 ///
 /// The bound on a stop is the grace period (`FactoryBuilder::grace_period`) and a second; time in which the process was
 /// paused does not count.

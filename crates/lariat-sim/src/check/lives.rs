@@ -76,7 +76,7 @@ impl LifeState {
 }
 
 impl Lives {
-    /// Takes an event in; to be called before the checker looks at it, but for the end of a call.
+    /// Takes in an event, before the checker sees it; the end of a call, after.
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::LifeBegan(life) => {

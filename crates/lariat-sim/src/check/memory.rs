@@ -25,8 +25,9 @@ impl Check for Memory {
     }
 }
 
-/// What belongs to the cache of a kind, which stays for a grace time after its last use. All else goes with the last
-/// handler.
+/// The structures of a kind's cache, kept for a grace time after their last use.
+///
+/// All else goes with the last handler.
 const OF_CACHES: [&str; 5] = [
     "cached objects",
     "own writes",
@@ -35,7 +36,9 @@ const OF_CACHES: [&str; 5] = [
     "indexed objects",
 ];
 
-/// Says what is wrong with one structure, by the kinds that are handled and those that are cached.
+/// Describes what is wrong with one structure.
+///
+/// `None` if its size fits the kinds that are handled and cached.
 fn judge(of: &Remembered, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {
     let mut found = Vec::new();
     if of.is_exceeded() {

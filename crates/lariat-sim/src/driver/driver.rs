@@ -112,6 +112,7 @@ impl<'a> Driver<'a> {
 
     pub(crate) fn run(mut self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
         let _logging = logs::begin(&self.recorder, self.scenario.logs);
+        // This also defines the custom kinds: the programs start on a cluster that has its kinds and first objects.
         self.world.heal();
         self.world.load(self.scenario.filled);
         self.drive(Duration::from_secs(1));
@@ -123,6 +124,7 @@ impl<'a> Driver<'a> {
         let began = self.now;
         for step in plan {
             self.drive(began + step.at);
+            // Later steps would only add consequences of the first violation, and make shrinking slower.
             if self.recorder.has_failed() {
                 break;
             }
@@ -140,12 +142,15 @@ impl<'a> Driver<'a> {
     fn drive(&mut self, until: Duration) {
         while self.now < until && !self.recorder.has_failed() {
             let before = self.progress();
+            // Turns have random lengths, so that the interleavings of machines vary from seed to seed.
             let longest = u64::try_from(self.turn.as_millis()).unwrap_or(u64::MAX);
             let turn = Duration::from_millis(self.random.u64(1..=longest));
             let next = (self.now + turn).min(until);
             self.turn(next);
             let is_busy = self.progress() > before;
             self.sample();
+            // Short turns while something happens, because a message waits for the turn of its receiver; long ones in
+            // silence, because the number of turns is what virtual time costs.
             self.turn = if is_busy {
                 BUSY
             } else {
@@ -172,6 +177,7 @@ impl<'a> Driver<'a> {
     /// Gives every machine one turn, in a random order.
     fn turn(&mut self, until: Duration) {
         let mut order: Vec<usize> = (0..=self.processes.len()).collect();
+        // A fixed order would give one process every race: the one that always runs first after the world.
         self.random.shuffle(&mut order);
         for at in order {
             match self.processes.get_mut(at) {
@@ -180,6 +186,7 @@ impl<'a> Driver<'a> {
             }
         }
         self.now = until;
+        // A panic in a task does not reach the driver; it is found here, after the turn in which it happened.
         for panic in panics::take() {
             self.recorder.note(Event::Panicked(panic.clone()));
             self.recorder.found("no panic", panic);
@@ -235,6 +242,7 @@ impl<'a> Driver<'a> {
             return;
         }
         for process in &mut self.processes {
+            // An orderly end of each process belongs to the run: stops must end too, and leave nothing behind.
             process.terminate(Duration::MAX);
         }
         let end = self.now + ENDING;

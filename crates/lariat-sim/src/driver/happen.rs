@@ -25,6 +25,7 @@ impl Driver<'_> {
     }
 
     pub(super) fn happen(&mut self, step: &PlanStep) {
+        // A step in a quiet time must not wait for the end of a long turn to have its effect.
         self.turn = BUSY;
         self.recorder
             .say(format!("plan: {}", self.names.show(step)));
@@ -42,6 +43,7 @@ impl Driver<'_> {
 
     fn fault(&mut self, fault: &Fault) {
         self.note_disturbed(fault);
+        // Faults of the cluster find a process by the prefix of its user agent.
         let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
         let acts_at_once = match fault.kind {
             FaultKind::Restore => self.world.has_backup(),

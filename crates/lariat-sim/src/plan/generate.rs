@@ -42,7 +42,7 @@ enum Style {
     Mixed,
     /// First anything, then sequences that nothing else disturbs.
     Apart,
-    /// Resources are not served for a while, and nothing else goes wrong that would make it longer.
+    /// Resources are not served for a while, without faults that would prolong it.
     NotServed,
 }
 

@@ -103,7 +103,7 @@ pub(crate) enum FaultKind {
     Streams(usize),
     /// Messages take up to so long for `lasts`.
     Latency(Duration),
-    /// A foreign client deletes one of the leases there are, by its place in their list.
+    /// A foreign client deletes a lease, chosen by its place in their list.
     DeleteLease(usize),
     /// Watches are cut, and all requests for the resource answered with 404: it is not served, its objects stay.
     NotServed,

@@ -22,7 +22,7 @@ impl Swarm {
         }
     }
 
-    /// Returns the first candidate that the seed includes; the last one if it includes none.
+    /// Returns the first candidate that the seed includes, or else the last one.
     pub(super) fn fault(&self, mut make: impl FnMut() -> FaultKind) -> FaultKind {
         try_some(&mut make, |kind| has(self.faults, rank(kind)))
     }

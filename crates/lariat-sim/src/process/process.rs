@@ -32,6 +32,18 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 /// One life of a program: from a start to its end, its kill or the end of the run.
 ///
 /// A clone is a handle on the same life.
+///
+/// ```
+/// use lariat::sim::Simulation;
+///
+/// let simulation = Simulation::new(7).program("reader", |process| async move {
+///     let version = process.client().apiserver_version().await?;
+///     process.note(format_args!("{} talks to {}", process.name(), version.git_version));
+///     process.terminated().await;
+///     Ok(())
+/// });
+/// # drop(simulation);
+/// ```
 #[derive(Clone)]
 pub struct Process {
     inner: Arc<Inner>,
@@ -104,7 +116,7 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 300
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 600
     /// seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =
@@ -114,7 +126,7 @@ impl Process {
             .sync_timeout(SYNC_TIMEOUT)
     }
 
-    /// Returns options of handlers with the middleware that reports calls to the checkers.
+    /// Returns handler options with middleware that reports calls to the checkers.
     pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
         options.wrap(Probe {
             process: self.clone(),
@@ -132,8 +144,8 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to end:
-    /// while faults last, a call may take longer than any grace period.
+    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to
+    /// end: while faults last, a call may take longer than any grace period.
     pub async fn run(
         &self,
         factory: &SharedControllerFactory,
@@ -169,7 +181,9 @@ impl Process {
         self.inner.shutdown.cancelled().await;
     }
 
-    /// Allows the program to end by itself, as after a lost lease; it is started again later.
+    /// Allows the program to end by itself, as after a lost lease.
+    ///
+    /// It is restarted later.
     pub(crate) fn start_again(&self, after: Duration) {
         *self.inner.again.lock() = Some(after);
     }
@@ -188,12 +202,12 @@ impl Process {
         });
     }
 
-    /// Puts a line into the trace.
+    /// Adds a line to the trace.
     pub fn note(&self, text: impl fmt::Display) {
         self.inner.recorder.say(text.to_string());
     }
 
-    /// Reports a read of a cache: it must not be older than what the process itself wrote.
+    /// Reports a read of a cache, which must not be older than own writes.
     pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
         self.inner.recorder.note(Event::Read {
             life: self.inner.life.clone(),
@@ -203,7 +217,7 @@ impl Process {
         });
     }
 
-    /// Reports a write of the process that was answered, with the version of the answer.
+    /// Reports an answered write of the process, with the version of the answer.
     pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
         self.inner.recorder.note(Event::Wrote {
             life: self.inner.life.clone(),
@@ -223,7 +237,7 @@ impl Process {
         });
     }
 
-    /// Restricts a kind to some of its objects, and lets the checkers know.
+    /// Selects objects of a kind as [`Informer::select`], and tells the checkers.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
             life: self.inner.life.clone(),
@@ -400,7 +414,7 @@ fn following(result: &HandlerResult) -> Following {
     }
 }
 
-/// A call under way; what is dropped before it has a result was cancelled, or panicked.
+/// A call in progress; dropped without a result, it was cancelled or panicked.
 struct RunningCall {
     recorder: Recorder,
     handler: HandlerId,

@@ -19,7 +19,7 @@ use crate::trace::Trace;
 /// From how many seeds on everything must have met everything.
 const COVERED: u64 = 2000;
 
-/// How many failures are shrunk and shown in full; of more, the first line says enough.
+/// How many failures are shrunk and shown in full; others have one line.
 const SHOWN: usize = 3;
 
 /// How much slower a soak is.

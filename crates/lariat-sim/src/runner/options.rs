@@ -73,7 +73,7 @@ impl Options {
         self.seed.unwrap_or(self.first)
     }
 
-    /// Returns how many seeds to run; without a number in the options, time may end the run earlier.
+    /// Returns the number of seeds; without one in the options, time is the limit.
     pub(super) fn seeds(&self) -> u64 {
         self.counted().unwrap_or(match (self.soaks, self.limit) {
             (true, None) => 1,

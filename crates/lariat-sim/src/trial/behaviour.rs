@@ -110,7 +110,7 @@ impl Behaviour {
         self.process.has_read(cx.gvk(), key, object.as_ref());
     }
 
-    /// Writes to the object, or to another one of the kind, and reads what the cache shows then.
+    /// Writes to this object or another of the kind, and then reads the cache.
     async fn write<K: View>(&self, cx: &Context<K>, kind: usize) -> Result<(), HandlerError> {
         let key = if self.dice.below(4) == 0 {
             self.other_key()

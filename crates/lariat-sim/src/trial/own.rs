@@ -30,8 +30,9 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Writes, and reports what was answered; returns whether anything was written, for what is not there, or is there
-    /// already, is not.
+    /// Writes, and reports the answer; returns whether anything was written.
+    ///
+    /// An object that is missing, or exists already, is not written.
     pub(super) async fn write(&self, own: Own) -> Result<bool, HandlerError> {
         let name = self.key.name();
         let api = self.api();
@@ -137,7 +138,7 @@ async fn relabel(api: &Api<DynamicObject>, name: &str, label: u8) -> Result<Dyna
     merge(api, name, patch).await
 }
 
-/// What is not there, or is there already, or has changed meanwhile, is no failure of the program.
+/// Missing, existing and conflicting objects are no failures of the program.
 fn done(result: Result<(), Error>) -> Result<bool, HandlerError> {
     match result {
         Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(false),
@@ -151,7 +152,7 @@ fn resource(kind: usize) -> ApiResource {
     ApiResource::from_gvk_with_plural(&gvk, PLURALS[kind % PLURALS.len()])
 }
 
-/// The cache of a kind from a moment on at which it took in what the program writes.
+/// The cache of a kind, from the moment it receives the program's own writes.
 pub(super) struct Reader {
     process: Process,
     factory: SharedControllerFactory,

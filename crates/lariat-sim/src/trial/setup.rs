@@ -11,7 +11,7 @@ pub(crate) struct Setup {
     pub(super) budget: Option<usize>,
     pub(super) grace: u64,
     pub(super) resync: bool,
-    /// Whether there are many objects at the start, and a handler that takes long for each of them.
+    /// Whether there are many objects at the start, and a slow handler of each.
     pub(super) is_crowded: bool,
 }
 

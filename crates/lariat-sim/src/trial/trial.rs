@@ -18,7 +18,7 @@ use crate::plan::Verb;
 use crate::process::Process;
 use crate::simulation::Simulation;
 
-/// How many objects of the first kind there are before the start in a crowded trial.
+/// The objects of the first kind before the start of a crowded trial.
 const CROWD: u16 = 60;
 
 /// How long a stop waits for calls under way.
@@ -33,7 +33,7 @@ impl Simulation {
         simulation(seed)
     }
 
-    /// Makes the simulation of replicas that elect a leader, or divide the keys among them.
+    /// Creates a simulation of replicas with a leader or with sharded keys.
     pub fn of_replicas(seed: u64) -> Self {
         replicas::simulation(seed)
     }

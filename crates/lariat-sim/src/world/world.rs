@@ -222,15 +222,16 @@ impl World {
         });
     }
 
-    /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources
-    /// yet; its objects stay.
+    /// Hides a resource for a time, as a starting API server hides CRDs.
+    ///
+    /// Its objects stay.
     fn hide(&mut self, fault: &Fault, agents: &[String]) {
         let unknown = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
         self.rule(fault, &unknown, agents);
         self.cluster.cut_watches();
     }
 
-    /// Cuts processes off for a time, with their connections breaking or falling silent.
+    /// Disconnects processes for a time; connections break or fall silent.
     fn isolate(&mut self, fault: &Fault, agents: &[String], silently: bool) {
         let (cluster, lasts) = (Arc::clone(&self.cluster), fault.lasts);
         let agents = Self::agents(fault, agents).to_vec();

@@ -1,4 +1,4 @@
-//! Which objects of a kind a user may see.
+//! Access: which objects of a kind a user may see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,17 +8,16 @@ use lariat_core::ObjectKey;
 
 /// Which objects of a kind a user may see.
 ///
-/// These are all, none, or the objects in some namespaces and those with some names.
+/// An access allows all objects, none, or the objects in some namespaces and those with some names. The default allows
+/// none.
 ///
 /// Equal accesses allow the same objects and consist of the same parts, however they were built: names within a
-/// namespace that is allowed as a whole are left out, and so are empty names. A clone shares the parts. The default
-/// allows nothing.
-///
-/// The debug form shows the number of names, not the names.
+/// namespace that is allowed as a whole are left out, and so are empty names. A clone shares the parts. The debug form
+/// shows the number of names, but not the names.
 ///
 /// ```
-/// use lariat_core::ObjectKey;
-/// use lariat_sql::Access;
+/// use lariat::sql::Access;
+/// use lariat::ObjectKey;
 ///
 /// let shop = Access::of_namespaces(["shop"]);
 /// let access = shop.union(&Access::of_names(Some("bank"), ["door", "till"]));
@@ -37,16 +36,16 @@ enum Extent {
 
 #[derive(Clone, Default, PartialEq, Eq)]
 struct Parts {
-    /// Those allowed as a whole. None is empty.
+    /// The namespaces that are allowed as a whole; no name is empty.
     namespaces: BTreeSet<Arc<str>>,
-    /// Names by namespace; those of cluster-scoped objects are under the empty one.
+    /// Names by namespace, which is empty for cluster-scoped objects.
     ///
-    /// No namespace is in `namespaces` as well, no group is empty, and no name is.
+    /// No namespace is in `namespaces` as well, no set is empty, and no name is.
     names: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
 }
 
 impl Access {
-    /// Allows every object, of whatever namespace.
+    /// Allows every object, in any namespace or none.
     #[must_use]
     pub fn everything() -> Self {
         Self(Extent::Everything)
@@ -61,8 +60,8 @@ impl Access {
     /// Allows all objects in these namespaces; an empty name allows nothing.
     ///
     /// ```
-    /// use lariat_core::ObjectKey;
-    /// use lariat_sql::Access;
+    /// use lariat::sql::Access;
+    /// use lariat::ObjectKey;
     ///
     /// let access = Access::of_namespaces(["shop", "bank"]);
     /// assert!(access.allows(&ObjectKey::namespaced("bank", "till")));
@@ -79,12 +78,12 @@ impl Access {
 
     /// Allows the objects with these names in a namespace.
     ///
-    /// Without a namespace it allows cluster-scoped objects.
-    /// An empty name allows nothing. An empty namespace is none, as in [`ObjectKey::namespaced`].
+    /// Without a namespace it allows cluster-scoped objects. An empty name allows nothing. An empty namespace counts as
+    /// none, as in [`ObjectKey::namespaced`].
     ///
     /// ```
-    /// use lariat_core::ObjectKey;
-    /// use lariat_sql::Access;
+    /// use lariat::sql::Access;
+    /// use lariat::ObjectKey;
     ///
     /// let nodes = Access::of_names(None, ["node-1"]);
     /// assert!(nodes.allows(&ObjectKey::cluster("node-1")));
@@ -102,12 +101,20 @@ impl Access {
     }
 
     /// Allows what either access allows.
+    ///
+    /// ```
+    /// use lariat::sql::Access;
+    ///
+    /// let access = Access::of_namespaces(["shop"]).union(&Access::everything());
+    /// assert!(access.is_everything());
+    /// ```
     #[must_use]
     pub fn union(mut self, other: &Self) -> Self {
         match (&mut self.0, &other.0) {
             (Extent::Everything, _) => {}
             (Extent::Parts(_), Extent::Everything) => self = Self::everything(),
             (Extent::Parts(parts), Extent::Parts(more)) => {
+                // Shared instead of copied: a union of many begins with an empty access.
                 if parts.is_empty() {
                     *parts = Arc::clone(more);
                 } else if !more.is_empty() {
@@ -126,6 +133,7 @@ impl Access {
             Extent::Parts(parts) => {
                 let namespace = key.namespace().unwrap_or_default();
                 let names = || parts.names.get(namespace);
+                // Cluster-scoped objects have the empty namespace, which is only in `names`.
                 parts.namespaces.contains(namespace)
                     || names().is_some_and(|names| names.contains(key.name()))
             }
@@ -146,17 +154,16 @@ impl Access {
 
     /// Returns the namespaces that are allowed as a whole.
     ///
-    /// They are in the order of their bytes; there are none for [`everything`](Self::everything).
+    /// They are sorted by their bytes; there are none for [`everything`](Self::everything).
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.parts().into_iter().flat_map(|it| &it.namespaces);
         namespaces.map(|namespace| &**namespace)
     }
 
-    /// Returns the names that are allowed one by one, grouped by namespace.
+    /// Returns the names that are allowed individually, grouped by namespace.
     ///
-    /// There are none for [`everything`](Self::everything). Groups and names are in the order of their bytes,
-    /// cluster-scoped objects (without a namespace) first. No group is empty, and none is of a namespace that is
-    /// allowed as a whole.
+    /// There are none for [`everything`](Self::everything). Groups and names are sorted by their bytes, cluster-scoped
+    /// objects (without a namespace) first. No group is empty, and none is for a namespace that is allowed as a whole.
     pub fn names(
         &self,
     ) -> impl Iterator<Item = (Option<&str>, impl ExactSizeIterator<Item = &str>)> {
@@ -190,7 +197,9 @@ impl Parts {
     }
 
     fn add_namespace(&mut self, namespace: &Arc<str>) {
+        // The empty text stands for no namespace, which is not allowed as a whole.
         if !namespace.is_empty() {
+            // The whole namespace includes its names, and equal accesses must have one form.
             self.names.remove(namespace);
             self.namespaces.insert(Arc::clone(namespace));
         }

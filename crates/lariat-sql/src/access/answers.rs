@@ -1,4 +1,4 @@
-//! A cache of answers, in which callers share the requests under way.
+//! A cache of answers, in which callers share pending requests.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The maximum number of answers cached per user.
+/// The largest number of answers that are cached per user.
 const PER_USER: usize = 256;
 
 type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
@@ -18,19 +18,19 @@ type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 /// Caches the answers to questions about users.
 ///
 /// The same question is never sent twice at a time: callers that ask it meanwhile share the request. No task drives a
-/// request, so one without waiters is dropped.
+/// request, so one that nobody waits for is dropped.
 #[derive(Clone)]
 pub(super) struct Answers<U, Q, A, E> {
     /// How long an answer is used after its question was sent; zero disables the cache.
     pub(super) ttl: Duration,
-    /// The maximum number of users with cached answers.
+    /// The largest number of users with cached answers.
     pub(super) users: usize,
     state: Arc<Mutex<AnswerCache<U, Q, A, E>>>,
 }
 
 struct AnswerCache<U, Q, A, E> {
     users: HashMap<U, OfUser<Q, A, E>>,
-    /// Counts lookups; the number identifies a request and orders users by last use.
+    /// Counts lookups; the number identifies a request and sorts users by last use.
     asked: u64,
 }
 
@@ -70,7 +70,7 @@ where
         }
     }
 
-    /// Returns the answer to a question of a user, or asks.
+    /// Returns the answer to a question of a user, from the cache or a request.
     ///
     /// An error is returned to all callers that wait for the answer, and is not cached.
     pub(super) async fn get(
@@ -83,6 +83,7 @@ where
         if self.ttl.is_zero() || self.users == 0 {
             return ask.await;
         }
+        // The lock is released before the request is awaited.
         let flight = {
             let mut state = self.state.lock();
             match state.find(&user, &question, self.ttl) {
@@ -94,7 +95,7 @@ where
         flight.await
     }
 
-    /// Counts the answers and questions that are remembered.
+    /// Counts the cached answers and pending questions.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
         let state = self.state.lock();
@@ -109,6 +110,7 @@ where
         ask: BoxFuture<'static, Result<A, E>>,
     ) -> Flight<A, E> {
         let now = Instant::now();
+        // Before the entry is added, so that the limits hold at all times.
         state.make_place(&user, now, self.ttl, self.users);
         let number = state.asked;
         let shared = Arc::clone(&self.state);
@@ -119,6 +121,7 @@ where
             answer
         };
         let flight = asking.boxed().shared();
+        // Weak: only waiting callers keep the request alive, so it is dropped with the last one.
         if let Some(weak) = flight.downgrade() {
             let entry = CachedAnswer {
                 asked_at: now,
@@ -145,6 +148,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
         }
         match &entry.answer {
             Answer::Known(answer) => Some(Ok(answer.clone())),
+            // `None` if all its callers were cancelled: then this one asks again.
             Answer::Flight(weak) => weak.upgrade().map(Err),
         }
     }
@@ -186,6 +190,7 @@ impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> AnswerCache
         let Some(entry) = of_user.entries.get_mut(question) else {
             return;
         };
+        // The entry expired while this request was pending, and a later one has taken its place.
         if entry.number != number {
             return;
         }

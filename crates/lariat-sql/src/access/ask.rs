@@ -1,4 +1,4 @@
-//! Asking the API server what a user may do.
+//! Reviews: requests to the API server about what a user may do.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use super::error::AccessError;
 use super::rules::Granted;
 use super::verb::Verb;
 
-/// How long the API server may take to answer one review.
+/// The timeout of one review.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The namespace in which rules for cluster-scoped objects are asked for.
+/// The namespace whose rules are read for cluster-scoped objects.
 ///
 /// Such rules are the same in every namespace.
 const ANY_NAMESPACE: &str = "default";
 
-/// Whose access it is.
+/// Whose access is reviewed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Whose {
-    /// That of the program's own credentials.
+    /// The access of the program's own credentials.
     Own,
     User(User),
 }
 
-/// One question, to be asked for any number of namespaces.
+/// One question, for any number of namespaces.
 pub(super) struct Asker {
     pub(super) client: Client,
     /// Limits the number of pending reviews.
@@ -59,15 +59,16 @@ impl Asker {
 
     /// Returns which objects of the kind may be seen: all, or some of them.
     ///
-    /// Of a namespaced kind, unless all may be seen, only these namespaces are asked about.
+    /// For a namespaced kind, unless all objects may be seen, only these namespaces are reviewed.
     pub(super) async fn access(&self, namespaces: &[String]) -> Result<Access, AccessError> {
+        // One review settles the usual case of a user who may see everything.
         if self.may(None, None).await? {
             return Ok(Access::everything());
         }
         let is_local = Self::is_about_namespaces(self.verb, &self.kind);
         match &self.whose {
             _ if is_local => {
-                // By number: the compiler does not see that a future of a closure that takes a reference is `Send`.
+                // By index: the compiler cannot prove that a future of a closure over a reference is `Send`.
                 let each = (0..namespaces.len()).map(|n| self.in_namespace(&namespaces[n]));
                 let answers = stream::iter(each).buffer_unordered(self.at_a_time);
                 let all =
@@ -75,6 +76,7 @@ impl Asker {
                 all.await
             }
             Whose::Own => self.own_of_cluster().await,
+            // No review lists names, so nothing else can be found for a cluster-scoped kind.
             Whose::User(_) => Ok(Access::nothing()),
         }
     }
@@ -84,12 +86,14 @@ impl Asker {
             let is_allowed = self.may(Some(namespace), Some(namespace)).await?;
             return Ok(Access::of_names(None, is_allowed.then_some(namespace)));
         }
+        // The API server has no rules review for another user.
         if let Whose::User(_) = self.whose {
             let is_allowed = self.may(Some(namespace), None).await?;
             return Ok(Access::of_namespaces(is_allowed.then_some(namespace)));
         }
         let (rules, is_complete) = self.rules(namespace).await?;
         let granted = Granted::new(&rules, self.verb, &self.kind);
+        // Only complete and unambiguous rules replace a review.
         let is_all = if is_complete && !granted.is_open {
             granted.is_all
         } else {
@@ -104,16 +108,17 @@ impl Asker {
         self.confirmed(Some(namespace), granted).await
     }
 
-    /// Finds out which names of cluster-scoped objects are allowed.
+    /// Determines which names of cluster-scoped objects are allowed.
     ///
-    /// Rules of a namespace may come from a binding there, which grants nothing that is cluster-scoped.
+    /// Rules of a namespace may come from a binding in it, which grants nothing that is cluster-scoped.
     async fn own_of_cluster(&self) -> Result<Access, AccessError> {
+        // Whether they are complete does not matter: each name is reviewed below.
         let (rules, _) = self.rules(ANY_NAMESPACE).await?;
         let granted = Granted::new(&rules, self.verb, &self.kind);
         self.confirmed(None, granted).await
     }
 
-    /// Asks about each name by itself.
+    /// Reviews each name separately.
     async fn confirmed(
         &self,
         namespace: Option<&str>,
@@ -131,7 +136,7 @@ impl Asker {
         Ok(Access::of_names(namespace, names))
     }
 
-    /// Asks whether the verb is allowed for all objects, those in a namespace, or one.
+    /// Reviews whether the verb is allowed for all objects, a namespace, or one name.
     async fn may(&self, namespace: Option<&str>, name: Option<&str>) -> Result<bool, AccessError> {
         let gvk = self.kind.gvk();
         let attributes = Some(ResourceAttributes {
@@ -170,7 +175,7 @@ impl Asker {
         Ok(status.as_ref().is_some_and(is_allowed))
     }
 
-    /// Asks for the rules of a namespace; returns them and whether they are complete.
+    /// Reads the rules of a namespace; also returns whether they are complete.
     async fn rules(&self, namespace: &str) -> Result<(Vec<ResourceRule>, bool), AccessError> {
         let review = SelfSubjectRulesReview {
             spec: SelfSubjectRulesReviewSpec {
@@ -181,6 +186,7 @@ impl Asker {
         let Some(status) = self.create(&review).await?.status else {
             return Ok((Vec::new(), false));
         };
+        // RBAC reports an error if a role is missing, and the rules of the others.
         let has_failed = status.evaluation_error.is_some_and(|it| !it.is_empty());
         Ok((status.resource_rules, !status.incomplete && !has_failed))
     }
@@ -224,7 +230,7 @@ impl Asker {
 
 /// Returns whether the question is about reading single namespaces.
 ///
-/// Each is reviewed with itself as the namespace, so that its roles count.
+/// Each is reviewed with itself as the namespace, so that roles in it count.
 fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
     let is_namespace = kind.gvk().group().is_empty() && kind.plural() == "namespaces";
     is_namespace && verb == Verb::Get
@@ -232,7 +238,7 @@ fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
 
 /// Returns whether a review allows the request.
 ///
-/// An error of evaluation alone does not deny: authorizers report one for every binding to a missing role.
+/// An evaluation error alone does not deny it: authorizers report one for every binding to a missing role.
 fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {
     status.allowed && status.denied != Some(true)
 }

@@ -1,4 +1,4 @@
-//! Errors of reviews that find out what a user may see.
+//! Errors of reviews about what a user may see.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use lariat_core::Gvk;
 
 use super::verb::Verb;
 
-/// The access of a user could not be determined; nothing may be shown then.
+/// The error of an access that could not be determined; nothing may be shown then.
 ///
 /// Neither the error nor its source contains a token.
 #[derive(Clone, thiserror::Error)]
@@ -26,10 +26,10 @@ pub enum AccessError {
         review: &'static str,
         /// The plural of the review's kind.
         resource: &'static str,
-        /// What the API server or the connection said.
+        /// The error of the API server or the connection.
         source: Arc<kube::Error>,
     },
-    /// The API server took too long to answer a review.
+    /// The API server did not answer a review in time.
     #[error(
         "whether {whose} may {verb} {kind} is not known: a {review} was not answered within {after:?}"
     )]
@@ -47,7 +47,7 @@ pub enum AccessError {
     },
     /// The user has neither a name nor a group.
     #[error(
-        "whether a user without name and groups may {verb} {kind} cannot be reviewed: take the user of a TokenReview that is authenticated"
+        "whether a user without name and groups may {verb} {kind} cannot be reviewed: use the user of an authenticated TokenReview"
     )]
     UnknownUser {
         /// The verb.
@@ -62,8 +62,8 @@ lariat_core::debug_as_description!(AccessError);
 impl AccessError {
     /// Returns whether the same question may be answered later.
     ///
-    /// It may after a failed connection or while the API server is overloaded.
-    /// If not, the program lacks the permission to create reviews, or the API server does not serve them.
+    /// It may after a failed connection, or while the API server is overloaded. Otherwise the program lacks the
+    /// permission to create reviews, or the API server does not serve them.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self {
@@ -77,7 +77,7 @@ impl AccessError {
     }
 }
 
-/// Returns a hint how to fix the error, if there is one.
+/// Returns a hint on how to fix the error, if there is one.
 fn instead(source: &kube::Error, resource: &str) -> String {
     match source {
         kube::Error::Api(status) if status.code == 403 => {

@@ -1,4 +1,4 @@
-//! Which objects of a kind a user may see.
+//! Access: which objects of a kind a user may see, and reviews that determine it.
 
 mod access;
 mod answers;

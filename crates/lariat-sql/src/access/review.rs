@@ -1,4 +1,4 @@
-//! Access as the API server decides it.
+//! Access reviews: access as the API server decides it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,32 +23,33 @@ const DEFAULT_CONCURRENCY: usize = 16;
 
 /// Asks the API server which objects users may see.
 ///
-/// A cache reads with the credentials of its program, so it must determine itself what to show to others.
+/// A cache reads with the credentials of its program, so the program must decide what to show to others.
 /// [`of_user`](Self::of_user) sends reviews to the API server: first whether all objects of a kind may be seen, then
-/// for each namespace. It works with every authorizer, and the program needs the verb `create` for
+/// one for each namespace. It works with every authorizer, and the program needs the verb `create` for
 /// `subjectaccessreviews.authorization.k8s.io`.
 ///
-/// **Names.** A role may allow single objects only, by `resourceNames`. A `SubjectAccessReview` answers about one name
-/// at a time and cannot list names, so [`of_user`](Self::of_user) does not find such objects: they are not shown. Such
-/// a role denies a review without a name, so it never shows more. [`own`](Self::own) does find them, from a
+/// **Names.** A role may allow single objects by `resourceNames`. A `SubjectAccessReview` covers one name at a time and
+/// cannot list names, so [`of_user`](Self::of_user) does not find such objects: they are not shown. Such a role denies
+/// a review without a name, so nothing more is shown either. [`own`](Self::own) finds them, by a
 /// `SelfSubjectRulesReview`.
 ///
 /// **Namespaces as objects.** Roles in a namespace may allow [`Verb::Get`] for the namespace itself, which is reviewed
-/// for each given namespace. The API server lists namespaces only to users who may list all of them; use [`Verb::Get`]
+/// for each given namespace. The API server lists namespaces only for users who may list all of them; use [`Verb::Get`]
 /// to show other users theirs.
 ///
 /// **Staleness.** An answer is used for calls that begin within [its TTL](Self::with_ttl) (30 seconds by default) after
 /// its question was sent. For that long a revoked role still shows objects, and a new role may not show them yet;
-/// caches of the authorizer add to it. Calls that begin while the same question is pending wait for its answer. An
-/// error is returned to all waiting calls, and is not cached.
+/// caches of the authorizer add to this time. Calls that begin while the same question is pending wait for its answer.
+/// An error is returned to all waiting calls, and is not cached.
 ///
-/// Clones share the cached answers.
+/// A clone shares the cached answers.
 ///
 /// ```no_run
-/// use lariat_core::{Gvk, ResourceKind, Scope};
-/// use lariat_sql::{AccessReviews, User, Verb};
+/// use lariat::core::{ResourceKind, Scope};
+/// use lariat::sql::{AccessReviews, User, Verb};
+/// use lariat::Gvk;
 ///
-/// # async fn example(client: kube::Client) -> Result<(), lariat_sql::AccessError> {
+/// # async fn example(client: kube::Client) -> Result<(), lariat::sql::AccessError> {
 /// let reviews = AccessReviews::new(client);
 /// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
 /// let jane = User::new("jane").group("system:authenticated");
@@ -63,7 +64,7 @@ pub struct AccessReviews {
     answers: Answers<Whose, Question, Access, AccessError>,
 }
 
-/// What is asked about a user.
+/// A question about a user.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Question {
     verb: Verb,
@@ -92,20 +93,20 @@ impl AccessReviews {
         self.client.clone()
     }
 
-    /// Sets for how long an answer is used (default 30 seconds).
+    /// Sets how long an answer is used (default 30 seconds).
     ///
-    /// The time counts from the moment the question is sent. With zero every call sends its own question. The cache of
-    /// answers starts empty.
+    /// The time counts from the moment when the question is sent. With zero every call sends its own question. The
+    /// cache of answers is empty afterwards.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Duration) -> Self {
         self.answers = Answers::new(ttl, self.answers.users);
         self
     }
 
-    /// Sets for how many users answers are cached (default 1000).
+    /// Sets for how many users answers are cached (default 1,000).
     ///
-    /// The least recently used are dropped first. Of each user at most 256 answers are kept. With zero every call sends
-    /// its own question. The cache of answers starts empty.
+    /// The least recently used users are dropped first. For each user at most 256 answers are cached. With zero every
+    /// call sends its own question. The cache of answers is empty afterwards.
     #[must_use]
     pub fn with_users(mut self, users: usize) -> Self {
         self.answers = Answers::new(self.answers.ttl, users);
@@ -124,21 +125,21 @@ impl AccessReviews {
 
     /// Returns which objects of a kind a user may see.
     ///
-    /// These are all objects, or those in some of the given namespaces. Namespaces that are not given are not part of
-    /// the answer, unless it is everything. Cluster-scoped kinds need none, except `Namespace`. Which namespaces there
-    /// are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only are
-    /// [not found](Self).
+    /// These are all objects, or those in some of the given namespaces. Other namespaces are not part of the answer,
+    /// unless it is everything. Cluster-scoped kinds need no namespaces, except `Namespace`. The namespaces may come
+    /// from a cache: it does not matter whether they exist. Objects that are allowed by name only are [not
+    /// found](Self).
     ///
-    /// It takes one review, and one more for each namespace unless everything is allowed.
+    /// This takes one review, and one more for each namespace unless everything is allowed.
     ///
     /// # Errors
     ///
-    /// The user has neither name nor groups, or a review failed or was not answered within 10 seconds. Nothing may be
-    /// shown then; [`AccessError::is_retryable`] says whether to ask again.
+    /// Fails if the user has neither a name nor groups, or a review failed or was not answered within 10 seconds.
+    /// Nothing may be shown then; [`AccessError::is_retryable`] says whether to retry.
     ///
     /// # Cancel safety
     ///
-    /// A dropped call stops asking if no other waits for the same answer, which is lost then.
+    /// If the future is dropped and no other call waits for the same answer, the reviews stop and the answer is lost.
     pub async fn of_user(
         &self,
         user: &User,
@@ -158,21 +159,22 @@ impl AccessReviews {
     /// Returns which objects of a kind the program itself may see.
     ///
     /// These are all objects, or those in some of the given namespaces and those with some names. They are read from
-    /// the rules of the namespaces, with their `resourceNames`. With `list` and `watch` these allow a request that
-    /// selects one object by its name, so showing these objects shows what such requests would. If the API server says
-    /// that its rules are incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about
-    /// each name in its rules: other names are not shown. Names of cluster-scoped objects are asked about one by one.
+    /// the rules of the namespaces, with their `resourceNames`. With `list` and `watch`, such a rule allows requests
+    /// that select one object by its name, so showing these objects shows what such requests would return. If the API
+    /// server reports that its rules are incomplete, as authorizers other than RBAC may be, the namespace and each name
+    /// in its rules are reviewed separately, and other names are not shown. Names of cluster-scoped objects are
+    /// reviewed one by one.
     ///
-    /// It takes one review, and one more for each namespace unless everything is allowed. Every program may create
+    /// This takes one review, and one more for each namespace unless everything is allowed. Every program may create
     /// these reviews.
     ///
     /// # Errors
     ///
-    /// A review failed or was not answered within 10 seconds; see [`of_user`](Self::of_user).
+    /// Fails if a review failed or was not answered within 10 seconds; see [`of_user`](Self::of_user).
     ///
     /// # Cancel safety
     ///
-    /// As [`of_user`](Self::of_user).
+    /// As for [`of_user`](Self::of_user).
     pub async fn own(
         &self,
         verb: Verb,
@@ -209,7 +211,7 @@ impl AccessReviews {
     }
 }
 
-/// Returns the namespaces sorted, each once; none if the answer needs none.
+/// Returns the sorted namespaces, each once; none if the answer needs none.
 fn sorted(
     verb: Verb,
     kind: &ResourceKind,

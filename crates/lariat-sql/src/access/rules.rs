@@ -1,4 +1,4 @@
-//! What the rules of a namespace say about one kind and verb.
+//! Rules: what the rules of a namespace grant for one kind and verb.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use super::verb::Verb;
 /// The access that rules grant.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Granted {
-    /// All objects.
+    /// Whether all objects are allowed.
     pub(super) is_all: bool,
-    /// Whether a rule names objects in a way that authorizers read differently.
+    /// Whether a rule names objects in a form that authorizers interpret differently.
     ///
-    /// The API server then has to be asked with a review.
+    /// A review must decide then.
     pub(super) is_open: bool,
-    /// Objects with these names.
+    /// The names of allowed objects.
     pub(super) names: BTreeSet<String>,
 }
 
 impl Granted {
-    /// Reads what rules grant; those for subresources grant nothing.
+    /// Reads what rules grant; rules for subresources grant nothing.
     pub(super) fn new(rules: &[ResourceRule], verb: Verb, kind: &ResourceKind) -> Self {
         let mut granted = Self::default();
         for rule in rules {
@@ -36,10 +36,11 @@ impl Granted {
     }
 
     fn add(&mut self, names: &[String]) {
+        // A rule without names is about all objects.
         self.is_all |= names.is_empty();
         for name in names {
-            // `*` is all names for the API's description of rules, and for RBAC an object of that name. An empty one
-            // is, for RBAC, that of a request without a name.
+            // The API describes `*` as all names, and RBAC treats it as an object of that name. RBAC matches an empty
+            // name with a request that has no name.
             if name == "*" || name.is_empty() {
                 self.is_open = true;
             } else {
@@ -49,7 +50,7 @@ impl Granted {
     }
 }
 
-/// Returns whether a list names something, or everything.
+/// Returns whether a list contains a text, or the wildcard.
 fn has(list: Option<&Vec<String>>, wanted: &str) -> bool {
     let mut list = list.into_iter().flatten();
     list.any(|each| each == "*" || each == wanted)

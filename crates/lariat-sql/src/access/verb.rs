@@ -15,7 +15,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// Returns the verb as rules of RBAC write it.
+    /// Returns the verb as RBAC rules contain it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

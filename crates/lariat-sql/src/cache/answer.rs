@@ -1,4 +1,4 @@
-//! The answers to queries, and the state of a kind.
+//! Answers to queries, and the state of a kind.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,13 +10,11 @@ use serde::de::DeserializeOwned;
 use crate::read::Read;
 use crate::revision::Revision;
 
-/// The answer to a query: objects, counts and the revision.
-///
-/// All of it is from one state of the cache.
+/// The answer to a query: objects, counts and the revision, all of one state.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_sql::{Query, SqlKind};
+/// use lariat::sql::{Query, SqlKind};
 ///
 /// # async fn example(pods: &SqlKind) -> Result<(), Box<dyn std::error::Error>> {
 /// let answer = pods.query(&Query::new().page(1, 20)).await?;
@@ -31,13 +29,13 @@ use crate::revision::Revision;
 pub struct Answer {
     /// The objects, in the order of the query.
     pub objects: Vec<Found>,
-    /// How many objects meet the conditions, on all pages together.
+    /// The number of objects that meet the conditions, on all pages together.
     ///
-    /// None if the query asks for a [limit](crate::Query::limit) or for all objects.
+    /// `None` if the query sets a [limit](crate::Query::limit) or returns all objects.
     pub total: Option<u64>,
     /// The cursor for [`after`](crate::Query::after) in the next query.
     ///
-    /// None at the end, and if the query has no limit.
+    /// `None` at the end, and if the query has no limit.
     pub next: Option<String>,
     /// The revision of this state, from which a watch can start.
     pub revision: Revision,
@@ -45,13 +43,13 @@ pub struct Answer {
     pub summaries: Vec<Vec<Count>>,
 }
 
-/// An object of an answer. Its debug form does not show the content.
+/// An object of an answer; its debug form does not show the content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
-    /// Its namespace and name.
+    /// The namespace and name of the object.
     pub key: ObjectKey,
-    /// Its resource version.
+    /// The resource version of the object.
     pub version: String,
     /// The object as JSON, as it is [cached](lariat_cache::CachedObject::json).
     pub json: Vec<u8>,
@@ -67,11 +65,11 @@ impl fmt::Debug for Found {
 }
 
 impl Found {
-    /// Reads the object as a type.
+    /// Decodes the object as a type.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type.
+    /// Fails if the object does not fit the type.
     pub fn decode<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
         serde_json::from_slice(&self.json)
     }
@@ -83,7 +81,7 @@ impl Found {
 pub struct Count {
     /// The value.
     pub value: String,
-    /// The namespace of the objects; none unless the query counts by namespace.
+    /// The namespace of the objects; `None` unless the query counts by namespace.
     ///
     /// See [`summarize_by_namespace`](crate::Query::summarize_by_namespace).
     pub namespace: Option<String>,
@@ -97,28 +95,28 @@ pub struct Count {
 pub struct SqlStatus {
     /// The kind.
     pub kind: Gvk,
-    /// Whether all objects of the informer's initial list are written.
+    /// Whether all objects of the informer's initial list were written.
     pub is_synced: bool,
-    /// The revision up to which changes are written.
+    /// The revision up to which changes were written.
     pub revision: Revision,
-    /// How many objects have changes that are not committed yet.
+    /// The number of objects with changes that are not committed yet.
     pub unwritten: usize,
     /// The age of the oldest published change that is not committed; zero if none.
     ///
     /// An answer may lack what happened in that time. What the API server has not sent yet is not part of it: see
     /// [`KindStatus::last_heard`](lariat_cache::KindStatus::last_heard). It is measured by a monotonic clock.
     pub lag: Duration,
-    /// How many objects are cached without their content.
+    /// The number of objects that are cached without their content.
     ///
-    /// Their fields outside the metadata have no value. Their kind is stored [on
-    /// demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) excludes them.
-    /// They are written again when their content is cached.
+    /// Their fields outside the metadata have no value: the kind is stored [on
+    /// demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) excludes the
+    /// objects. They are written again when their content is cached.
     pub without_content: usize,
-    /// How often the value of a field could not be indexed, by the field's name.
+    /// How many values of each field could not be indexed, by the field's name.
     ///
     /// The objects have no value for that field.
     pub unindexable: BTreeMap<String, u64>,
-    /// How many printer columns of the kind could not become fields.
+    /// The number of printer columns of the kind that could not become fields.
     ///
     /// Their type or `jsonPath` is not supported; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
@@ -130,6 +128,7 @@ impl From<Read> for Answer {
     fn from(read: Read) -> Self {
         let found = read.found.into_iter().filter_map(|found| {
             Some(Found {
+                // The cache itself wrote the key, so a key that does not parse is not expected.
                 key: found.key.parse().ok()?,
                 version: found.version,
                 json: found.json,

@@ -1,4 +1,4 @@
-//! Objects that are cached without content, so only their metadata is indexed.
+//! Objects without content, of which only the metadata is indexed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::unread::{Unread, UnreadChange};
 #[derive(Debug, Default)]
 pub(super) struct Bare {
     objects: HashMap<ObjectKey, Arc<CachedObject>>,
-    /// How often the informer had loaded everything at the last check.
+    /// The informer's number of loads at the last check.
     loads: u64,
     is_logged: bool,
 }
@@ -26,12 +26,13 @@ impl Bare {
 
     /// Records what was written.
     ///
-    /// Content that the informer has by now is written next; [`look`](Self::look) finds content that is loaded later.
+    /// Objects whose content the informer has loaded by now are queued again; [`look`](Self::look) finds later ones.
     pub(super) fn wrote(&mut self, steps: &[UnreadChange], informer: &Informer, unread: &Unread) {
         for step in steps {
             match step.new.as_ref().filter(|object| !object.has_content()) {
                 Some(object) => {
                     self.objects.insert(step.key.clone(), Arc::clone(object));
+                    // The content may have arrived while the row was written.
                     fill_in(object, informer, unread);
                 }
                 None => {
@@ -41,10 +42,11 @@ impl Bare {
         }
     }
 
-    /// Adds steps for objects whose content the informer has loaded since.
+    /// Queues objects whose content the informer has loaded since the last check.
     ///
     /// The informer publishes no change for that.
     pub(super) fn look(&mut self, loads: u64, informer: &Informer, unread: &Unread) {
+        // Content of many objects arrives with a load, so only then all are checked.
         if loads == self.loads {
             return;
         }
@@ -56,6 +58,7 @@ impl Bare {
 
     /// Logs once that there are objects without content.
     pub(super) fn report(&mut self, informer: &Informer) {
+        // During an upgrade the content is on its way.
         if self.objects.is_empty() || self.is_logged || informer.is_upgrading() {
             return;
         }
@@ -69,7 +72,7 @@ impl Bare {
     }
 }
 
-/// Adds a step for an object whose content the informer has by now.
+/// Queues an object if the informer has its content by now.
 fn fill_in(object: &Arc<CachedObject>, informer: &Informer, unread: &Unread) {
     let new = informer.store().get(object.key());
     if let Some(new) = new.filter(|new| new.has_content()) {

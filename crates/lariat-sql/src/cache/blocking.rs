@@ -7,11 +7,11 @@ use super::error::SqlError;
 /// How often progress is checked while queries wait and no changes arrive.
 pub(crate) const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs blocking work on a thread that may block.
+/// Runs work that blocks on a thread for blocking work.
 ///
 /// # Errors
 ///
-/// The runtime is shut down.
+/// Fails if the runtime is shut down.
 pub(crate) async fn blocking<T, F>(work: F) -> Result<T, SqlError>
 where
     T: Send + 'static,

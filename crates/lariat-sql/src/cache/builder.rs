@@ -1,4 +1,4 @@
-//! Configuring and starting a cache.
+//! The builder of a cache: its options, and its start.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -28,29 +28,29 @@ use crate::schema::Schema;
 use crate::sql::StorageError;
 use crate::store::{Database, Readers, Tables, Writer, tables};
 
-/// How many changes of a kind are kept for watches, by default.
+/// The default number of changes of a kind that are kept for watches.
 const HISTORY: usize = 1000;
 
-/// How long a query waits for a revision, by default.
+/// The default time that a query waits for a revision.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The number of attempts to open a file that is in use, and the pause between them: 2 s in all.
+/// How often opening a file that is in use is tried; with the pause, for 2 s.
 const IN_USE_TRIES: u32 = 40;
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a query may take, by default.
+/// The default timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many queries read at a time, by default.
+/// The default number of queries that run at a time.
 const READERS: usize = 4;
 
 /// Configures a [`SqlCache`].
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
-/// use lariat_sql::{Schema, SqlCache};
+/// use lariat::cache::SharedCacheFactory;
+/// use lariat::sql::{Schema, SqlCache};
+/// use lariat::Gvk;
 ///
 /// # async fn example(factory: &SharedCacheFactory) -> Result<(), Box<dyn std::error::Error>> {
 /// let sql = SqlCache::builder(factory)
@@ -75,7 +75,7 @@ pub struct SqlCacheBuilder {
     sealing: Option<Arc<Sealing>>,
 }
 
-/// Where a cache is kept.
+/// Where a cache is stored.
 #[derive(Debug)]
 enum Location {
     Memory,
@@ -103,40 +103,40 @@ impl SqlCacheBuilder {
     /// The printer columns of the kind's CRD become fields too, unless the schema is [without
     /// them](Schema::without_columns). The CRD is read once, when the cache starts; see [`Schema::with_columns`]. If it
     /// does not exist yet, or may not be read, a warning is logged and the schema is used unchanged. Replicas that
-    /// share a cache keep separate tables of the kind while they have read different columns.
+    /// share a cache use separate tables for the kind while they have read different columns.
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
     }
 
-    /// Keeps everything in this file, readable by its owner only.
+    /// Stores everything in a file that only its owner can read.
     ///
-    /// The next process reads it, and writes only what has changed since. Tables of kinds that the cache does not have
-    /// any more are dropped. The lock file `<path>-lock` keeps a second cache from using the file.
+    /// The next process reads it, and writes only what has changed since. Tables of kinds that the cache no longer has
+    /// are dropped. The lock file `<path>-lock` prevents a second cache from using the file.
     pub fn in_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.place = Location::File(path.into());
         self
     }
 
-    /// Keeps everything in PostgreSQL, which replicas of the program share.
+    /// Stores everything in PostgreSQL, which replicas of the program share.
     ///
-    /// One replica writes, and the others only read: they run no informers for the cache, and answer queries from the
-    /// same rows. A query that waits for a revision polls for it every 20 ms. Only the writing replica has watches;
-    /// elsewhere they are refused with an error that says so. All replicas need the same fields. When another replica
-    /// takes over writing, queries wait until it has written the differences.
+    /// One replica writes. The others only read: they run no informers for the cache, and answer queries from the same
+    /// rows. A query that waits for a revision polls for it every 20 ms. Only the writing replica has watches; on the
+    /// others they fail with [`WatchError::Elsewhere`](crate::WatchError::Elsewhere). All replicas need the same
+    /// fields. When another replica takes over writing, queries wait until it has written the differences.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
         self.place = Location::Postgres(options);
         self
     }
 
-    /// Keeps everything in memory (default).
+    /// Stores everything in memory, which is the default.
     pub fn in_memory(mut self) -> Self {
         self.place = Location::Memory;
         self
     }
 
-    /// Encrypts kinds: those that the sealing names, or all, and always Secrets.
+    /// Encrypts kinds: those that the sealing selects, and always Secrets.
     ///
     /// The file shows the number and length of encrypted objects, but neither fields nor names. Queries decrypt all
     /// rows of the kind in memory, some microseconds each. Without a sealing, a cache in a file cannot contain Secrets.
@@ -147,22 +147,22 @@ impl SqlCacheBuilder {
 
     /// Sets how many changes of each kind are kept for watches (default 1,000).
     ///
-    /// A watch can resume from a revision as long as all changes after it are kept. With zero none is kept, and a watch
-    /// fails at the first change.
+    /// A watch can resume from a revision as long as all changes after it are kept. With zero no change is kept, and a
+    /// watch fails at the first change.
     pub fn history(mut self, changes: usize) -> Self {
         self.history = changes;
         self
     }
 
-    /// Sets how long queries wait for the first sync and for a revision.
+    /// Sets how long queries wait for the first sync and for a revision (default 10 s).
     ///
-    /// The default is 10 s; with zero they fail immediately. See [`at_least`](crate::Query::at_least).
+    /// With zero they fail immediately. See [`at_least`](crate::Query::at_least).
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Sets a timeout for queries (default 30 s; zero: none).
+    /// Sets the timeout of queries (default 30 s; zero means none).
     ///
     /// The time starts when the cache is new enough for the query, and includes waiting for other queries. A query
     /// whose future is dropped is interrupted immediately.
@@ -183,9 +183,12 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file or the server cannot be used, or another cache uses the file (after 2 s); a kind was added twice, or
-    /// must be encrypted and the key is missing or another one; the other kind of an association is not in the cache,
-    /// lacks the field or is encrypted; or printer columns cannot be read.
+    /// Fails if
+    ///
+    /// - the file or the server cannot be used, or another cache uses the file for more than 2 s,
+    /// - a kind was added twice, or must be encrypted and the key is missing or another one,
+    /// - the other kind of an association is not in the cache, lacks the field or is encrypted,
+    /// - printer columns cannot be read.
     ///
     /// # Cancel safety
     ///
@@ -193,6 +196,7 @@ impl SqlCacheBuilder {
     pub async fn start(mut self) -> Result<SqlCache, SqlError> {
         self.check()?;
         for schema in &mut self.schemas {
+            // Before anything is opened: the printer columns decide which columns the tables have.
             *schema = columns::add(schema.clone(), self.factory.clients()).await?;
         }
         let schemas = self.schemas.iter();
@@ -206,6 +210,7 @@ impl SqlCacheBuilder {
             Location::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
         };
         let readers = Arc::new(Readers::new(database.clone(), self.readers));
+        // A file is locked from here on. `open` waits for a process that is about to end.
         let mut writer = open(&database).await?;
         let mut keys = None;
         if let Some(sealing) = &self.sealing {
@@ -233,7 +238,7 @@ impl SqlCacheBuilder {
 
     /// Names the tables of all kinds.
     ///
-    /// Processes with the same fields name the same tables.
+    /// Processes with the same fields use the same names.
     fn tables(
         &self,
         database: &Database,
@@ -245,6 +250,7 @@ impl SqlCacheBuilder {
             .iter()
             .zip(associated)
             .map(|(schema, associated)| {
+                // Some kinds of a sealed cache can be in plain text; only the others need the keys.
                 let is_sealed = self.seals(schema.gvk());
                 let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
                 let (layout, sealed) = tables(database.dialect(), schema, keys);
@@ -305,6 +311,7 @@ impl SqlCacheBuilder {
                 .iter()
                 .map(|kind| kind.schema().gvk().to_string())
                 .collect();
+            // Tables of kinds that the program no longer has would never be updated again.
             writer.keep_only(&names)?;
             for kind in of_kinds {
                 writer.open_kind(&kind.inner().tables)?;
@@ -316,6 +323,7 @@ impl SqlCacheBuilder {
         let mut tasks = JoinSet::new();
         for kind in &kinds {
             let informer = self.factory.for_kind(kind.schema().gvk().clone());
+            // A database in memory is empty at the start, so there is nothing to begin with.
             if kind.inner().is_in_file() {
                 informer.warm_from(Arc::new(Kept(Arc::clone(kind.inner()))));
             }
@@ -335,7 +343,7 @@ impl SqlCacheBuilder {
         })
     }
 
-    /// Returns an error if a kind was added twice, or needs a key that is missing.
+    /// Fails if a kind was added twice, or needs a key that is missing.
     fn check(&self) -> Result<(), SqlError> {
         let mut seen = HashSet::new();
         for schema in &self.schemas {
@@ -343,6 +351,7 @@ impl SqlCacheBuilder {
             if !seen.insert(kind.clone()) {
                 return Err(SqlError::KindTwice { kind });
             }
+            // In memory nothing reaches a disk, so Secrets need no key there.
             if !matches!(self.place, Location::Memory)
                 && is_always_sealed(&kind)
                 && !self.seals(&kind)
@@ -364,6 +373,7 @@ impl SqlCacheBuilder {
                 association: association.name().to_owned(),
                 reason,
             };
+            // The other kind is read from its table, so it must be in the same cache.
             let Some(known) = known else {
                 let reason = format!("{other} is not in the cache: add a schema of it");
                 return Err(failed(reason));
@@ -387,7 +397,7 @@ impl SqlCacheBuilder {
 
 /// Opens a database for writing.
 ///
-/// It waits up to 2 s for a cache that uses the same file: one that was dropped may still finish a write.
+/// This waits up to 2 s for another cache that uses the file: one that was dropped may still finish a write.
 async fn open(database: &Database) -> Result<Writer, SqlError> {
     let mut tries = 0;
     loop {
@@ -404,13 +414,14 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
 
 /// Sets the tables of associated kinds and of `Namespace` for each kind.
 ///
-/// The latter are for labels of namespaces, if the cache has that kind and does not encrypt it.
+/// The tables of `Namespace` are for labels of namespaces, if the cache has that kind and does not encrypt it.
 fn join(opened: &mut [Tables]) {
     let layouts: HashMap<_, _> = opened
         .iter()
         .map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()))
         .collect();
     let of_namespaces = Gvk::new("", "v1", "Namespace");
+    // Names and labels in a sealed table are encrypted, so no query can join it.
     let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
     let namespaces = plain
         .find(|tables| *tables.schema.gvk() == of_namespaces)

@@ -1,4 +1,4 @@
-//! A cache in a database.
+//! A cache in a database, as the handle of its tasks.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,15 +18,15 @@ use super::keys::SharedKeys;
 use super::kind::SqlKind;
 use crate::store::Writer;
 
-/// Keeps some kinds in SQL, filled by the informers of a [`SharedCacheFactory`].
+/// A SQL cache of some kinds, filled by the informers of a [`SharedCacheFactory`].
 ///
-/// Each kind is a further subscriber of its informer, so no second watch is opened. Changes are written in batches, by
-/// tasks that the informers never wait for. Several pending changes of one object are written as one.
+/// Each kind is a subscriber of its informer, so no second watch is opened. Changes are written in batches, by tasks
+/// that the informers never wait for. Several pending changes of one object are written as one.
 ///
 /// ```no_run
-/// use lariat_cache::SharedCacheFactory;
-/// use lariat_core::Gvk;
-/// use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, field};
+/// use lariat::cache::SharedCacheFactory;
+/// use lariat::sql::{Field, FieldType, Query, Schema, SqlCache, field};
+/// use lariat::Gvk;
 ///
 /// # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
 /// let factory = SharedCacheFactory::new(client);
@@ -45,9 +45,9 @@ use crate::store::Writer;
 /// # Ok(()) }
 /// ```
 ///
-/// Dropping it stops the tasks; [`stop`](Self::stop) also waits until writes in progress are finished.
+/// Dropping it stops the tasks; [`stop`](Self::stop) also waits for writes in progress.
 pub struct SqlCache {
-    /// None if replicas share the database, of which one writes at a time.
+    /// `None` if replicas share the database, of which one writes at a time.
     pub(super) writer: Option<Arc<Mutex<Writer>>>,
     pub(super) keys: Option<SharedKeys>,
     pub(super) writes: watch::Receiver<bool>,
@@ -57,7 +57,7 @@ pub struct SqlCache {
 }
 
 impl SqlCache {
-    /// Returns a builder of a cache that is filled by a factory's informers.
+    /// Returns a builder of a cache that a factory's informers fill.
     pub fn builder(factory: &SharedCacheFactory) -> SqlCacheBuilder {
         SqlCacheBuilder::new(factory)
     }
@@ -66,22 +66,23 @@ impl SqlCache {
     ///
     /// # Errors
     ///
-    /// The cache does not have the kind.
+    /// Fails if the cache does not have the kind.
     pub fn kind(&self, gvk: &Gvk) -> Result<SqlKind, SqlError> {
         self.kinds.get(gvk).cloned().ok_or_else(|| {
             let mut known: Vec<String> = self.kinds.keys().map(ToString::to_string).collect();
+            // A hash map has no order, and an error text should be the same each time.
             known.sort();
             let kind = gvk.clone();
             SqlError::UnknownKind { kind, known }
         })
     }
 
-    /// Returns all kinds, in no order.
+    /// Returns all kinds, in no particular order.
     pub fn kinds(&self) -> impl Iterator<Item = &SqlKind> {
         self.kinds.values()
     }
 
-    /// Returns the state of all kinds, in the order of their names.
+    /// Returns the state of all kinds, sorted by kind.
     #[must_use]
     pub fn status(&self) -> Vec<SqlStatus> {
         let mut all: Vec<SqlStatus> = self.kinds.values().map(SqlKind::status).collect();
@@ -89,18 +90,18 @@ impl SqlCache {
         all
     }
 
-    /// Creates a new data key, which encrypts everything written from now on.
+    /// Creates a new data key, which encrypts everything that is written from now on.
     ///
-    /// Existing rows stay unchanged and readable. This does not rotate the key that wraps the data keys: after that was
-    /// rotated, the next start wraps the data keys again.
+    /// Existing rows stay unchanged and readable. This does not rotate the key that wraps the data keys: after a
+    /// rotation of the wrapping key, the next start wraps the data keys again.
     ///
     /// # Errors
     ///
-    /// The cache has no key, or the new key cannot be created or stored; the current key stays in use.
+    /// Fails if the cache has no key, or the new key cannot be created or stored; the current key stays in use.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, the key may have been rotated.
+    /// If the future is dropped, the key may or may not have been rotated.
     pub async fn rotate_data_key(&self) -> Result<(), SqlError> {
         match &self.keys {
             Some(keys) => keys.rotate(self.writer.as_ref()).await,
@@ -110,8 +111,8 @@ impl SqlCache {
 
     /// Returns whether this process writes the cache.
     ///
-    /// A cache in a file or in memory is always written by its process.
-    /// Of the replicas that share a PostgreSQL server one writes at a time, and the others only read.
+    /// A cache in a file or in memory is always written by its process. Of the replicas that share a PostgreSQL server,
+    /// one writes at a time.
     #[must_use]
     pub fn is_writing(&self) -> bool {
         *self.writes.borrow()
@@ -126,6 +127,7 @@ impl SqlCache {
     /// The tasks stop even if the future is dropped.
     pub async fn stop(&self) {
         self.stopping.cancel();
+        // Taken out of the lock, which must not be held across an await.
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
     }

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 const ANSWER: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The groups of kube-apiserver that contain a dot but have no CRDs. Groups of CRDs contain a dot, too.
+/// Groups of kube-apiserver that have no CRDs although they contain a dot.
 const BUILT_IN: [&str; 18] = [
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -46,10 +46,13 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
         kind: kind.clone(),
         reason,
     };
+    // Kinds of the API server have no CustomResourceDefinition: asking for one would cost a request at each start.
     let is_built_in = !kind.group().contains('.') || BUILT_IN.contains(&kind.group());
     if !schema.reads_columns() || is_built_in {
         return Ok(schema);
     }
+    // An error here stops the start: a schema without the columns differs from that of the last run, so its tables
+    // would be filled anew.
     let definition = find(&kind, clients).await.map_err(failed)?;
     match definition {
         Found::Definition(definition) => {
@@ -67,10 +70,10 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
     }
 }
 
-/// The CRD of a kind, or why there is none.
+/// The CRD of a kind, or the reason why there is none.
 enum Found {
     Definition(Box<CustomResourceDefinition>),
-    /// It is built in, or served by an aggregated API server.
+    /// The kind is built in, or served by an aggregated API server.
     None,
     NotServed(String),
     Forbidden(String),
@@ -78,13 +81,13 @@ enum Found {
 
 /// Reads the CRD of a kind.
 ///
-/// An API server that has just started returns errors, and may not serve custom kinds yet: it is asked repeatedly for a
-/// while.
+/// An API server that has just started returns errors, and may not serve custom kinds yet, so this retries for a while.
 async fn find(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String> {
     let deadline = Instant::now() + ANSWER;
     loop {
         let read = time::timeout_at(deadline, read(kind, clients)).await;
         let found = read.unwrap_or_else(|_| Err(format!("no answer within {ANSWER:?}")));
+        // A definition that is not served yet can be on its way: a program is often installed together with it.
         let is_final = matches!(
             found,
             Ok(Found::Definition(_) | Found::None | Found::Forbidden(_))
@@ -107,6 +110,7 @@ async fn read(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String
     match api.get_opt(&name).await {
         Ok(Some(definition)) => Ok(Found::Definition(Box::new(definition))),
         Ok(None) => Ok(Found::None),
+        // A missing permission does not get better with time, so it is not tried again.
         Err(kube::Error::Api(status)) if status.is_forbidden() => {
             let reason = format!("no permission to get customresourcedefinitions/{name}");
             Ok(Found::Forbidden(reason))

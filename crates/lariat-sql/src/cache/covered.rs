@@ -1,14 +1,14 @@
-//! The resource version up to which all changes are written.
+//! Coverage: the resource version up to which all changes are written.
 
 use std::collections::VecDeque;
 
-/// Versions of the informer, each with the number of steps begun by then.
+/// Versions of the informer, each with the number of steps that had begun by then.
 ///
-/// All changes up to such a version are in the steps before it, so the version is reached once these are written,
-/// whatever steps follow.
+/// All changes up to a version are in those steps, so the version is reached once they are written, whatever steps
+/// follow.
 #[derive(Debug, Default)]
 pub(super) struct Covered {
-    /// Steps begun and version, both ascending; at most one per pending batch.
+    /// Steps begun and version, both ascending; at most one entry per pending batch.
     marks: VecDeque<(u64, u64)>,
 }
 
@@ -24,9 +24,10 @@ impl Covered {
 
     /// Returns the version that is reached once all steps before `first` are written.
     ///
-    /// None if it is not new.
+    /// `None` if it is not new.
     pub(super) fn up_to(&mut self, first: u64) -> Option<u64> {
         let mut version = None;
+        // Marks are ascending, so the last one that is reached is the result.
         while let Some((begun, marked)) = self.marks.front()
             && *begun <= first
         {

@@ -7,7 +7,7 @@ use lariat_core::Gvk;
 use crate::query::QueryError;
 use crate::sql::StorageError;
 
-/// A cache that cannot be opened, or a query that cannot be answered.
+/// The error of a cache that cannot be opened, or of a query that has no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
@@ -16,7 +16,7 @@ pub enum SqlError {
     UnknownKind {
         /// The kind.
         kind: Gvk,
-        /// The kinds it has.
+        /// The kinds that the cache has.
         known: Vec<String>,
     },
     /// A kind was added twice.
@@ -28,16 +28,16 @@ pub enum SqlError {
     /// An association of a kind is invalid.
     #[error("the association {association} of {kind}: {reason}")]
     Association {
-        /// The kind whose schema has it.
+        /// The kind whose schema has the association.
         kind: Gvk,
-        /// Its name.
+        /// The name of the association.
         association: String,
         /// What is wrong, and what to do.
         reason: String,
     },
     /// The printer columns of a kind cannot be read.
     #[error(
-        "the printer columns of {kind} cannot be read: {reason}; start again when they can, or name its fields in a Schema"
+        "the printer columns of {kind} cannot be read: {reason}; restart the program when they can be read, or list the fields in a Schema"
     )]
     Columns {
         /// The kind.
@@ -47,14 +47,14 @@ pub enum SqlError {
     },
     /// A kind that is always encrypted has no key, and the cache is in a file.
     #[error(
-        "{kind} is kept in a file only if it is encrypted: give a key by SqlCacheBuilder::sealed, or keep the cache in memory"
+        "{kind} is written to disk only encrypted: set a key with SqlCacheBuilder::sealed, or keep the cache in memory"
     )]
     NoKey {
         /// The kind.
         kind: Gvk,
     },
     /// The cache has no data key to rotate.
-    #[error("the SQL cache has no key to rotate: give one by SqlCacheBuilder::sealed")]
+    #[error("the SQL cache has no key to rotate: set one with SqlCacheBuilder::sealed")]
     NotSealed,
     /// The query is invalid.
     #[error(transparent)]
@@ -62,7 +62,7 @@ pub enum SqlError {
     /// The file cannot be opened, read or written.
     #[error(transparent)]
     Storage(#[from] StorageError),
-    /// The kind is not synced yet.
+    /// The kind has not synced yet.
     #[error("{kind} is not in the SQL cache yet, after {waited:?}: its informer is {phase}")]
     NotSynced {
         /// The kind.
@@ -74,7 +74,7 @@ pub enum SqlError {
     },
     /// The query exceeded its timeout.
     #[error(
-        "the query of {kind} was interrupted after {after:?}: ask for less at a time, or raise SqlCacheBuilder::query_timeout"
+        "the query of {kind} was interrupted after {after:?}: query fewer objects at a time, or raise SqlCacheBuilder::query_timeout"
     )]
     Timeout {
         /// The kind.

@@ -1,4 +1,4 @@
-//! The task that writes the changes of a kind.
+//! The feed: the task that writes the changes of a kind.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::sql::StorageError;
 use crate::store::{Reached, Writer};
 use crate::watch::{Event, History, ObjectState};
 
-/// The maximum number of changes in one write: a few milliseconds of work.
+/// The largest number of changes in one write, which take a few milliseconds.
 const BATCH: usize = 500;
 
 /// How often the informer's version is checked where replicas share the cache.
@@ -32,13 +32,13 @@ const LOOK_SHARED: Duration = Duration::from_millis(100);
 /// How long the first fill waits for the version that another process wrote.
 ///
 /// The API server that this process reads from may be behind the one that the other process read from. After this time
-/// a lower version is accepted: the cluster may have been restored.
+/// a lower version is accepted, because the cluster may have been restored.
 const STALE: Duration = Duration::from_secs(3);
 
 /// The shortest and the longest pause before a failed write is retried.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// How often objects that were written without content are checked for it.
+/// How often the content of objects that were written without it is checked.
 const CONTENT_LOOK: Duration = Duration::from_secs(1);
 
 /// Writes the changes that an informer publishes.
@@ -51,9 +51,11 @@ pub(super) struct Feed {
     unread: Arc<Unread>,
     covered: Covered,
     bare: Bare,
-    /// Whether all objects of the first sync are written.
+    /// Whether all objects of the first sync were written.
     is_filled: bool,
-    /// The informer's identity that is written for a restart; with none the next process lists.
+    /// The informer's identity that is written for a restart.
+    ///
+    /// With `None` the next process lists the kind.
     identity: Option<WarmIdentity>,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
@@ -83,7 +85,7 @@ impl Feed {
         stopping: &CancellationToken,
     ) -> Self {
         // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in
-        // between would fill the cache with metadata alone, and queries would be answered without fields.
+        // between would fill the cache with metadata only, and queries would be answered without fields.
         informer.need::<serde_json::Value>();
         let kind = Arc::clone(kind.inner());
         let (history, unread) = kind.begin();
@@ -121,8 +123,9 @@ impl Feed {
     /// Writes until it is stopped.
     pub(super) async fn run(mut self) {
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
+        // Before the first fill, so that no change between the list and the subscription is lost.
         let _subscription = self.informer.subscribe(unread);
-        // Ends the watches after a stop, a drop and a panic alike.
+        // Ends the watches, after a stop, a drop or a panic.
         let _ended = Ended {
             kind: Arc::clone(&self.kind),
             shared: self.shared.clone(),
@@ -135,11 +138,12 @@ impl Feed {
                 self.turn().await;
             }
         };
-        // Without the cluster's uid the next process cannot go on from the file.
+        // Without the cluster's uid, the next process cannot continue from the file.
         let know = async {
             if is_in_file {
                 informer.cluster_is_known().await;
             }
+            // The result is used through `warm_identity`; this future only must not end the `select!`.
             std::future::pending().await
         };
         tokio::select! {
@@ -150,9 +154,10 @@ impl Feed {
 
     /// Returns the identity that is written with a batch that was taken before.
     ///
-    /// After it was none, it is set again only when the informer is synced and all changes are in the batch: until then
-    /// the rows may belong to another selection.
+    /// Once it was `None`, it is set again only when the informer has synced and all changes are in the batch: until
+    /// then the rows may belong to another selection.
     fn identity(&self) -> Option<WarmIdentity> {
+        // Rows without content would lack fields in the next process, so it must list the kind.
         if !self.kind.is_in_file() || self.bare.len() > 0 {
             return None;
         }
@@ -172,7 +177,7 @@ impl Feed {
 
     /// Writes the initial list, and deletes rows whose objects do not exist.
     ///
-    /// Such rows are left by an earlier process.
+    /// An earlier process may have left such rows.
     async fn fill(&mut self) {
         // The version that another process has written before.
         let before = self.kind.progress.borrow().reached.version;
@@ -182,7 +187,9 @@ impl Feed {
                 return;
             }
             self.note_phase();
+            // Changes are written while the informer lists, so the fill does not begin only at its end.
             let synced = time::timeout(LOOK, self.informer.synced()).await;
+            // What is pending by now belongs to the initial list.
             self.write_present().await;
             // Objects that were written without their content are written again if the informer has it by now.
             self.write_present().await;
@@ -194,7 +201,7 @@ impl Feed {
                 // The informer is reading content that it had cached as metadata; until then fields have no values.
                 Ok(true) if self.informer.is_upgrading() => self.pause(LOOK).await,
                 Ok(true) => break,
-                // The kind is not served; it may be later.
+                // The kind is not served, and may be later.
                 Ok(false) => self.pause(PAUSES.0).await,
                 Err(_) => {}
             }
@@ -204,11 +211,12 @@ impl Feed {
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
         let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
+            // All under the writer's lock: rows that remain are those of objects that the store or a step has.
             let stored = writer.keys(&kind.tables)?;
             let ops: Vec<Op> = stored
                 .iter()
                 .filter_map(|key| key.parse::<ObjectKey>().ok())
-                // An object with a step is left to that step, so that watches see its deletion.
+                // The deletion of an object with a pending step is left to that step, so that watches report it.
                 .filter(|key| !unread.has(key) && !informer.store().contains(key))
                 .map(Op::Delete)
                 .collect();
@@ -218,6 +226,7 @@ impl Feed {
                 .filter(|it| informer.warm_identity().as_ref() == Some(*it))
                 .map(WarmIdentity::as_str);
             writer.apply(&kind.tables, &ops, Some((reached, identity)))?;
+            // Statistics of empty tables would lead the planner to scan them.
             writer.settle(&kind.tables)
         });
         if written.await {
@@ -236,14 +245,16 @@ impl Feed {
         let is_waited_for = *waiting.borrow_and_update() > 0;
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
-        // Content may have been loaded, or the file may have become usable for the next process.
+        // Content may have been loaded, or the file may be usable for the next process by now.
         let has_bare = self.bare.len() > 0 || (self.identity.is_none() && self.kind.is_in_file());
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
             () = self.unread.filled() => {}
+            // The version grows without changes too, and waiting queries and other processes need it.
             () = time::sleep(look), if looks => {}
             () = time::sleep(CONTENT_LOOK), if has_bare => {}
+            // A query has begun to wait: the version is checked more often from now on.
             _ = waiting.changed() => {}
         }
         self.write_next().await;
@@ -252,30 +263,31 @@ impl Feed {
 
     /// Writes the changes that are pending now.
     ///
-    /// Changes that arrive meanwhile are left for later, since they may never stop.
+    /// Changes that arrive meanwhile are left for later, because they may never stop.
     async fn write_present(&mut self) {
+        // At least once, for a version without changes.
         let mut left = self.unread.unwritten().0.max(1);
         while left > 0 && self.write_next().await {
             left = left.saturating_sub(BATCH);
         }
     }
 
-    /// Writes the next batch of changes; false if there was none, or after a stop.
+    /// Writes the next batch of changes; `false` if there was none, or after a stop.
     async fn write_next(&mut self) -> bool {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
-        // A new version without changes is written, too, so that all processes see it.
+        // A new version without changes is written too, so that all processes see it.
         let has_news = || reached != self.reached || self.identity() != self.identity;
         if !is_empty || (self.is_filled && has_news()) {
             self.write(steps.into(), reached).await;
         } else {
-            // During the first fill the version is written at the end of it.
+            // During the first fill, the version is written at its end.
             self.reached = reached;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
 
-    /// Takes the next batch of changes; returns it and the state it leads to.
+    /// Takes the next batch of changes; returns it and the progress it leads to.
     fn batch(&mut self) -> (Vec<UnreadChange>, Reached) {
         let status = self.informer.status();
         let unread = &self.unread;
@@ -283,6 +295,7 @@ impl Feed {
         if let Some(version) = status.version.and_then(|version| version.number().ok()) {
             self.covered.mark(unread.begun(), version);
         }
+        // Before the steps are taken, so that content that was loaded meanwhile is part of this batch.
         self.bare.look(status.loads, &self.informer, unread);
         let steps = unread.take(BATCH);
         let mut reached = self.reached;
@@ -290,6 +303,7 @@ impl Feed {
             reached.version = version;
         }
         if self.is_filled {
+            // Numbers of changes begin after the first fill: watches do not report the initial list.
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
         (steps, reached)
@@ -322,10 +336,12 @@ impl Feed {
                     old,
                     new,
                 });
+            // After the commit: a reader that gets the event and queries then finds the change.
             self.history.push(events);
         }
         self.bare.wrote(&steps, &self.informer, &self.unread);
         self.reached = reached;
+        // Last, so that the status shows the steps as unwritten until the history has them.
         self.unread.written();
         self.kind.progress.send_modify(|progress| {
             if self.is_filled {
@@ -341,7 +357,7 @@ impl Feed {
         self.stopping.run_until_cancelled(paused).await;
     }
 
-    /// Repeats a write until it succeeds; returns false if it is stopped before.
+    /// Repeats a write until it succeeds; returns `false` if it is stopped before.
     ///
     /// After an error, such as a full disk, the write is retried with growing [pauses](PAUSES).
     async fn retry<F>(&self, write: F) -> bool
@@ -350,6 +366,7 @@ impl Feed {
     {
         let (mut pause, longest) = PAUSES;
         loop {
+            // The writer's lock is taken on the blocking thread: other kinds may be writing for long.
             let (write, writer) = (write.clone(), Arc::clone(&self.writer));
             let written = blocking(move || {
                 let mut writer = writer.lock();
@@ -366,6 +383,7 @@ impl Feed {
                 self.stopping.cancel();
             }
             let kind = self.kind.tables.schema.gvk();
+            // Logged once, not with every retry.
             if self.kind.progress.borrow().last_error.is_none() {
                 tracing::warn!(%kind, error, "the SQL cache cannot be written, retrying");
             }
@@ -391,7 +409,7 @@ impl Feed {
 }
 
 impl Inner {
-    /// Converts a step of an object into a change of its row.
+    /// Converts a step of an object to a change of its row.
     fn op(&self, step: &UnreadChange) -> Op {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
@@ -407,7 +425,7 @@ impl Inner {
         }
     }
 
-    /// Counts values that cannot be indexed; the first of each field is logged.
+    /// Counts values that cannot be indexed; the first one of each field is logged.
     fn count(&self, schema: &Schema, key: &ObjectKey, unindexable: &[Unindexable]) {
         for Unindexable { place, reason } in unindexable {
             let mut counts = self.unindexable.lock();
@@ -421,7 +439,7 @@ impl Inner {
     }
 }
 
-/// Returns the events of a step for watches: the states before and after.
+/// Returns the events of a step for watches, with the states before and after.
 ///
 /// A successor of the same name is a deletion and a creation.
 fn events(

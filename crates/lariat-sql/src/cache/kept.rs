@@ -1,4 +1,4 @@
-//! Lets informers resume from the file.
+//! Resuming: informers continue from the objects in the file.
 
 use std::sync::Arc;
 
@@ -24,9 +24,11 @@ impl WarmSource for Kept {
             let reader = kind.reader().await;
             let of = Arc::clone(&kind);
             let version = blocking(move || Ok(reader.kept_version(&of.tables, &identity)?));
+            // Incomplete, or read under another identity: the informer lists.
             let Some(version) = version.await? else {
                 return Ok(None);
             };
+            // A reader is taken for each page only, so that queries are not blocked meanwhile.
             let pages = stream::try_unfold((kind, 0), |(kind, after)| async move {
                 let Page { objects, last } = page(&kind, after).await?;
                 Ok(last.map(|last| (objects, (kind, last))))

@@ -1,4 +1,4 @@
-//! The keys of encrypted kinds, shared by all processes of a database.
+//! The keys of encrypted kinds, which all processes of a database share.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::sealed::Keys;
 use crate::sql::StorageError;
 use crate::store::{Readers, Writer};
 
-/// The number of attempts to store keys while other processes replace them.
+/// How often storing keys is tried while other processes replace them.
 const TRIES: u32 = 8;
 
 /// The keys of a cache, and where they are stored.
@@ -25,7 +25,7 @@ pub(super) struct SharedKeys {
 impl SharedKeys {
     /// Reads the stored keys, or creates and stores new ones.
     ///
-    /// If the wrapping key has changed, they are wrapped again. The writer is returned with them.
+    /// If the wrapping key has changed, they are wrapped again. Also returns the writer.
     pub(super) async fn open(
         readers: &Arc<Readers>,
         sealing: &Arc<Sealing>,
@@ -58,6 +58,7 @@ impl SharedKeys {
     ///
     /// Another process may have replaced them.
     pub(super) async fn refresh(&self) -> Result<bool, SqlError> {
+        // In a file only this process can replace keys.
         if !self.readers.database().is_shared() {
             return Ok(false);
         }
@@ -71,6 +72,7 @@ impl SharedKeys {
         let Some(stored) = stored else {
             return Ok(false);
         };
+        // The usual case, without a call of the wrapper.
         if *self.keys.current().stored() == *stored {
             return Ok(false);
         }
@@ -81,32 +83,34 @@ impl SharedKeys {
 
     /// Creates a new data key, and stores it before it is used.
     ///
-    /// It is stored by the writer, or by a new connection if there is none.
+    /// The writer stores it, or a new connection if there is no writer.
     pub(super) async fn rotate(&self, writer: Option<&Arc<Mutex<Writer>>>) -> Result<(), SqlError> {
         for _ in 0..TRIES {
             let (keys, readers) = (self.keys.clone(), Arc::clone(&self.readers));
             let writer = writer.cloned();
             let rotated = blocking(move || match writer {
-                // Under the lock, so that no rotation replaces what another has stored.
+                // Under the lock, so that no rotation replaces what another one has stored.
                 Some(writer) => rotate(&keys, &mut writer.lock()),
                 None => rotate(&keys, &mut Writer::open(readers.database())?),
             });
             if rotated.await? {
                 return Ok(());
             }
-            // Another process has replaced the keys: its keys must not be lost.
+            // Another process has replaced the keys, and its keys must not be lost.
             self.refresh().await?;
         }
         Err(SqlError::Storage(StorageError::Superseded))
     }
 }
 
-/// Creates a new data key and stores it; returns false if other keys are stored.
+/// Creates a new data key and stores it; `false` if other keys are stored.
 fn rotate(keys: &Keys, writer: &mut Writer) -> Result<bool, SqlError> {
     let current = keys.current();
     let keyring = current.rotated().map_err(StorageError::from)?;
+    // Compared and set, so that two rotations cannot both succeed and lose a key.
     let is_stored = writer.replace_keyring(Some(current.stored()), keyring.stored())?;
     if is_stored {
+        // Only after it is stored: rows that are encrypted with it must be readable after a crash.
         keys.replace(keyring);
     }
     Ok(is_stored)

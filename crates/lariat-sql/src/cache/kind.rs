@@ -27,13 +27,13 @@ use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), to query and to watch.
 ///
-/// Clones are cheap.
+/// A clone is the same kind, with the same restrictions.
 ///
 /// ```no_run
-/// use lariat_core::Gvk;
-/// use lariat_sql::{Query, SqlCache, label};
+/// use lariat::sql::{Query, SqlCache, label};
+/// use lariat::Gvk;
 ///
-/// # async fn example(sql: &SqlCache) -> Result<(), lariat_sql::SqlError> {
+/// # async fn example(sql: &SqlCache) -> Result<(), lariat::sql::SqlError> {
 /// let pods = sql.kind(&Gvk::new("", "v1", "Pod"))?;
 /// let query = Query::new().filter(label("app").equals("web")).summarize(label("version")).only_counts();
 /// for count in &pods.query(&query).await?.summaries[0] {
@@ -44,13 +44,13 @@ use crate::watch::{History, Watch, WatchError};
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
-    /// The part of the kind that may be seen.
+    /// The part of the kind that may be read.
     view: View,
 }
 
 pub(super) struct Inner {
     pub(super) tables: Tables,
-    /// The changes since this process started to write; none while another process does.
+    /// The changes since this process began to write; `None` while another one writes.
     history: RwLock<Option<Arc<History>>>,
     /// Changes that the informer has published and that are not written yet.
     ///
@@ -58,9 +58,9 @@ pub(super) struct Inner {
     unread: RwLock<Arc<Unread>>,
     common: Common,
     pub(super) progress: watch::Sender<Progress>,
-    /// Queries that wait for a version.
+    /// The number of queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
-    /// How often each field had no usable value, by its place.
+    /// How often each field had no usable value, by its position.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Common {
     pub(super) keys: Option<SharedKeys>,
     pub(super) patience: Duration,
     pub(super) query_timeout: Duration,
-    /// How many changes of a kind are kept for watches.
+    /// The number of changes of a kind that are kept for watches.
     pub(super) history: usize,
     /// Notified when a query begins to wait.
     pub(super) wanted: Arc<Notify>,
@@ -84,9 +84,9 @@ pub(super) struct Common {
 pub(super) struct Progress {
     pub(super) is_synced: bool,
     pub(super) reached: Reached,
-    /// How many objects were written without their content.
+    /// The number of objects that were written without their content.
     pub(super) without_content: usize,
-    /// The phase of its informer.
+    /// The phase of the informer.
     pub(super) phase: String,
     pub(super) last_error: Option<String>,
 }
@@ -107,16 +107,16 @@ impl SqlKind {
         }
     }
 
-    /// Returns the kind restricted to what a user may see.
+    /// Returns the kind restricted to the objects that a user may see.
     ///
     /// Objects that are not allowed do not appear in answers, totals, counts or events. Restricting a restricted kind
     /// allows what both accesses allow. The access is a snapshot: ask [`AccessReviews`](crate::AccessReviews) again for
     /// later queries, and end watches when it changes.
     ///
     /// ```no_run
-    /// use lariat_sql::{Access, Query, SqlKind};
+    /// use lariat::sql::{Access, Query, SqlKind};
     ///
-    /// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::SqlError> {
+    /// # async fn example(pods: &SqlKind) -> Result<(), lariat::sql::SqlError> {
     /// let visible = pods.restricted(Access::of_namespaces(["shop"]));
     /// let answer = visible.query(&Query::new()).await?;
     /// println!("{} pods", answer.objects.len());
@@ -132,7 +132,7 @@ impl SqlKind {
 
     /// Allows queries by [associated](crate::Association) objects of another kind.
     ///
-    /// The access says which of those objects the user may see. Without it a [restricted](Self::restricted) kind
+    /// The access decides which of those objects the user may see. Without it, a [restricted](Self::restricted) kind
     /// answers such queries with an error. Objects that are not allowed count as missing, in conditions, orders and
     /// summaries. Two accesses for one kind allow what both allow.
     #[must_use]
@@ -161,19 +161,20 @@ impl SqlKind {
     /// Answers a query from one state of the cache.
     ///
     /// It waits for the initial sync of the kind and of other kinds in the query, and for the revision that the query
-    /// asks for, at most for the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the answer
+    /// requires, at most for the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the answer
     /// is at least that one; it applies to this kind only.
     ///
     /// # Errors
     ///
-    /// The query names an unknown field or a value of another type, the cache is not synced in time, the query exceeds
-    /// its [timeout](crate::SqlCacheBuilder::query_timeout), or the file cannot be read.
+    /// Fails if the query contains an unknown field or a value of another type, the cache has not synced in time, the
+    /// query exceeds its [timeout](crate::SqlCacheBuilder::query_timeout), or the database cannot be read.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing, and interrupts the query in the database.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
         let plan = Arc::new(self.plan(query)?);
+        // Labels of namespaces need a join, which an encrypted kind and a missing kind do not allow.
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label {
             let reason = if self.inner.tables.sealed.is_some() {
@@ -188,7 +189,7 @@ impl SqlKind {
             }
         }
         let at_least = match self.at_least(query, &plan) {
-            // Another process may have created new keys, and sealed the cursor with them.
+            // Another process may have created new keys, and encrypted the cursor with them.
             Err(QueryError::Cursor(_)) if self.has_new_keys().await? => {
                 self.at_least(query, &plan)?
             }
@@ -197,10 +198,11 @@ impl SqlKind {
         self.answer(plan, at_least).await
     }
 
-    /// Answers a query once its kinds are synced and this kind is new enough.
+    /// Answers a query once its kinds have synced and this kind is new enough.
     async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
         let deadline = deadline(self.inner.common.patience);
         loop {
+            // In the loop: another process may have begun to write one of them since the last attempt.
             for other in &plan.others {
                 self.synced(other, deadline).await?;
             }
@@ -209,7 +211,7 @@ impl SqlKind {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
                 // The version may have decreased, if the API server was restored or namespaces are read one by one.
                 Ok(read) => self.behind(read.revision, at_least),
-                // Another process has started to write the kind, which the progress here may not show yet.
+                // Another process has begun to write the kind, which the progress here may not show yet.
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
@@ -224,6 +226,7 @@ impl SqlKind {
             if Instant::now() >= deadline {
                 return Err(failed);
             }
+            // Makes the feed check the version more often while this query waits.
             let _waits = self.waits();
             time::sleep(LOOK).await;
         }
@@ -233,8 +236,9 @@ impl SqlKind {
         let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
         let interrupt = CancellationToken::new();
         let interrupted = interrupt.clone();
-        // Interrupts the database both after the timeout and if this future is dropped.
+        // Interrupts the database after the timeout, and if this future is dropped.
         let _interrupts = interrupt.drop_guard();
+        // The timeout begins after `reach`, and includes waiting for a reader.
         let read = async {
             let reader = inner.reader().await;
             blocking(move || Ok(reader.read(&inner.tables, &plan, &interrupted))).await
@@ -261,12 +265,13 @@ impl SqlKind {
         }
     }
 
-    /// Watches the results of a query, from a revision of an [`Answer`] or an event.
+    /// Watches the objects that a query selects, from a revision on.
     ///
-    /// Only the conditions of the query apply. Without a revision the watch starts now.
+    /// The revision is that of an [`Answer`] or of an event; without one, the watch starts now. Only the conditions of
+    /// the query apply.
     ///
     /// ```no_run
-    /// use lariat_sql::{Query, SqlKind, WatchEvent};
+    /// use lariat::sql::{Query, SqlKind, WatchEvent};
     ///
     /// # async fn example(pods: &SqlKind) -> Result<(), Box<dyn std::error::Error>> {
     /// let query = Query::new().namespaces(["shop"]);
@@ -281,10 +286,8 @@ impl SqlKind {
     /// # Ok(()) }
     /// ```
     ///
-    /// # Errors
-    ///
-    /// The query names an unknown field or a value of another type, or the changes since the revision are not kept any
-    /// more: list again. If replicas share the cache, only the writing one has watches.
+    /// Fails if the query contains an unknown field or a value of another type. Fails if the changes since the revision
+    /// are no longer kept: list again. If replicas share the cache, only the writing one has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
         if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {
@@ -304,11 +307,12 @@ impl SqlKind {
             let kind = schema.gvk().clone();
             return Err(WatchError::Elsewhere { kind });
         };
+        // Taken from this history: a revision of an earlier one would be too old at once.
         let since = since.unwrap_or_else(|| self.inner.now(&history));
         Watch::new(schema, plan, &history, since)
     }
 
-    /// Returns the revision up to which the kind is written.
+    /// Returns the revision up to which the kind was written.
     #[must_use]
     pub fn revision(&self) -> Revision {
         let Reached {
@@ -342,7 +346,7 @@ impl SqlKind {
         }
     }
 
-    /// Checks a query.
+    /// Checks a query against the fields of the kind.
     fn plan(&self, query: &Query) -> Result<Plan, QueryError> {
         let tables = &self.inner.tables;
         let scope = Scope {
@@ -370,10 +374,11 @@ impl SqlKind {
         Ok(asked.max(cursor.revision.version()))
     }
 
-    /// Waits until the kind is synced and at a version.
+    /// Waits until the kind has synced and reached a version.
     async fn reach(&self, wanted: u64, deadline: Instant) -> Result<(), SqlError> {
         let is_there =
             |progress: &Progress| progress.is_synced && progress.reached.version >= wanted;
+        // Without registering as waiting, which would wake the feed.
         if is_there(&self.inner.progress.borrow()) {
             return Ok(());
         }
@@ -388,9 +393,10 @@ impl SqlKind {
         }
     }
 
-    /// Waits until a kind of the cache is synced.
+    /// Waits until a kind of the cache has synced.
     async fn synced(&self, kind: &Gvk, deadline: Instant) -> Result<(), SqlError> {
         let common = &self.inner.common;
+        // A kind that is not in the cache was refused before.
         let Some(mut progress) = common.kinds.get(kind).cloned() else {
             return Ok(());
         };
@@ -439,7 +445,7 @@ impl Inner {
         self.common.readers.database().is_file()
     }
 
-    /// Waits until fewer queries than the limit run.
+    /// Waits until fewer queries run than the limit.
     pub(super) async fn reader(&self) -> Reader {
         self.common.readers.reader().await
     }
@@ -461,7 +467,7 @@ impl Inner {
         Revision::new(reached.version, Some(place))
     }
 
-    /// Starts to write the kind, with a new history and no pending changes.
+    /// Begins to write the kind, with a new history and no pending changes.
     ///
     /// Changes that an earlier turn of this process left unwritten are dropped.
     pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
@@ -477,6 +483,7 @@ impl Inner {
     /// Ends the history; `is_elsewhere` if another process writes from now on.
     pub(super) fn end(&self, is_elsewhere: bool) {
         let history = if is_elsewhere {
+            // Drops the states that are kept for the pending steps.
             *self.unread.write() = Arc::default();
             self.progress
                 .send_modify(|progress| progress.without_content = 0);
@@ -498,14 +505,14 @@ impl fmt::Debug for SqlKind {
     }
 }
 
-/// Returns the end of a waiting time; in thirty years if it overflows.
+/// Returns the end of a waiting time, limited to thirty years from now.
 fn deadline(patience: Duration) -> Instant {
     let now = Instant::now();
     let far = Duration::from_secs(30 * 365 * 86_400);
     now.checked_add(patience).unwrap_or_else(|| now + far)
 }
 
-/// Counts a query that waits.
+/// Counts a query that waits, until it is dropped.
 struct Waits<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Waits<'a> {

@@ -1,4 +1,9 @@
 //! The cache: its kinds, and the tasks that fill them.
+//!
+//! `builder` opens the database and starts a `feed` for each kind, or a `replica` where processes share the database. A
+//! feed takes published changes from `unread` and writes them; `covered` maps them to a resource version, `bare`
+//! repeats objects that lacked content. `kind` answers queries and starts watches. `keys` are those of encrypted kinds,
+//! `kept` lets informers resume from a file, `columns` reads printer columns.
 
 mod answer;
 mod bare;

@@ -1,4 +1,4 @@
-//! A replica of a shared cache: it reads, and writes if it is elected.
+//! A replica of a shared cache: it reads, and writes while it is elected.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::store::{Database, Stored, Writer};
 /// While a query waits, the progress is read more often.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often the writing replica checks whether it still may write.
+/// How often the writing replica checks whether it may still write.
 const BEAT: Duration = Duration::from_secs(3);
 
 /// The shortest and the longest pause after an error of the server.
 const RESTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
-/// A replica. One of all replicas writes at a time.
+/// A replica; of all replicas one writes at a time.
 pub(super) struct Replica {
     pub(super) database: Database,
     pub(super) factory: SharedCacheFactory,
@@ -79,7 +79,7 @@ impl Replica {
         }
     }
 
-    /// Returns whether this process may try to write, and if so whether by force.
+    /// Returns whether this process may try to write, and if so, whether by force.
     fn may_write(&self) -> Option<bool> {
         match &self.leadership {
             None => Some(false),
@@ -92,7 +92,7 @@ impl Replica {
         kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
     }
 
-    /// Updates the progress of the kinds from what is stored.
+    /// Updates the progress of the kinds from the database.
     fn follow(&self, stored: &[Stored]) {
         for kind in &self.kinds {
             let number = kind.inner().tables.layout.number();
@@ -109,6 +109,7 @@ impl Replica {
             let is_synced = found.is_some_and(|stored| stored.is_synced);
             let reached = found.map(|stored| stored.reached).unwrap_or_default();
             kind.inner().progress.send_if_modified(|progress| {
+                // Only these wake waiting queries; a new text of the phase does not.
                 let is_news = progress.is_synced != is_synced || progress.reached != reached;
                 progress.is_synced = is_synced;
                 progress.reached = reached;
@@ -132,10 +133,12 @@ impl Replica {
             }
             let kinds = kinds.iter();
             let own = kinds.map(|kind| kind.inner().tables.layout.number());
+            // Kinds of other replicas' schemas are not written from now on, so their rows must not be read as current.
             writer.disown(own.collect())?;
             Ok(Arc::new(Mutex::new(writer)))
         });
         let writer = opened.await?;
+        // Cancelled when this turn of writing ends; the cache itself continues as a reader.
         let ended = stopping.child_token();
         let mut feeds = JoinSet::new();
         for kind in &self.kinds {
@@ -158,13 +161,14 @@ impl Replica {
             () = self.beat(&writer) => {}
         }
         ended.cancel();
+        // A write in progress is finished before another process may claim the right to write.
         while feeds.join_next().await.is_some() {}
         Ok(())
     }
 
-    /// Checks at intervals whether this process still writes.
+    /// Checks at intervals whether this process still writes; returns once it does not.
     ///
-    /// It returns once the process does not. It also loads keys that another process has stored.
+    /// It also loads keys that another process has stored.
     async fn beat(&self, writer: &Arc<Mutex<Writer>>) {
         loop {
             time::sleep(BEAT).await;
@@ -177,7 +181,7 @@ impl Replica {
             let stored = match beat.await {
                 Ok(stored) => stored,
                 Err(error) => {
-                    // After any error a new session determines which process writes, and creates dropped tables.
+                    // After any error, a new session determines which process writes, and creates dropped tables.
                     tracing::warn!(%error, "this process does not write the SQL cache any more");
                     return;
                 }
@@ -213,10 +217,11 @@ impl RunningReplica {
 
     /// Reads the stored progress, then writes if this process is elected, or waits.
     ///
-    /// After waiting it returns the session for the next turn. After writing there is none.
+    /// After waiting it returns the session for the next turn; after writing there is none.
     async fn turn(&mut self, session: Option<Writer>) -> Result<Option<Writer>, SqlError> {
         let database = self.replica.database.clone();
         let is_due = Instant::now() >= self.next_try;
+        // A leader takes the right from a predecessor, which may be suspended; without leadership the lock decides.
         let by_force = self.replica.may_write().filter(|_| is_due);
         let looked = blocking(move || {
             let mut writer = match session {
@@ -231,6 +236,7 @@ impl RunningReplica {
             self.next_try = Instant::now() + IDLE;
         }
         let (writer, stored, claimed) = looked.await?;
+        // Also if the claim failed: readers need the progress in any case.
         self.replica.follow(&stored);
         let is_claimed = claimed?;
         if std::mem::take(&mut self.has_failed) {
@@ -254,6 +260,7 @@ impl RunningReplica {
         let is_waited_for = replica.is_waited_for();
         let leads = async {
             match &replica.leadership {
+                // A new leader claims at once, and does not wait for the next attempt.
                 Some(leadership) if matches!(leadership.standing(), Standing::Standby { .. }) => {
                     leadership.acquired().await
                 }
@@ -276,6 +283,7 @@ impl RunningReplica {
     /// Records an error of the server, and logs it once.
     fn failed(&mut self, error: &SqlError) {
         let error = error.to_string();
+        // Logged once, not with every attempt.
         if !std::mem::replace(&mut self.has_failed, true) {
             tracing::warn!(error, "the SQL cache cannot be read or written, retrying");
         }

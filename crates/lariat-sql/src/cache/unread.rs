@@ -1,4 +1,4 @@
-//! Changes that an informer has published and that are not written yet.
+//! Unread changes: published by an informer, and not written yet.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,9 +10,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// The change of an object since it was last written: states before and after.
+/// The change of an object since it was last written: the states before and after.
 ///
-/// [`lariat_cache::Changes`] would drop the state before a deletion, and with it whether a watch had shown the object.
+/// [`lariat_cache::Changes`] would drop the state before a deletion, and with it whether a watch had reported the
+/// object.
 #[derive(Debug, Clone)]
 pub(super) struct UnreadChange {
     pub(super) key: ObjectKey,
@@ -21,7 +22,7 @@ pub(super) struct UnreadChange {
     pub(super) new: Option<Arc<CachedObject>>,
     /// Whether the object is from the informer's initial list.
     pub(super) is_initial: bool,
-    /// When the informer published the first change of it.
+    /// When the informer published the first change of the step.
     since: Instant,
 }
 
@@ -44,9 +45,9 @@ pub(super) struct Unread {
 struct Backlog {
     order: BTreeMap<u64, ObjectKey>,
     steps: HashMap<ObjectKey, (u64, UnreadChange)>,
-    /// How many steps have begun.
+    /// The number of steps that have begun.
     begun: u64,
-    /// The number of steps taken but not written, and since when the first waits.
+    /// The number of steps taken but not written, and since when the first one waits.
     taken: Option<(usize, Instant)>,
 }
 
@@ -55,9 +56,10 @@ impl Unread {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses nothing.
     pub(super) async fn filled(&self) {
         while self.is_empty() {
+            // A notification without a waiter is stored, so a step that is added before this line is not missed.
             self.added.notified().await;
         }
     }
@@ -71,15 +73,17 @@ impl Unread {
         while taken.len() < most
             && let Some((_, key)) = state.order.pop_first()
         {
+            // From here on a further change of the object begins a new step, from the state that is being written.
             taken.extend(state.steps.remove(&key).map(|(_, step)| step));
         }
+        // Still counted: a status in between must not show the steps as written.
         state.taken = taken
             .first()
             .map(|first: &UnreadChange| (taken.len(), first.since));
         taken
     }
 
-    /// Records that the steps taken last are written.
+    /// Records that the steps that were taken last are written.
     pub(super) fn written(&self) {
         self.state.lock().taken = None;
     }
@@ -92,14 +96,14 @@ impl Unread {
     /// Returns the number of the oldest step that is not taken.
     ///
     /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If
-    /// no step is left, it is the number that the next one gets.
+    /// no step is left, it is the number of the next one.
     pub(super) fn first(&self) -> u64 {
         let state = self.state.lock();
         let first = state.order.first_key_value();
         first.map_or(state.begun, |(number, _)| *number)
     }
 
-    /// Returns how many steps are not written, and the age of the oldest one.
+    /// Returns the number of steps that are not written, and the age of the oldest.
     pub(super) fn unwritten(&self) -> (usize, Duration) {
         let state = self.state.lock();
         let (taken, since) = state.taken.unzip();
@@ -115,9 +119,10 @@ impl Unread {
 
     /// Adds a step for an object whose content was loaded without a change.
     ///
-    /// An object that already has a step is left out: that step leads to a state at least as new.
+    /// An object that has a step already is left out: that step leads to a state at least as new.
     pub(super) fn filled_in(&self, old: Arc<CachedObject>, new: Arc<CachedObject>) {
         let mut state = self.state.lock();
+        // A pending step has the content too, or a newer state.
         if !state.steps.contains_key(new.key()) {
             state.put(&Change::Updated { old, new }, Instant::now());
         }
@@ -142,6 +147,7 @@ impl Subscriber for Unread {
             state.put(change, now);
         }
         drop(state);
+        // After unlocking: the feed takes the lock as soon as it is woken.
         self.added.notify_one();
     }
 }
@@ -152,11 +158,12 @@ impl Backlog {
             Change::Added { object, initial } => (None, Some(object), *initial),
             Change::Updated { old, new } => (Some(old), Some(new), false),
             Change::Deleted { last } => (Some(last), None, false),
-            // A resync, or a change unknown to this version.
+            // A resync, or a change that this version does not know.
             _ => return,
         };
         let key = change.key();
         if let Some((number, step)) = self.steps.get_mut(key) {
+            // The state before stays the one that was written, so a watch sees one change from there.
             step.new = new.cloned();
             if step.old.is_none() && step.new.is_none() {
                 // The object was created and deleted before it was written.
@@ -172,6 +179,7 @@ impl Backlog {
             is_initial,
             since: now,
         };
+        // The order is that of first changes, so an object that changes all the time does not hold back others.
         self.order.insert(self.begun, key.clone());
         self.steps.insert(key.clone(), (self.begun, step));
         self.begun += 1;

@@ -1,4 +1,4 @@
-//! Texts that are no values.
+//! Errors of texts that are not values.
 
 /// The error of a text that is not a value of the expected type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Fields of objects: what is indexed of them.
+//! Fields of objects: the values that are indexed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ type Compute = Arc<dyn Fn(&Json) -> Option<Json> + Send + Sync>;
 /// A field of a kind that queries filter, sort and count by.
 ///
 /// ```
-/// use lariat_sql::{Field, FieldType};
+/// use lariat::sql::{Field, FieldType};
 ///
-/// # fn example() -> Result<(), lariat_sql::PathError> {
+/// # fn example() -> Result<(), lariat::sql::PathError> {
 /// let node = Field::path("spec.nodeName", FieldType::Text)?;
 /// let images = Field::path("spec.containers[*].image", FieldType::Text)?.searchable();
 /// let restarts = Field::computed("restarts", FieldType::Integer, |pod| {
@@ -49,7 +49,7 @@ impl Field {
     ///
     /// # Errors
     ///
-    /// The text is not a [`Path`].
+    /// Fails if the text is not a [`Path`].
     pub fn path(path: &str, of: FieldType) -> Result<Self, PathError> {
         let path: Path = path.parse()?;
         Ok(Self {
@@ -64,8 +64,8 @@ impl Field {
     /// Creates a field whose value a function computes from the object.
     ///
     /// The function returns the value as JSON, as it would be in the object: an array for a field with
-    /// [many](Self::many) values. None, an error of type or a panic leave the object without a value; the last two are
-    /// counted.
+    /// [many](Self::many) values. If it returns `None` or a value of another type, or panics, the object has no value;
+    /// the last two cases are counted in [`SqlStatus::unindexable`](crate::SqlStatus::unindexable).
     #[must_use]
     pub fn computed(
         name: &str,
@@ -90,10 +90,11 @@ impl Field {
 
     /// Allows any number of values; paths with `[*]` do so by default.
     ///
-    /// A condition holds if one of the values meets it, and a negated one if none does. Objects cannot be sorted by it.
+    /// A condition holds if one of the values meets it, and a negated condition if none does. Objects cannot be sorted
+    /// by such a field.
     ///
     /// ```
-    /// use lariat_sql::{Field, FieldType};
+    /// use lariat::sql::{Field, FieldType};
     ///
     /// let volumes = Field::computed("volumes", FieldType::Text, |pod| {
     ///     let volumes = pod["spec"]["volumes"].as_array()?;
@@ -107,7 +108,7 @@ impl Field {
         self
     }
 
-    /// Makes its words searchable by [`Query::search`](crate::Query::search).
+    /// Makes the words searchable by [`Query::search`](crate::Query::search).
     #[must_use]
     pub fn searchable(mut self) -> Self {
         self.is_searchable = true;
@@ -120,7 +121,7 @@ impl Field {
         &self.name
     }
 
-    /// Returns the type of its values.
+    /// Returns the type of the values.
     #[must_use]
     pub fn field_type(&self) -> FieldType {
         self.of
@@ -132,13 +133,13 @@ impl Field {
         self.is_many
     }
 
-    /// Returns whether its words are searchable.
+    /// Returns whether the words of the field are searchable.
     #[must_use]
     pub fn is_searchable(&self) -> bool {
         self.is_searchable
     }
 
-    /// Returns the path of the field, unless it is computed.
+    /// Returns the path of the field; `None` if it is computed.
     pub(crate) fn source_path(&self) -> Option<&Path> {
         match &self.source {
             Source::Path(path) => Some(path),
@@ -150,21 +151,24 @@ impl Field {
     ///
     /// # Errors
     ///
-    /// The object has another type of value there, or more values than allowed.
+    /// Fails if the object has a value of another type there, or more values than allowed.
     pub(crate) fn read(&self, object: &Json) -> Result<Vec<Value>, &'static str> {
         let computed;
         let found = match &self.source {
             Source::Path(path) => path.find(object)?,
             Source::Computed(compute) => {
+                // A panic in a function of the program must not stop the task that writes the kind.
                 let compute = std::panic::AssertUnwindSafe(|| compute(object));
                 computed = std::panic::catch_unwind(compute).map_err(|_| "its function panics")?;
                 match &computed {
+                    // `null` in JSON means the same as an absent field.
                     None | Some(Json::Null) => Vec::new(),
                     Some(Json::Array(values)) if self.is_many => values.iter().collect(),
                     Some(value) => vec![value],
                 }
             }
         };
+        // A single column holds one value; which one to take would be a guess.
         if found.len() > 1 && !self.is_many {
             return Err("it has more than one value");
         }

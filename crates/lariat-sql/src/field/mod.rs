@@ -1,4 +1,4 @@
-//! The indexed fields of a kind: their paths and types.
+//! The indexed fields of a kind: their paths, types and values.
 
 mod error;
 mod field;

@@ -8,10 +8,10 @@ use serde_json::Value as Json;
 /// The path of a field in an object, such as `spec.containers[*].image`.
 ///
 /// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`. Members are separated by
-/// dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or without quotes if
-/// no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` selects all of
-/// them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which begin
-/// with a dot, are read as well.
+/// dots. A member whose name contains dots or brackets is written as `['a.b/c']` or `["a.b/c"]`, or without quotes if
+/// it contains no bracket, as `metadata.annotations[a.b/c]`. `[2]` selects the third element of an array, `[*]` all
+/// elements, and `[?(@.type=="Ready")]` the first element whose member is that text. JSONPaths of printer columns,
+/// which begin with a dot, are accepted too.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Path {
     text: String,
@@ -23,14 +23,12 @@ enum PathStep {
     Member(String),
     Element(usize),
     All,
-    /// The first element whose member, some levels deep, is a text.
+    /// The first element whose member, possibly nested, is a text.
     First(Vec<String>, String),
 }
 
 impl Path {
-    /// Returns whether the path can have any number of values.
-    ///
-    /// It can if it contains `[*]`.
+    /// Returns whether the path contains `[*]`, and so can have any number of values.
     #[must_use]
     pub fn is_many(&self) -> bool {
         self.steps.contains(&PathStep::All)
@@ -42,9 +40,9 @@ impl Path {
     /// element whose member at a path is a text.
     ///
     /// ```
-    /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;
+    /// let path: lariat::sql::Path = "spec.containers[*].image".parse()?;
     /// assert_eq!(path.steps().to_string(), r#"["spec","containers",null,"image"]"#);
-    /// # Ok::<(), lariat_sql::PathError>(())
+    /// # Ok::<(), lariat::sql::PathError>(())
     /// ```
     #[must_use]
     pub fn steps(&self) -> Json {
@@ -57,14 +55,14 @@ impl Path {
         steps.collect()
     }
 
-    /// Finds the values in an object, in their order, except `null`.
+    /// Finds the values in an object in order, except `null`.
     ///
     /// # Errors
     ///
-    /// Something on the way is neither what the path says nor missing.
+    /// Fails if something on the way exists and is not what the path requires.
     ///
     /// ```
-    /// use lariat_sql::Path;
+    /// use lariat::sql::Path;
     ///
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let path: Path = "spec.containers[*].image".parse()?;
@@ -82,6 +80,7 @@ impl Path {
             }
             found = next;
         }
+        // A null member means the same as a missing one.
         found.retain(|value| !value.is_null());
         Ok(found)
     }
@@ -90,10 +89,11 @@ impl Path {
 impl PathStep {
     fn follow<'a>(&self, value: &'a Json, found: &mut Vec<&'a Json>) -> Result<(), &'static str> {
         match (self, value) {
+            // `null` on the way means the same as an absent member.
             (_, Json::Null) => {}
             (Self::Member(name), Json::Object(members)) => found.extend(members.get(name)),
             (Self::Member(_), _) => return Err("a part of its path is not an object"),
-            // An index past the end finds nothing, as a missing member does.
+            // An index past the end finds nothing, like a missing member.
             (Self::Element(index), Json::Array(elements)) => found.extend(elements.get(*index)),
             (Self::All, Json::Array(elements)) => found.extend(elements),
             (Self::First(path, text), Json::Array(elements)) => {
@@ -132,6 +132,7 @@ impl FromStr for Path {
             path: text.to_owned(),
             reason,
         };
+        // So that a JSONPath of a printer column is a path as it stands.
         let without_root = text.strip_prefix('$').unwrap_or(text);
         let trimmed = without_root.strip_prefix('.').unwrap_or(without_root);
         let mut steps = Vec::new();
@@ -152,6 +153,7 @@ impl FromStr for Path {
                 if end == 0 {
                     return Err(failed("a member has no name"));
                 }
+                // Probably a mistyped bracket; as a name it would silently find nothing.
                 if name[..end].contains(']') {
                     return Err(failed("a bracket is closed that is not open"));
                 }
@@ -167,7 +169,7 @@ impl FromStr for Path {
     }
 }
 
-/// Reads what is in brackets; returns it and what follows them.
+/// Reads the content of brackets; returns it and the rest after them.
 fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     const OPEN: &str = "a bracket is not closed";
     if let Some(quote) = inside.chars().next().filter(|c| matches!(c, '\'' | '"')) {
@@ -193,7 +195,7 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     Ok((step, rest))
 }
 
-/// Reads `@.type=="Ready"`.
+/// Reads a condition such as `@.type=="Ready"`.
 fn first(condition: &str) -> Result<PathStep, &'static str> {
     const FORM: &str = "a condition has the form [?(@.type==\"Ready\")]";
     let (path, text) = condition.split_once("==").ok_or(FORM)?;

@@ -1,25 +1,25 @@
-//! Quantities of Kubernetes, such as `500m` or `2Gi`, which compare exactly.
+//! Kubernetes quantities, such as `500m` or `2Gi`, which compare exactly.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::error::ValueError;
 
-/// How many parts one is divided into: quantities are exact down to a billionth.
+/// The parts of a unit: quantities are exact to a billionth.
 const NANO: i128 = 1_000_000_000;
 
-/// A quantity of Kubernetes, exact down to a billionth.
+/// A Kubernetes quantity, exact to a billionth.
 ///
-/// Quantities compare by amount, so `1Gi` equals `1024Mi`. What is smaller than a billionth is rounded up, away from
-/// zero, as Kubernetes' `resource.Quantity` does.
+/// Quantities compare by amount, so `1Gi` equals `1024Mi`. A smaller fraction than a billionth is rounded up, away from
+/// zero, as `resource.Quantity` of Kubernetes does.
 ///
 /// ```
-/// use lariat_sql::Quantity;
+/// use lariat::sql::Quantity;
 ///
 /// let half: Quantity = "500m".parse()?;
 /// assert!(half < "1".parse()?);
 /// assert_eq!(half, "0.5".parse()?);
-/// # Ok::<(), lariat_sql::ValueError>(())
+/// # Ok::<(), lariat::sql::ValueError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity {
@@ -49,7 +49,7 @@ impl FromStr for Quantity {
     }
 }
 
-/// Returns billionths; none if the text is no quantity, or is too large.
+/// Returns billionths; `None` if the text is not a quantity, or is too large.
 fn parse(text: &str) -> Option<i128> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -98,9 +98,11 @@ fn scaled(digits: i128, fraction: u32, suffix: &str) -> Option<i128> {
     };
     let digits = digits.checked_mul(factor)?;
     let exponent = i64::from(exponent) + 9 - i64::from(fraction);
+    // A whole number of billionths, or an overflow.
     if exponent >= 0 {
         let power = 10_i128.checked_pow(u32::try_from(exponent).ok()?);
         return match power {
+            // Zero fits with any exponent, even if the power itself overflows.
             _ if digits == 0 => Some(0),
             power => digits.checked_mul(power?),
         };
@@ -114,7 +116,7 @@ fn scaled(digits: i128, fraction: u32, suffix: &str) -> Option<i128> {
 }
 
 impl fmt::Display for Quantity {
-    /// Writes the amount with as few digits as it has: `500m`, `2`, `1073741824`.
+    /// Writes the amount in its shortest form: `500m`, `2`, `1073741824`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scales = [(NANO, ""), (1_000_000, "m"), (1_000, "u"), (1, "n")];
         let fits = scales.iter().find(|(unit, _)| self.nanos % unit == 0);

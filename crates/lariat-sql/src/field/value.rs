@@ -11,16 +11,16 @@ use serde_json::Value as Json;
 use super::error::ValueError;
 use super::quantity::Quantity;
 
-/// The type of a field: what its values are, and how they compare.
+/// The type of a field: which values it has, and how they compare.
 ///
 /// ```
-/// use lariat_sql::FieldType;
+/// use lariat::sql::FieldType;
 ///
 /// let small = FieldType::Quantity.parse("500m")?;
 /// let large = FieldType::Quantity.parse("2Gi")?;
 /// assert!(small < large);
 /// assert!(FieldType::Natural.parse("pod-9")? < FieldType::Natural.parse("pod-10")?);
-/// # Ok::<(), lariat_sql::ValueError>(())
+/// # Ok::<(), lariat::sql::ValueError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub enum FieldType {
     Natural,
     /// Whole numbers of 64 bits.
     Integer,
-    /// Floating point numbers of 64 bits.
+    /// Floating-point numbers of 64 bits.
     Real,
     /// `false` comes before `true`.
     Boolean,
@@ -50,7 +50,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// Returns the description of the type's texts for errors.
+    /// Describes texts of the type, for errors.
     fn form(self) -> &'static str {
         match self {
             Self::Text | Self::Natural => "a text",
@@ -63,7 +63,7 @@ impl FieldType {
         }
     }
 
-    /// Returns whether its values are texts, in which a part can be searched for.
+    /// Returns whether values are texts, in which a part can be searched for.
     #[must_use]
     pub fn is_text(self) -> bool {
         matches!(self, Self::Text | Self::Natural)
@@ -73,7 +73,7 @@ impl FieldType {
     ///
     /// # Errors
     ///
-    /// The text is not a value of the type.
+    /// Fails if the text is not a value of the type.
     pub fn parse(self, text: &str) -> Result<Value, ValueError> {
         let failed = || ValueError::new(text, self.form());
         Ok(match self {
@@ -92,6 +92,7 @@ impl FieldType {
             }
             Self::Ip => {
                 let address: IpAddr = text.parse().map_err(|_| failed())?;
+                // Otherwise `::ffff:10.0.0.1` and `10.0.0.1` would be two addresses.
                 Value::Ip(address.to_canonical())
             }
         })
@@ -101,7 +102,7 @@ impl FieldType {
     ///
     /// # Errors
     ///
-    /// The JSON is not a value of the type.
+    /// Fails if the JSON is not a value of the type.
     pub(crate) fn read(self, json: &Json) -> Result<Value, &'static str> {
         let wrong = Err("it has another type");
         match (self, json) {
@@ -115,6 +116,7 @@ impl FieldType {
             }
             (Self::Boolean, Json::Bool(is)) => Ok(Value::Boolean(*is)),
             (_, Json::String(text)) => self.parse(text).map_err(|_| "it is not of its type"),
+            // A quantity can be a JSON number, as in `cpu: 1`.
             (Self::Text | Self::Natural | Self::Quantity, Json::Number(number)) => self
                 .parse(&number.to_string())
                 .map_err(|_| "it is not of its type"),
@@ -128,7 +130,7 @@ impl FieldType {
 
 /// A value of a field.
 ///
-/// Values of one field have one type and compare as [`FieldType`] says. They are shown as a filter writes them.
+/// Values of one field have one type and compare as its [`FieldType`] defines. `Display` writes them as in a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// A text.
@@ -152,12 +154,13 @@ pub enum Value {
 impl Eq for Value {}
 
 impl Value {
-    /// Creates a number, normalising `-0.0`; none if it is not finite.
+    /// Creates a number, normalising `-0.0`; `None` if it is not finite.
     fn real(number: f64) -> Option<Self> {
+        // Adding zero turns `-0.0` into `0.0`, which a database treats as equal.
         number.is_finite().then_some(Self::Real(number + 0.0))
     }
 
-    /// Returns the text of a text.
+    /// Returns the text of a text value.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -166,7 +169,7 @@ impl Value {
         }
     }
 
-    /// Returns a place in a fixed order of the types.
+    /// Returns the position of the type in a fixed order of types.
     fn rank(&self) -> u8 {
         match self {
             Self::Text(_) => 0,
@@ -188,7 +191,7 @@ impl PartialOrd for Value {
 }
 
 impl Ord for Value {
-    /// Compares values of one type; those of different types have some order.
+    /// Compares values of one type; those of different types have some fixed order.
     fn cmp(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(one), Self::Text(other)) => one.cmp(other),
@@ -224,8 +227,8 @@ impl fmt::Display for Value {
 
 /// Returns bytes that compare as natural texts do.
 ///
-/// Runs of digits come as their length without leading zeros and then the digits, letters of ASCII in lower case. Texts
-/// that are equal so far follow as they are, so that only equal texts have equal keys.
+/// A run of digits is written as its length without leading zeros and then the digits, ASCII letters in lower case. The
+/// original text follows, so that only equal texts have equal keys.
 pub(crate) fn natural_key(text: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(2 * text.len() + 2);
     let mut rest = text.as_bytes();
@@ -250,7 +253,7 @@ pub(crate) fn natural_key(text: &str) -> Vec<u8> {
             rest = &rest[1..];
         }
     }
-    // Ends a text before its longer ones: no text of Kubernetes' names and labels has a NUL in it.
+    // Ends a text before longer ones: names and labels of Kubernetes contain no NUL.
     key.push(0);
     key.extend_from_slice(text.as_bytes());
     key

@@ -13,7 +13,7 @@ type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<User, AuthError>> +
 /// How requests are authenticated.
 #[derive(Clone)]
 pub(super) enum Auth {
-    /// Not configured: every request is refused.
+    /// Not configured, so every request is refused.
     Unset,
     Open(User),
     Reviews(Box<TokenReviews>),
@@ -38,11 +38,12 @@ impl Auth {
         matches!(self, Self::Open(_))
     }
 
-    /// Returns the user that sends a request.
+    /// Returns the user that sent a request.
     pub(super) async fn user(&self, headers: &HeaderMap) -> Result<User, AuthError> {
         match self {
+            // Closed by default: a service that was never configured must not show Secrets.
             Self::Unset => Err(AuthError::unauthenticated(
-                "the service has no authentication: its program has to configure one, or open it to everyone",
+                "the service has no authentication: configure one, or open the service to everyone",
             )),
             Self::Open(user) => Ok(user.clone()),
             Self::Reviews(reviews) => reviews.user(bearer(headers)?).await,

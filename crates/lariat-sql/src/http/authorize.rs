@@ -1,4 +1,4 @@
-//! What users may see, by reviews of the API server.
+//! Authorization: what users may see, by reviews of the API server.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::schema::{NAME, NAMESPACE};
 /// How long the list of a kind's namespaces is used after the kind has changed.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The maximum number of namespaces in a query for which only these are reviewed.
+/// The largest number of namespaces in a query that are reviewed individually.
 ///
 /// For a query that names more, all namespaces of the kind are reviewed.
 const MOST_NAMED: usize = 64;
@@ -62,7 +62,7 @@ impl Authorizer {
         if all.is_everything() || (resource.scope() == Scope::Cluster && !is_namespace) {
             return Ok(all);
         }
-        // Namespaces that cannot be listed are read one by one.
+        // Users who cannot list namespaces may still get theirs one by one.
         let verb = if is_namespace { Verb::Get } else { Verb::List };
         let named = query
             .named_namespaces()
@@ -78,7 +78,7 @@ impl Authorizer {
         Ok(access)
     }
 
-    /// Returns what a user may see of a kind without regard to namespaces, and where it is served.
+    /// Returns the access of a user in all namespaces, and the resource of the kind.
     pub(super) async fn everywhere(
         &self,
         user: &User,
@@ -87,7 +87,7 @@ impl Authorizer {
         let gvk = kind.schema().gvk();
         let resource = self.mapper.kind(gvk).await.map_err(|error| {
             let error = lariat_core::describe(&error);
-            tracing::warn!(kind = %gvk, error, "access of users is unknown");
+            tracing::warn!(kind = %gvk, error, "the access of users cannot be reviewed");
             VisibleError::new("the kind cannot be looked up; the log of the program says why")
         })?;
         let nowhere: [String; 0] = [];
@@ -107,6 +107,8 @@ impl Authorizer {
         let gvk = kind.schema().gvk();
         let known = self.namespaces.lock().get(gvk).cloned();
         if let Some(known) = known
+            // In a kind that changes all the time the list may be a second old, instead of being counted for each
+            // request.
             && (known.at == kind.revision() || Instant::now() < known.until)
             && at_least.is_none_or(|at_least| at_least.version() <= known.at.version())
         {
@@ -117,13 +119,14 @@ impl Authorizer {
         } else {
             NAMESPACE
         };
+        // Before the query, so that the list is never used longer than `FRESH` after its state.
         let asked = Instant::now();
         let mut query = Query::new().summarize(field(by)).only_counts();
         query.at_least = at_least;
         let answer = kind.query(&query).await.map_err(|error| {
             // Not sent to the client: the error may contain names of files and servers.
             let error = lariat_core::describe(&error);
-            tracing::warn!(kind = %gvk, error, "access of users is unknown");
+            tracing::warn!(kind = %gvk, error, "the access of users cannot be reviewed");
             VisibleError::new("the cache cannot be read; the log of the program says why")
         })?;
         let counts = answer.summaries.into_iter().flatten();

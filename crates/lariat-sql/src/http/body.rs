@@ -1,4 +1,4 @@
-//! The body of a list, written while it is sent.
+//! The body of a list, encoded while it is sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::room::RoomPermit;
 use crate::cache::{Answer, Count, Found};
 use crate::query::{Query, Subject};
 
-/// The approximate number of bytes written at a time.
+/// The approximate number of bytes that are encoded at a time.
 const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}\n";
@@ -28,7 +28,7 @@ pub(super) struct ListBody {
     objects: std::vec::IntoIter<Found>,
     is_first: bool,
     left: u64,
-    /// Room for the request, until all is sent.
+    /// The permit of the request, until everything is sent.
     _place: RoomPermit,
 }
 
@@ -38,6 +38,7 @@ impl ListBody {
         let head = head(kind, query, &answer);
         let bytes: usize = objects.iter().map(|found| found.json.len()).sum();
         let commas = objects.len().saturating_sub(1);
+        // The exact length goes into Content-Length, so a client notices a list that is cut off.
         let left = head.len() + bytes + commas + END.len();
         Self {
             head,
@@ -58,7 +59,7 @@ fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
         "total": answer.total, "continue": answer.next, "summaries": summaries,
     });
     let mut head = fields.to_string().into_bytes();
-    // The closing brace comes after the objects.
+    // The closing brace follows the objects.
     head.pop();
     head.extend_from_slice(b",\"objects\":[");
     head
@@ -97,6 +98,7 @@ impl Body for ListBody {
             if !std::mem::take(&mut self.is_first) {
                 chunk.push(b',');
             }
+            // As it is in the database: it is JSON already and is not parsed again.
             chunk.extend_from_slice(&found.json);
         }
         let sent = u64::try_from(chunk.len()).unwrap_or(u64::MAX);

@@ -1,8 +1,8 @@
-//! What is not known about a request.
+//! Errors about the access of a user.
 
 use crate::access::AccessError;
 
-/// The access of a user could not be determined; nothing is shown then.
+/// The error of an access that could not be determined; nothing is shown then.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the access of the user is unknown: {0}")]
 pub struct VisibleError(String);
@@ -17,13 +17,14 @@ impl VisibleError {
 
 /// Converts the error of a review.
 ///
-/// The message of the API server is logged, and is not sent to the client.
+/// The API server's message is logged, and is not sent to the client.
 impl From<AccessError> for VisibleError {
     fn from(error: AccessError) -> Self {
         tracing::warn!(
             error = lariat_core::describe(&error),
-            "access of a user is unknown"
+            "the access of a user cannot be reviewed"
         );
+        // The error of the API server may name internal addresses, so only the log has it.
         Self::new("a review of access failed; the log of the program says why")
     }
 }

@@ -16,7 +16,7 @@ use crate::revision::{Position, Revision};
 pub(super) struct Question(u64);
 
 impl Question {
-    /// Returns the question, unless its answer depends on more than one kind.
+    /// Returns the hash, unless the answer depends on more than one kind.
     pub(super) fn new(query: &Query, access: &Access) -> Option<Self> {
         if query.asks_other_kinds() {
             return None;
@@ -29,7 +29,7 @@ impl Question {
 
     /// Returns the tag of the answer at a revision of this process.
     ///
-    /// It has the number of the last change and not the resource version, which also rises when the kind has not
+    /// It contains the number of the last change and not the resource version, which also grows when the kind has not
     /// changed.
     pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
         let Position { history, change } = revision.place()?;
@@ -62,7 +62,7 @@ pub(super) fn of_content(content: &[u8]) -> HeaderValue {
 
 /// Returns whether a client has the answer with this tag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
-    // The comparison is the weak one.
+    // A weak comparison, as for any `If-None-Match`.
     let strip = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let Ok(tag) = tag.to_str().map(strip) else {
         return false;

@@ -1,4 +1,4 @@
-//! A watch as server-sent events.
+//! Watches as server-sent events.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -15,22 +15,22 @@ use super::status::Refusal;
 use crate::row::sound;
 use crate::watch::{Watch, WatchError, WatchEvent};
 
-/// The number of milliseconds after which a client reconnects when a watch has ended.
+/// How many milliseconds after the end of a watch a client reconnects.
 const RETRY: u32 = 1_000;
 
-/// The settings of a watch, beside its query.
+/// The settings of a watch beside its query.
 #[derive(Debug)]
 pub(super) struct Terms {
     /// How often a heartbeat is sent.
     pub(super) heartbeat: Duration,
-    /// The time after which the watch ends; none: never.
+    /// The time after which the watch ends; `None` for never.
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
-    /// Room for the watch, until it ends.
+    /// The permit of the watch, until it ends.
     pub(super) place: RoomPermit,
 }
 
-/// A watch that is being sent. It makes progress only while its client reads.
+/// A watch that is being sent; it makes progress only while its client reads.
 struct Events {
     watch: Watch,
     beats: Interval,
@@ -44,6 +44,7 @@ struct Events {
 pub(super) fn body(watch: Watch, terms: Terms) -> Body {
     // The first heartbeat is sent immediately, so that the client has a revision to resume from.
     let mut beats = time::interval(terms.heartbeat);
+    // A slow client gets no burst of heartbeats.
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {
         watch,
@@ -86,7 +87,7 @@ impl Events {
                     Some(format!("data: {{\"type\":\"ERROR\",\"object\":{status}}}\n\n").into())
                 }
             },
-            // An id without data moves the client on past changes that it does not see.
+            // An id without data moves the client past changes that it does not see.
             _ = self.beats.tick() => {
                 let revision = self.watch.revision();
                 Some(format!(": alive\nretry: {RETRY}\nid: {revision}\n\n").into())

@@ -13,19 +13,19 @@
 //! that selects namespaces, as in `projectsornamespaces`, matches only namespaces that the user may see as objects, so
 //! labels of others cannot be guessed.
 //!
-//! All routes except the page need a user, unless the service is [open to everyone](SqlService::open_to_everyone).
+//! All routes except the page require a user, unless the service is [open to everyone](SqlService::open_to_everyone).
 //! Errors are `Status` objects, as the API server returns them.
 //!
 //! **Lists** are JSON with `revision`, `total`, `continue`, `summaries` and `objects`. A query without `pagesize` and
-//! `limit` gets the first [1,000 objects](SqlService::default_page), and `continue` is where the next ones begin.
+//! `limit` returns the first [1,000 objects](SqlService::default_page); `continue` is the cursor of the next ones.
 //! `total` is null if there are more objects than that and the query has no `pagesize`. Responses have an `ETag`; a
 //! request with the same `If-None-Match` gets 304 without a query while the kind has not changed.
 //!
 //! **Watches** send `{"type": "ADDED", "object": …}` for each change; the other types are `MODIFIED`, `DELETED` and
 //! `ERROR`. Only the conditions of the query apply, and `revision` sets the start. The id of an event is a revision. A
-//! client that sends it as `Last-Event-ID` resumes there, and gets 410 if later changes are not kept any more; then it
-//! lists again. So does a client that gets an `ERROR`, whose object is a `Status`. A watch ends after [a
-//! minute](SqlService::longest_watch), unless the service is open to everyone, so that clients reconnect and are
+//! client that sends it as `Last-Event-ID` resumes there, and gets 410 if later changes are no longer kept; it must
+//! list again then. A client that gets an `ERROR`, whose object is a `Status`, must list again too. A watch ends after
+//! [a minute](SqlService::longest_watch), unless the service is open to everyone, so that clients reconnect and are
 //! authenticated again.
 
 mod auth;

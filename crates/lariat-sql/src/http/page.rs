@@ -25,6 +25,7 @@ pub(super) struct Page {
 pub(super) fn page() -> &'static Page {
     static PAGE: OnceLock<Page> = OnceLock::new();
     PAGE.get_or_init(|| {
+        // The hashes allow the page's own script and style only, so text of an object can never run as a script.
         let policy = format!(
             "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; base-uri 'none'; \
              form-action 'none'; frame-ancestors 'none'",
@@ -38,7 +39,7 @@ pub(super) fn page() -> &'static Page {
     })
 }
 
-/// Returns the hash of the content of an element, as the policy names it.
+/// Returns the hash of the content of an element, for the policy.
 fn source(element: &str) -> String {
     let content = content(element).unwrap_or_default();
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))

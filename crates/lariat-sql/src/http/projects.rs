@@ -1,4 +1,4 @@
-//! Namespaces that a query names by a label.
+//! Projects: namespaces that a query selects by a label.
 
 use super::authorize::of_namespaces;
 use super::shared::{ServiceState, path_of};
@@ -8,9 +8,9 @@ use crate::access::User;
 use crate::query::{Operator, Query, label};
 
 impl ServiceState {
-    /// Replaces the namespace label of a query with names of namespaces.
+    /// Replaces the namespace label of a query by names of namespaces.
     ///
-    /// They are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace,
+    /// These are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace,
     /// but not the namespace itself, could find out its labels by trying them. For a user who may see all namespaces
     /// nothing is replaced: the cache joins them, in the same state as the objects.
     pub(super) async fn without_label(

@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::status::Refusal;
 use crate::access::User;
 
-/// The number of places each user has, by name; never zero.
+/// The number of permits of each user, by name; never zero.
 type Users = Arc<Mutex<HashMap<String, usize>>>;
 
-/// A limited number of places, for requests or watches.
+/// A limited number of permits, for requests or watches.
 #[derive(Debug)]
 pub(super) struct Room {
     what: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Room {
     users: Users,
 }
 
-/// A place that a user has taken; dropping it gives it back.
+/// A permit of a user; dropping it returns it.
 #[derive(Debug)]
 pub(super) struct RoomPermit {
     users: Users,
@@ -42,11 +42,12 @@ impl Room {
         }
     }
 
-    /// Takes a place for a user; an error if none is free.
+    /// Takes a permit for a user; fails if none is free.
     ///
-    /// Users are identified by their names: other values of a user may differ from token to token.
+    /// Users are identified by their names: other properties of a user may differ from token to token.
     pub(super) fn take(&self, user: &User) -> Result<RoomPermit, Refusal> {
         let mut users = self.users.lock();
+        // The user's own limit is reported first.
         let count = users.get(user.name()).copied().unwrap_or_default();
         if count >= self.limit_of_user {
             return Err(Refusal::busy_user(self.what, self.limit_of_user));

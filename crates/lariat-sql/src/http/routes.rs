@@ -1,4 +1,4 @@
-//! The routes and their handlers.
+//! The routes of the service and their handlers.
 
 use std::sync::Arc;
 
@@ -32,15 +32,15 @@ use crate::schema::{NAME, NAMESPACE};
 type Answered = Result<Response, Refusal>;
 type Of<T> = Result<Path<T>, PathRejection>;
 
-/// The maximum number of values of a summary.
+/// The largest number of values of a summary.
 const COUNTS: usize = 10_000;
 
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
-/// The names of the segments of a path, in their order.
+/// The segments of the path of a kind: group, version and kind.
 type Kind = (String, String, String);
 
-/// Returns the routes.
+/// Returns the router of all routes.
 pub(super) fn router(shared: Arc<ServiceState>) -> Router {
     Router::new()
         .route("/", get(show_page))
@@ -94,7 +94,7 @@ async fn kinds(State(shared): State<Arc<ServiceState>>, request: Request) -> Ans
 
 /// Describes a kind: its fields and its state.
 ///
-/// Its counts cover all objects, so only users who may see all of them get the counts.
+/// Counts cover all objects, so only users who may see all of them get the counts.
 fn description(kind: &SqlKind, has_figures: bool) -> Json {
     let (status, gvk) = (kind.status(), kind.schema().gvk());
     let state = match (&status.last_error, status.is_synced) {
@@ -147,6 +147,7 @@ async fn list(
     if target.is_watch {
         return watch(&shared, &user, &path, target.query, &parts).await;
     }
+    // Before reviews and queries, which are what the limit protects.
     let place = shared.requests.take(&user)?;
     let query = shared
         .without_label(&user, target.query)
@@ -164,6 +165,7 @@ async fn list(
     }
     let mut answer = view.query(&query).await?;
     let is_first = matches!(query.part, Part::After { cursor: None, .. });
+    // Everything fits on this page, so the total is known without a count.
     if is_first && answer.next.is_none() {
         answer.total = u64::try_from(answer.objects.len()).ok();
     }
@@ -338,9 +340,9 @@ async fn not_found() -> Refusal {
     )
 }
 
-/// Returns an answer in JSON.
+/// Returns an answer as JSON.
 ///
-/// A client may cache it, and has to revalidate it each time.
+/// A client may cache it, and must revalidate it each time.
 fn json_response(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

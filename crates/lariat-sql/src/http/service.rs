@@ -1,4 +1,4 @@
-//! The service and its options.
+//! The HTTP service and its options.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -42,11 +42,11 @@ const WATCHES: Limit = Limit {
 /// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super).
 ///
 /// It refuses every request until it has [authentication](Self::authenticate) and [authorization](Self::authorize), or
-/// is [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
+/// is [open to everyone](Self::open_to_everyone). It does not terminate TLS: serve it on a loopback address, or behind
+/// a proxy.
 ///
 /// ```no_run
-/// use lariat_sql::http::{SqlService, TokenReviews};
-/// use lariat_sql::{AccessReviews, SqlCache};
+/// use lariat::sql::{AccessReviews, SqlCache, http::{SqlService, TokenReviews}};
 ///
 /// # async fn example(client: kube::Client, sql: SqlCache) -> std::io::Result<()> {
 /// let service = SqlService::new(&sql)
@@ -69,7 +69,7 @@ pub struct SqlService {
     stopping: CancellationToken,
 }
 
-/// The maximum number at a time.
+/// Limits on the number at a time.
 #[derive(Debug, Clone, Copy)]
 struct Limit {
     of_all: usize,
@@ -102,9 +102,9 @@ impl SqlService {
         }
     }
 
-    /// Authenticates requests by bearer tokens that the API server knows.
+    /// Authenticates requests by bearer tokens, which the API server reviews.
     ///
-    /// What users see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either they see
+    /// [`authorize`](Self::authorize) or [`visible`](Self::visible) decide what users see; without either they see
     /// nothing.
     pub fn authenticate(self, reviews: TokenReviews) -> Self {
         let auth = Auth::Reviews(Box::new(reviews));
@@ -113,7 +113,7 @@ impl SqlService {
 
     /// Authenticates requests by a function of their headers.
     ///
-    /// What users see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either they see
+    /// [`authorize`](Self::authorize) or [`visible`](Self::visible) decide what users see; without either they see
     /// nothing. The reasons of errors are sent to clients.
     pub fn authenticate_with<F, Fut>(self, check: F) -> Self
     where
@@ -126,7 +126,7 @@ impl SqlService {
 
     /// Accepts requests without authentication, as the user `system:anonymous`.
     ///
-    /// Everything is visible unless [`visible`](Self::visible) restricts it. Anyone who can reach the address can read
+    /// Everything is visible unless [`visible`](Self::visible) restricts it: anyone who can reach the address can read
     /// what the program may read. [`serve`](Self::serve) on a loopback address refuses requests whose `Host` is neither
     /// an IP address nor `localhost`, so that pages of other sites cannot send requests from a browser.
     pub fn open_to_everyone(self) -> Self {
@@ -134,25 +134,36 @@ impl SqlService {
         Self { auth, ..self }
     }
 
-    /// Shows users what the API server lets them list, by `SubjectAccessReview`s.
+    /// Shows users the objects that the API server lets them list, by reviews.
     ///
     /// A user sees all objects of a kind, or those in the namespaces where the user may `list` it; that verb also
     /// covers single objects and watches. Namespaces themselves are visible to users who may `get` them. Permissions
     /// for objects by name are not considered. Plurals and scopes of kinds are looked up by discovery. The program
     /// needs the verb `create` for `subjectaccessreviews.authorization.k8s.io`.
     ///
-    /// A request that names up to 64 namespaces is reviewed for those, any other for all namespaces in which the kind
-    /// has objects, with one review each; [`AccessReviews`] says how long the answers are used. This replaces
-    /// [`visible`](Self::visible).
+    /// A request that names up to 64 namespaces is reviewed for those, any other request for all namespaces in which
+    /// the kind has objects, with one review each; see [`AccessReviews`] for how long the answers are used. This
+    /// replaces [`visible`](Self::visible).
     pub fn authorize(self, reviews: AccessReviews) -> Self {
         let sight = Some(Sight::Reviews(Arc::new(Authorizer::new(reviews))));
         Self { sight, ..self }
     }
 
-    /// Sets what a user may see of a kind, instead of [reviews](Self::authorize).
+    /// Decides by a function what users see, instead of [reviews](Self::authorize).
     ///
     /// The function is called for each list and object, and at the start of each watch; it should cache expensive
     /// results. An error shows nothing and is answered with 503.
+    ///
+    /// ```no_run
+    /// use lariat::sql::{Access, SqlCache, http::SqlService};
+    ///
+    /// # fn example(sql: &SqlCache) {
+    /// // Everyone sees the objects of one namespace.
+    /// let service = SqlService::new(sql)
+    ///     .open_to_everyone()
+    ///     .visible(|_user, _kind| async { Ok(Access::of_namespaces(["shop"])) });
+    /// # let _ = service; }
+    /// ```
     pub fn visible<F, Fut>(self, look: F) -> Self
     where
         F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
@@ -165,13 +176,14 @@ impl SqlService {
     /// Sets the default number of objects in a list (1,000; zero counts as one).
     pub fn default_page(mut self, objects: u64) -> Self {
         self.pages.default = objects.max(1);
+        // A default beyond the largest page would refuse each list without a limit.
         self.pages.largest = self.pages.largest.max(self.pages.default);
         self
     }
 
-    /// Sets the maximum number of objects in a list (default 10,000).
+    /// Sets the largest number of objects in a list (default 10,000).
     ///
-    /// It is at least the [default page](Self::default_page). A list that asks for more is refused.
+    /// It is at least the [default page](Self::default_page). A list that requests more is refused.
     pub fn largest_page(mut self, objects: u64) -> Self {
         self.pages.largest = objects.max(self.pages.default);
         self
@@ -179,7 +191,7 @@ impl SqlService {
 
     /// Sets how many lists and objects are served at a time (default 64).
     ///
-    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this bounds the
+    /// Zero counts as one. Further requests get 429. A list counts until its client has read it, so this limits the
     /// number of lists in memory.
     pub fn requests(mut self, requests: usize) -> Self {
         self.requests.of_all = requests;
@@ -188,14 +200,14 @@ impl SqlService {
 
     /// Sets how many [requests](Self::requests) one user may have (default 16).
     ///
-    /// Zero counts as one. Further requests get 429. Users are identified by their names.
-    /// There is no such limit where the service is [open to everyone](Self::open_to_everyone).
+    /// Zero counts as one. Further requests get 429. Users are identified by their names. There is no such limit if the
+    /// service is [open to everyone](Self::open_to_everyone).
     pub fn requests_per_user(mut self, requests: usize) -> Self {
         self.requests.of_user = requests;
         self
     }
 
-    /// Sets how many watches there are at a time (default 256).
+    /// Sets how many watches may be open at a time (default 256).
     ///
     /// Zero counts as one. Further watches get 429.
     pub fn watches(mut self, watches: usize) -> Self {
@@ -205,8 +217,8 @@ impl SqlService {
 
     /// Sets how many [watches](Self::watches) one user may have (default 32).
     ///
-    /// Zero counts as one. Further watches get 429.
-    /// As for [requests](Self::requests_per_user), there is no such limit where the service is open to everyone.
+    /// Zero counts as one. Further watches get 429. As for [requests](Self::requests_per_user), there is no such limit
+    /// if the service is open to everyone.
     pub fn watches_per_user(mut self, watches: usize) -> Self {
         self.watches.of_user = watches;
         self
@@ -214,15 +226,15 @@ impl SqlService {
 
     /// Sets how often a watch sends a heartbeat (default 15 seconds).
     ///
-    /// It contains the revision from which the client can resume. Zero counts as a millisecond.
+    /// A heartbeat contains the revision from which the client can resume. Zero counts as a millisecond.
     pub fn heartbeat(self, heartbeat: Duration) -> Self {
         let heartbeat = heartbeat.max(Duration::from_millis(1));
         Self { heartbeat, ..self }
     }
 
-    /// Sets the maximum duration of a watch (default 60 seconds; zero: no limit).
+    /// Sets the longest duration of a watch (default 60 seconds; zero means no limit).
     ///
-    /// Its client reconnects and resumes, unless its token was revoked or it may not see anything any more. Access is
+    /// The client reconnects and resumes, unless its token was revoked or it may not see anything any more. Access is
     /// checked only then: a shorter time revokes access sooner, at the cost of more requests. Watches of a service that
     /// is [open to everyone](Self::open_to_everyone) do not end, unless [`visible`](Self::visible) restricts access.
     pub fn longest_watch(self, longest_watch: Duration) -> Self {
@@ -240,11 +252,10 @@ impl SqlService {
     /// Returns the routes, for a program that serves them itself.
     ///
     /// They can be served with others, or [nested](Router::nest) below a path. The program must then limit connections,
-    /// the sizes of heads and the time a client may take to read.
+    /// the sizes of heads and the time that a client may take to read.
     ///
     /// ```no_run
-    /// use lariat_sql::SqlCache;
-    /// use lariat_sql::http::SqlService;
+    /// use lariat::sql::{SqlCache, http::SqlService};
     ///
     /// # fn example(sql: &SqlCache) {
     /// let service = SqlService::new(sql).open_to_everyone();
@@ -257,12 +268,12 @@ impl SqlService {
 
     /// Serves HTTP/1.1 on an address until it is [stopped](Self::stop_with).
     ///
-    /// There are at most 1,024 connections; further ones wait. A client has 30 seconds to send a head; one that does
-    /// not read for 30 seconds is disconnected. At the end watches are ended, and running requests have 10 seconds.
+    /// There are at most 1,024 connections; further ones wait. A client has 30 seconds to send a head, and is
+    /// disconnected if it does not read for 30 seconds. At the stop watches end, and running requests have 10 seconds.
     ///
     /// # Errors
     ///
-    /// The address cannot be listened on.
+    /// Fails if the address cannot be bound.
     ///
     /// # Cancel safety
     ///
@@ -272,11 +283,11 @@ impl SqlService {
         self.serve_on(listener).await
     }
 
-    /// Serves on a listener; otherwise like [`serve`](Self::serve).
+    /// Serves on a listener, like [`serve`](Self::serve).
     ///
     /// # Errors
     ///
-    /// The listener has no address.
+    /// Fails if the listener has no address.
     ///
     /// # Cancel safety
     ///
@@ -297,6 +308,7 @@ impl SqlService {
             .collect();
         let openapi = openapi::document(&kinds, self.pages, self.auth.is_open());
         let is_open = self.auth.is_open();
+        // With one user and no access rules nothing can be revoked, so no watch has to end for a new check.
         let is_always_the_same = is_open && self.sight.is_none();
         let is_endless = self.longest_watch.is_zero() || is_always_the_same;
         routes::router(Arc::new(ServiceState {

@@ -22,7 +22,7 @@ use crate::query::Query;
 
 /// The state that all requests share.
 pub(super) struct ServiceState {
-    /// By their paths below `/v1`.
+    /// The kinds, by their paths below `/v1`.
     pub(super) kinds: BTreeMap<String, SqlKind>,
     pub(super) auth: Auth,
     pub(super) sight: Option<Sight>,
@@ -32,7 +32,7 @@ pub(super) struct ServiceState {
     pub(super) heartbeat: Duration,
     pub(super) longest_watch: Option<Duration>,
     pub(super) stopping: CancellationToken,
-    /// Whether the `Host` of a request has to be this machine.
+    /// Whether the `Host` of a request must be this machine.
     pub(super) is_local: bool,
     pub(super) openapi: Bytes,
 }
@@ -57,7 +57,7 @@ impl ServiceState {
         Ok(())
     }
 
-    /// Returns a kind, by its path, as a user may see it; there is something to see.
+    /// Returns a kind by its path as a user may see it; fails if nothing may be seen.
     ///
     /// It may be less than the user sees, if the query names namespaces.
     pub(super) async fn view(
@@ -96,7 +96,7 @@ impl ServiceState {
         let labelled = namespaces.and_then(|namespaces| namespaces.label.as_ref());
         let others = view.others(query).into_iter();
         for other in others.chain(labelled.map(|_| of_namespaces())) {
-            // All that the user may see of it: it may be cluster-scoped, where the query names namespaces.
+            // All that the user may see of it: it may be cluster-scoped although the query names namespaces.
             let access = match self.kinds.get(&path_of(&other)) {
                 Some(kind) => self.access(user, kind, &Query::new()).await?,
                 None => Access::nothing(),
@@ -106,7 +106,7 @@ impl ServiceState {
         Ok(view)
     }
 
-    /// Returns whether a user may see all objects of a kind; what is not known is not allowed.
+    /// Returns whether a user may see all objects of a kind; `false` if unknown.
     pub(super) async fn sees_all(&self, user: &User, kind: &SqlKind) -> bool {
         match &self.sight {
             Some(sight) => sight.sees_all(user, kind).await.unwrap_or_default(),

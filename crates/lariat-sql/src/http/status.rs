@@ -12,10 +12,10 @@ use crate::query::{QueryError, UrlError};
 use crate::sql::StorageError;
 use crate::watch::WatchError;
 
-/// The number of seconds after which a client may try again.
+/// The number of seconds after which a client may retry.
 const RETRY_AFTER: u32 = 1;
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: StatusCode,
@@ -48,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// A parameter is invalid.
+    /// Creates the refusal of an invalid parameter.
     pub(super) fn parameter(name: &str, message: impl Into<String>) -> Self {
         Self {
             field: Some(name.to_owned()),
@@ -82,24 +82,27 @@ impl Refusal {
     }
 
     pub(super) fn long_url(limit: usize) -> Self {
-        let message = format!("the URL is longer than {limit} bytes: ask for less at a time");
+        let message = format!(
+            "the URL is longer than {limit} bytes: shorten the filters, or send several requests"
+        );
         Self::new(StatusCode::URI_TOO_LONG, "RequestURITooLong", message)
     }
 
     pub(super) fn host() -> Self {
-        let message = "the Host header is neither an IP address nor localhost: a page of another site may be asking";
+        let message = "the Host header is neither an IP address nor localhost: a page of another site may have sent the request";
         Self::forbidden(message)
     }
 
-    /// The limit of concurrent requests or watches is reached.
+    /// Creates the refusal at the limit of concurrent requests or watches.
     pub(super) fn busy(what: &str, limit: usize) -> Self {
-        let message = format!("the limit of {limit} concurrent {what} is reached: try again");
+        let message = format!("the limit of {limit} concurrent {what} is reached: try again later");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
-    /// A user's limit of concurrent requests or watches is reached.
+    /// Creates the refusal at a user's limit of concurrent requests or watches.
     pub(super) fn busy_user(what: &str, limit: usize) -> Self {
-        let message = format!("your limit of {limit} concurrent {what} is reached: try again");
+        let message =
+            format!("your limit of {limit} concurrent {what} is reached: try again later");
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
@@ -115,7 +118,7 @@ impl Refusal {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
     }
 
-    /// Returns the object.
+    /// Returns the `Status` object.
     pub(super) fn status(&self) -> Json {
         let mut details = serde_json::Map::new();
         if let Some(field) = &self.field {
@@ -144,6 +147,7 @@ impl IntoResponse for Refusal {
         let headers = response.headers_mut();
         let fixed = HeaderValue::from_static;
         headers.insert(header::CONTENT_TYPE, fixed("application/json"));
+        // An error ends as soon as its cause does; a proxy must not repeat it.
         headers.insert(header::CACHE_CONTROL, fixed("no-store"));
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
         if let Some(seconds) = self.retry_after {
@@ -164,7 +168,7 @@ impl IntoResponse for Refusal {
 
 impl From<UrlError> for Refusal {
     fn from(error: UrlError) -> Self {
-        // This parameter is taken out before a query is read, so the error does not list it.
+        // This parameter is removed before a query is read, so the error does not list it.
         let more = match &error {
             UrlError::Unknown { .. } => ", watch",
             _ => "",
@@ -181,6 +185,7 @@ impl From<QueryError> for Refusal {
     fn from(error: QueryError) -> Self {
         let message = error.to_string();
         match error {
+            // The revision is not written yet, so the same request can succeed later.
             QueryError::Behind { .. } => {
                 Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).later()
             }
@@ -231,6 +236,7 @@ impl From<WatchError> for Refusal {
         let message = error.to_string();
         match error {
             WatchError::Query(error) => error.into(),
+            // 410, as of a watch of Kubernetes: the client has to list again.
             WatchError::TooOld { .. } | WatchError::TooSlow { .. } => Self::expired(message),
             WatchError::Stopped { .. } | WatchError::Elsewhere { .. } => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -8,15 +8,15 @@ use super::status::Refusal;
 use crate::query::{Part, Query};
 use crate::revision::Revision;
 
-/// How the core group is written in a path.
+/// The core group in a path.
 pub(super) const CORE: &str = "core";
 
 /// Limits on the number of objects in a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pages {
-    /// The number if the URL gives none.
+    /// The number if the URL sets none.
     pub(super) default: u64,
-    /// The largest number that a URL may give.
+    /// The largest number that a URL may set.
     pub(super) largest: u64,
 }
 
@@ -28,8 +28,9 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads the part behind the question mark.
+    /// Reads the part after the question mark.
     pub(super) fn read(parameters: &str, pages: Pages) -> Result<Self, Refusal> {
+        // The query itself does not know `watch`, so it is taken out first.
         let (is_watch, others) = watch(parameters)?;
         let mut others = Cow::Borrowed(&*others);
         let has = |wanted: &str| {
@@ -41,6 +42,7 @@ impl Target {
             others = Cow::Owned(format!("{others}{separator}limit={}", pages.default));
         }
         let mut query = Query::from_url(&others)?;
+        // A watch sends changes without an end, so no page bounds it.
         if !is_watch {
             query = pages.apply(query)?;
         }
@@ -62,7 +64,7 @@ impl Pages {
         if size > self.largest {
             let largest = self.largest;
             let message = format!(
-                "the parameter {parameter} is {size}: a list has at most {largest} objects; ask for more of them page by page"
+                "the parameter {parameter} is {size}: a list has at most {largest} objects; request more of them page by page"
             );
             return Err(Refusal::parameter(parameter, message));
         }
@@ -70,33 +72,33 @@ impl Pages {
     }
 }
 
-/// Reads the parameters of a single object: a revision, and nothing else.
+/// Reads the parameters of a single object: at most a revision.
 pub(super) fn of_object(parameters: &str) -> Result<Option<Revision>, Refusal> {
     let mut query = Query::from_url(parameters)?;
     let revision = query.at_least.take();
+    // The parser of lists is reused, so anything it read besides the revision is refused.
     if query != Query::new() {
         let other = parse(parameters.as_bytes()).find(|(name, _)| name != "revision");
         let name = other.map(|(name, _)| name.into_owned()).unwrap_or_default();
-        let message = format!(
-            "the parameter {name} means nothing for a single object, which takes revision only"
-        );
+        let message =
+            format!("the parameter {name} does not apply to a single object: only revision does");
         return Err(Refusal::parameter(&name, message));
     }
     Ok(revision)
 }
 
-/// Refuses parameters where there are none.
+/// Refuses parameters on routes that have none.
 pub(super) fn of_none(parameters: &str) -> Result<(), Refusal> {
     match parse(parameters.as_bytes()).next() {
         None => Ok(()),
         Some((name, _)) => {
-            let message = format!("unknown parameter {name:?}: none is known here");
+            let message = format!("unknown parameter {name:?}: this path has no parameters");
             Err(Refusal::parameter(&name, message))
         }
     }
 }
 
-/// Takes the parameter `watch` away from the others.
+/// Takes the parameter `watch` from the others.
 fn watch(parameters: &str) -> Result<(bool, String), Refusal> {
     let mut is_watch = None;
     let mut others = Vec::new();
@@ -115,7 +117,7 @@ fn watch(parameters: &str) -> Result<(bool, String), Refusal> {
             }
         };
         if is_watch.replace(value).is_some() {
-            let message = "the parameter watch is there twice: give it once";
+            let message = "the parameter watch is given twice: give it once";
             return Err(Refusal::parameter("watch", message));
         }
     }

@@ -1,4 +1,4 @@
-//! What a user may see of a kind.
+//! Visibility: what a user may see of a kind.
 //!
 //! Routes read objects only through a [`View`], the part of a kind that the user may see.
 
@@ -34,6 +34,7 @@ impl View {
     pub(super) fn others(&self, query: &Query) -> BTreeSet<Gvk> {
         let known = self.kind.schema().associations();
         let names = query.associations();
+        // A name that the kind does not know is refused by the query itself.
         let others = names.filter_map(|name| known.iter().find(|known| known.name() == name));
         others.map(|other| other.kind().clone()).collect()
     }
@@ -57,12 +58,12 @@ impl View {
         &self.access
     }
 
-    /// Answers a query about what may be seen.
+    /// Answers a query about the visible objects.
     pub(super) async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
         self.kind.query(query).await
     }
 
-    /// Watches what may be seen.
+    /// Watches the visible objects.
     pub(super) fn watch(&self, query: &Query, since: Revision) -> Result<Watch, WatchError> {
         self.kind.watch(query, Some(since))
     }
@@ -99,7 +100,9 @@ impl Sight {
         }
     }
 
-    /// Returns whether a user may see all objects of a kind. It does not wait for the cache.
+    /// Returns whether a user may see all objects of a kind.
+    ///
+    /// It does not wait for the cache.
     pub(super) async fn sees_all(&self, user: &User, kind: &SqlKind) -> Result<bool, VisibleError> {
         let access = match self {
             Self::Function(look) => look(user.clone(), kind.schema().gvk().clone()).await?,

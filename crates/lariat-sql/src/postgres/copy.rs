@@ -8,7 +8,7 @@ use crate::param::Arg;
 /// The file header: a signature, no flags, no extension.
 const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// After how many bytes rows are sent.
+/// The number of bytes after which rows are sent.
 const PART: usize = 256 * 1024;
 
 /// Writes rows in parts.
@@ -20,13 +20,15 @@ pub(super) fn parts<'a>(rows: &'a [Vec<Arg<'a>>]) -> impl Iterator<Item = Bytes>
         if is_over {
             return None;
         }
+        // In parts, so that a large batch is not in memory twice.
         while part.len() < PART {
             let Some(row) = rows.next() else {
+                // The end of the file.
                 part.put_i16(-1);
                 is_over = true;
                 break;
             };
-            // No table has more columns than a schema has fields, and few more.
+            // A table has a few more columns than its schema has fields.
             part.put_i16(i16::try_from(row.len()).unwrap_or(i16::MAX));
             for value in row {
                 put(value, &mut part);

@@ -1,9 +1,9 @@
 //! PostgreSQL: one schema of a database, and connections to it.
 //!
-//! All calls block, and run on threads that may block. The writing process holds an advisory lock in the session it
-//! writes with: when the session ends, for any reason, its transaction and its right to write end too. Each transaction
-//! also checks that no other process has raised the epoch, because a connection pool in between may give the lock to
-//! another session.
+//! All calls block, and run on threads for blocking work. The writing process holds an advisory lock in the session
+//! that it writes with: when the session ends, for any reason, its transaction and its right to write end too. Each
+//! transaction also checks that no other process has raised the epoch, because a connection pool in between may give
+//! the lock to another session.
 
 mod copy;
 mod error;

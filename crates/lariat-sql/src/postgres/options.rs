@@ -10,10 +10,10 @@ use tokio_postgres::config::{Host, SslMode};
 
 use super::tls::Tls;
 
-/// The schema that tables are in, by default.
+/// The default schema of the tables.
 const SCHEMA: &str = "lariat";
 
-/// The default timeout for connecting; the connection string may set another.
+/// The default timeout for connecting; the connection string may set another one.
 const CONNECT: Duration = Duration::from_secs(10);
 
 /// How long a server may be silent before the connection is closed.
@@ -25,21 +25,21 @@ const SILENCE: Duration = Duration::from_secs(30);
 ///
 /// Each cluster needs its own schema: one process writes it, and deletes what its cluster does not have. The others
 /// only read: they open no watch, and answer queries from the same rows. The process that gets an advisory lock of the
-/// server writes: the first to ask, and another one once its connection ends. With a
-/// [leadership](Self::written_by_leader) the leader writes.
+/// server writes: the first one that requests it, and another one once the connection of that one ends. With a
+/// [leadership](Self::written_by_leader), the leader writes.
 ///
-/// It works with PostgreSQL 13 and later, and encoding `UTF8`. A connection pool in between must give each connection
-/// its own session. The program's user needs the right to create the schema, or to create tables in it.
+/// It works with PostgreSQL 13 and later, and the encoding `UTF8`. A connection pool in between must give each
+/// connection its own session. The database user needs the right to create the schema, or to create tables in it.
 ///
-/// Connections are encrypted only with [certificates](Self::root_certificates) to trust.
+/// Connections are encrypted only if there are [certificates](Self::root_certificates) to trust.
 ///
 /// ```
-/// use lariat_sql::Postgres;
+/// use lariat::sql::Postgres;
 ///
 /// let postgres = Postgres::new("postgresql://lariat:secret@db.example:5432/fleet")?.schema("east")?;
 /// assert_eq!(postgres.server(), "db.example:5432/fleet");
 /// assert!(!format!("{postgres:?}").contains("secret"));
-/// # Ok::<(), lariat_sql::PostgresError>(())
+/// # Ok::<(), lariat::sql::PostgresError>(())
 /// ```
 #[derive(Clone)]
 #[must_use = "options do nothing until a cache is kept there"]
@@ -51,20 +51,21 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Reads a connection string.
+    /// Parses a connection string.
     ///
     /// It has the form `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`. Neither the
     /// password nor the string appears in errors, logs or the debug form.
     ///
     /// # Errors
     ///
-    /// The string cannot be read, or names no host.
+    /// Fails if the string cannot be parsed, or names no host.
     pub fn new(connection: &str) -> Result<Self, PostgresError> {
         // The library's error may contain a part of a password that is not escaped.
         let mut config = Config::from_str(connection).map_err(|_| PostgresError::Connection)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(PostgresError::Host);
         }
+        // Without limits a server that vanishes without a reset would block a connection for hours.
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
         }
@@ -86,27 +87,28 @@ impl Postgres {
 
     /// Encrypts all connections, and verifies the server by these certificates.
     ///
-    /// The server needs a certificate for its host's name that one of these authorities has signed. The certificates
-    /// are PEM-encoded; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` is ignored
-    /// then. TLS 1.3 is used, without a client certificate.
+    /// The server needs a certificate for its host name that one of these authorities has signed. The certificates are
+    /// PEM-encoded; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` is ignored then.
+    /// TLS 1.3 is used, without a client certificate.
     ///
     /// # Errors
     ///
-    /// There is no certificate, or one that cannot be read.
+    /// Fails if there is no certificate, or one that cannot be parsed.
     pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self, PostgresError> {
         self.tls = Some(Tls::new(pem.as_ref()).ok_or(PostgresError::Certificates)?);
+        // With `prefer`, someone between could refuse TLS and would get plain text in spite of the certificates.
         self.config.ssl_mode(SslMode::Require);
         Ok(self)
     }
 
-    /// Keeps the tables in this schema (default `lariat`).
+    /// Sets the schema of the tables (default `lariat`).
     ///
     /// Nothing else may use the schema. It is created if it does not exist.
     ///
     /// ```
-    /// use lariat_sql::Postgres;
+    /// use lariat::sql::Postgres;
     ///
-    /// # fn example() -> Result<(), lariat_sql::PostgresError> {
+    /// # fn example() -> Result<(), lariat::sql::PostgresError> {
     /// let database = Postgres::new("postgresql://shop:secret@db.example.com/shop")?.schema("east")?;
     /// assert!(!format!("{database:?}").contains("secret"));
     /// # Ok(()) }
@@ -115,9 +117,10 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// The name is not one of lower case letters, digits and `_`, with no digit first and 63 of them at most, or
-    /// begins with `pg_`.
+    /// Fails unless the name consists of at most 63 lower-case letters, digits and `_`, does not begin with a digit,
+    /// and does not begin with `pg_`.
     pub fn schema(mut self, name: &str) -> Result<Self, PostgresError> {
+        // The name becomes part of statements, which cannot take it as a parameter.
         let is_plain = name
             .bytes()
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
@@ -133,13 +136,12 @@ impl Postgres {
 
     /// Lets only the leader write.
     ///
-    /// The leadership is that of `SharedControllerFactory::leadership` or of an elector.
+    /// The leadership is that of `SharedControllerFactory::leadership` or of an elector. While there is no leader,
+    /// queries are answered from the last written state.
     ///
-    /// While none leads, queries are answered with what was written last.
-    ///
-    /// It takes over from its predecessor immediately, even if that was suspended in the middle of a transaction: the
-    /// server ends its connection. The database user must be the same. Every member of a ring of shards leads, so do
-    /// not use this with sharding.
+    /// A new leader takes over from its predecessor immediately, even if that was suspended in the middle of a
+    /// transaction: the server ends its connection. The database user must be the same. Do not use this with sharding:
+    /// every member of a ring of shards leads.
     pub fn written_by_leader(mut self, leadership: Leadership) -> Self {
         self.leadership = Some(leadership);
         self
@@ -185,7 +187,7 @@ impl fmt::Debug for Postgres {
     }
 }
 
-/// Options of a PostgreSQL server that cannot be used.
+/// The error of options that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresError {
@@ -201,7 +203,7 @@ pub enum PostgresError {
     Host,
     /// The certificates to trust cannot be read.
     #[error(
-        "the root certificates for PostgreSQL cannot be read: give one or more in the form PEM, as -----BEGIN CERTIFICATE-----"
+        "the root certificates for PostgreSQL cannot be read: give one or more in PEM form (-----BEGIN CERTIFICATE-----)"
     )]
     Certificates,
     /// The name of the schema is invalid.

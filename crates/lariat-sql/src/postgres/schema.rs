@@ -1,4 +1,4 @@
-//! The schema that the tables are in.
+//! The schema of the database that contains the tables.
 
 use crate::param::Param;
 use crate::sql::{Connection, Statement, StorageError, Transaction};
@@ -38,7 +38,7 @@ pub(super) fn check(connection: &mut dyn Connection) -> Result<i64, Refused> {
     Ok(version)
 }
 
-/// Why a server is refused.
+/// The reason why a server is refused.
 pub(super) enum Refused {
     Failed(StorageError),
     No(String),
@@ -52,7 +52,7 @@ impl From<StorageError> for Refused {
 
 /// Creates the schema and its first tables, unless they exist.
 ///
-/// A lock lets one process do so at a time.
+/// A lock ensures that one process does so at a time.
 pub(super) fn prepare(
     connection: &mut dyn Connection,
     schema: &str,
@@ -71,6 +71,7 @@ pub(super) fn prepare(
             .into_iter()
             .map(|mut table| table.text())
             .collect::<Result<Vec<_>, _>>()?;
+        // A schema that the administrator has created, or this process just now.
         if tables.is_empty() {
             connection.run(TABLES)?;
             let sql = statement("INSERT INTO lariat_sql VALUES (").with("", Param::Integer(FORM));

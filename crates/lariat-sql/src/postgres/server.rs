@@ -1,4 +1,4 @@
-//! Opening sessions.
+//! The server: opening sessions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::sql::{Connection, StorageError};
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     options: Arc<Postgres>,
-    /// The timeout of statements that read; zero: none.
+    /// The timeout of statements that read; zero means none.
     timeout: Duration,
     name: String,
 }
@@ -33,7 +33,7 @@ impl Server {
         }
     }
 
-    /// Opens a session that can claim the right to write, and creates the schema if necessary.
+    /// Opens a session that can claim the right to write; creates the schema.
     pub(crate) fn open(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql")?;
         let version = schema::check(&mut session).map_err(|reason| self.refused(reason))?;
@@ -42,10 +42,12 @@ impl Server {
         let mut settings = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s';
             SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
             .to_owned();
+        // Earlier versions do not have the setting.
         if version >= 14 {
             settings.push_str("SET idle_session_timeout = '30s';");
         }
         session.run(&settings)?;
+        // Another number than that of the writer's lock: creating the schema must not wait for a writer.
         let prepared = schema::prepare(&mut session, &self.options.schema, !self.lock());
         prepared.map_err(|reason| self.refused(reason))?;
         session.lock_by(self.lock());

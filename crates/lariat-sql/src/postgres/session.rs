@@ -1,4 +1,4 @@
-//! A connection to the server.
+//! A session: a connection to the server.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -20,17 +20,17 @@ use super::values::Bound;
 use crate::param::{Arg, Param};
 use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
 
-/// How many statements a session keeps prepared; the kinds of queries are few.
+/// How many statements a session keeps prepared; there are few forms of queries.
 const PREPARED: usize = 256;
 
-/// The timeout for asking the server to cancel a statement.
+/// The timeout of a request to cancel a statement.
 const CANCEL: Duration = Duration::from_secs(2);
 
-/// A connection to the server, which is used by threads that may block.
+/// A connection to the server, used by threads for blocking work.
 pub(crate) struct Session {
     client: Client,
     canceler: Canceler,
-    /// Cancels its statements.
+    /// Cancels the statements of the session.
     interrupt: CancellationToken,
     runtime: Handle,
     prepared: HashMap<String, tokio_postgres::Statement>,
@@ -38,15 +38,17 @@ pub(crate) struct Session {
     _driver: JoinSet<()>,
     /// The name of the server in errors.
     server: String,
-    /// The lock of the session that writes; none if it only reads.
+    /// The lock of the session that writes; `None` if it only reads.
     lock: Option<i64>,
-    /// The epoch in which it writes, incremented by each claim; none before its own claim.
+    /// The epoch in which it writes; `None` before its own claim.
+    ///
+    /// Each claim increments the epoch.
     epoch: Option<i64>,
     /// Whether another session writes now.
     is_superseded: bool,
 }
 
-/// Asks the server to cancel the statement of a session.
+/// Requests the server to cancel the statement of a session.
 pub(super) struct Canceler {
     token: CancelToken,
     tls: Option<Tls>,
@@ -58,7 +60,7 @@ impl Canceler {
         Self { token, tls }
     }
 
-    /// Sends the request over a connection of its own, as the protocol demands.
+    /// Sends the request over its own connection, as the protocol requires.
     async fn cancel(&self) {
         let cancelled = async {
             match &self.tls {
@@ -68,7 +70,7 @@ impl Canceler {
         };
         match time::timeout(CANCEL, cancelled).await {
             Ok(Ok(())) => {}
-            // The server ends the statement after its statement_timeout.
+            // The server ends the statement after its `statement_timeout`.
             Ok(Err(error)) => {
                 tracing::debug!(
                     error = describe(&error),
@@ -107,9 +109,9 @@ impl Session {
         self.lock = Some(lock);
     }
 
-    /// Waits for the lock, after the server has ended the session that has it.
+    /// Waits for the lock, after making the server end the session that has it.
     fn take_over(&mut self, lock: i64) -> Result<(), StorageError> {
-        // A lock of 64 bits is shown in two halves.
+        // A lock of 64 bits is listed as two halves.
         let sql = Statement::new(
             Dialect::Postgres,
             "SELECT pg_terminate_backend(pid) FROM pg_locks
@@ -136,6 +138,7 @@ impl Session {
         self.runtime.block_on(async {
             match self.interrupt.run_until_cancelled(answer).await {
                 Some(answer) => answer.map_err(|error| self.failed(&error)),
+                // The server would go on with the statement, so it is asked to stop.
                 None => {
                     self.canceler.cancel().await;
                     Err(StorageError::Interrupted)
@@ -149,6 +152,7 @@ impl Session {
             return Ok(prepared.clone());
         }
         let prepared = self.wait(self.client.prepare(sql))?;
+        // Rare, and simpler than removing the oldest one.
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();
         }
@@ -158,12 +162,13 @@ impl Session {
 
     /// Begins a write transaction, if the epoch is still current.
     ///
-    /// No other session can claim the right to write before it ends.
+    /// No other session can claim the right to write before the transaction ends.
     fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
+        // The row lock keeps a claim, which updates the row, waiting until the transaction ends.
         let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
         let said = self.wait(self.client.simple_query(begin));
         if said.is_err() {
-            // It may have begun, and would refuse all further statements.
+            // The transaction may have begun, and would refuse all further statements.
             self.roll_back();
         }
         let said = said?;
@@ -190,7 +195,7 @@ impl Connection for Session {
     }
 
     fn commit(&mut self) -> Result<(), StorageError> {
-        // After an error in the transaction it rolls back without an error.
+        // After an error in the transaction, this rolls back without an error.
         self.run("COMMIT")
     }
 
@@ -227,6 +232,7 @@ impl Connection for Session {
             while let Some(row) = rows.try_next().await? {
                 let columns = (0..row.len()).map(|column| row.try_get::<_, Param>(column));
                 looked = look(Columns::new(columns.collect::<Result<_, _>>()?));
+                // Ends the query early; the error is returned after the connection is in order.
                 if looked.is_err() {
                     break;
                 }
@@ -261,7 +267,7 @@ impl Connection for Session {
     }
 
     fn scrub(&mut self) -> Result<(), StorageError> {
-        // The files of a table that is dropped are deleted; what the server archives is not ours.
+        // The files of a dropped table are deleted; archives of the server are out of reach.
         Ok(())
     }
 
@@ -278,8 +284,10 @@ impl Connection for Session {
             if !by_force {
                 return Ok(false);
             }
+            // Ends a session that may be suspended and would keep the lock for long.
             self.take_over(lock)?;
         }
+        // From now on transactions of the previous writer fail, even if it still has a session.
         let sql = "UPDATE writer SET epoch = epoch + 1 RETURNING epoch";
         let connection: &mut dyn Connection = self;
         let epoch = connection.first(&Statement::new(Dialect::Postgres, sql))?;

@@ -6,17 +6,20 @@
 
 use std::borrow::Cow;
 
-/// The character that begins an escape, and those for its bits.
+/// The character that begins an escape, and the characters for its bits.
 const BEGIN: char = '\u{1}';
 const BITS: [char; 2] = ['\u{2}', '\u{3}'];
 
 /// Returns the form of a text in the database.
 pub(super) fn write(text: &str) -> Cow<'_, str> {
+    // Nearly all texts are unchanged and not copied.
     if !text.bytes().any(|byte| byte < 4) {
         return Cow::Borrowed(text);
     }
     let mut written = String::with_capacity(text.len() + 8);
     for c in text.chars() {
+        // PostgreSQL refuses U+0000 in text. The three characters of the escape are escaped too, so each text reads
+        // back as it was.
         match u32::from(c) {
             number @ 0..4 => {
                 written.push(BEGIN);

@@ -16,14 +16,14 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Creates encrypted connections to servers with certificates of trusted authorities.
+/// Creates encrypted connections, to servers that trusted authorities certify.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Reads the certificates of authorities.
+    /// Parses the certificates of authorities.
     ///
-    /// None if one of them cannot be read, or if there are none.
+    /// `None` if one of them cannot be parsed, or if there are none.
     pub(super) fn new(certificates: &[u8]) -> Option<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(certificates) {
@@ -32,6 +32,7 @@ impl Tls {
         if roots.is_empty() {
             return None;
         }
+        // The provider is given here: a default of the process belongs to the program.
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .ok()?
@@ -76,6 +77,7 @@ impl TlsConnect<Socket> for Handshake {
 
 impl tokio_postgres::tls::TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
+        // Password authentication falls back to SCRAM without channel binding.
         ChannelBinding::none()
     }
 }

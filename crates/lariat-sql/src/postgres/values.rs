@@ -8,7 +8,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 use super::text;
 use crate::param::{List, Param};
 
-/// A parameter, as the library takes it.
+/// A parameter, as the library expects it.
 #[derive(Debug)]
 pub(super) struct Bound<'a>(pub(super) &'a Param);
 
@@ -16,6 +16,7 @@ type Failed = Box<dyn Error + Sync + Send>;
 
 impl ToSql for Bound<'_> {
     fn to_sql(&self, of: &Type, out: &mut BytesMut) -> Result<IsNull, Failed> {
+        // `accepts` allows every type, so a value of another width would be sent and misread.
         if !fits(self.0, of) {
             return Err(format!("a parameter is of another type than {of}").into());
         }
@@ -35,7 +36,7 @@ impl ToSql for Bound<'_> {
     }
 
     fn accepts(_: &Type) -> bool {
-        // `fits` knows the value, too.
+        // `fits` decides, because it knows the value.
         true
     }
 
@@ -61,10 +62,12 @@ fn fits(param: &Param, of: &Type) -> bool {
 impl<'a> FromSql<'a> for Param {
     fn from_sql(of: &Type, raw: &'a [u8]) -> Result<Self, Failed> {
         Ok(match *of {
+            // Text of the catalog has the type `name`.
             Type::TEXT | Type::NAME => Self::Text(text::read(<&str>::from_sql(of, raw)?)),
             Type::INT8 => Self::Integer(i64::from_sql(of, raw)?),
             Type::FLOAT8 => Self::Real(f64::from_sql(of, raw)?),
             Type::BYTEA => Self::Bytes(raw.to_vec()),
+            // SQLite has no booleans, so a parameter has none either.
             Type::BOOL => Self::Integer(bool::from_sql(of, raw)?.into()),
             Type::INT4 => Self::Integer(i32::from_sql(of, raw)?.into()),
             _ => return Err(format!("a column is of the type {of}").into()),

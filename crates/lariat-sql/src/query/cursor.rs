@@ -1,4 +1,4 @@
-//! Cursors: the end of an answer, as text that a client sends back.
+//! Cursors: the end of an answer, as a text that a client sends back.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,7 +14,7 @@ use crate::revision::Revision;
 /// The end of an answer: the sort keys of its last row, and its revision.
 ///
 /// A hash binds it to the kind, and to the conditions and the order of its query; the hash is the same in all
-/// processes. A cursor of an encrypted kind is also encrypted with the keys of the kind.
+/// processes. A cursor of an encrypted kind is encrypted with the keys of the kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cursor {
     pub(crate) revision: Revision,
@@ -30,11 +30,11 @@ const NOT_OPENED: QueryError =
     QueryError::Cursor("it is damaged, or another query or a cache with another key made it");
 
 impl Cursor {
-    /// Writes it for a query, with the keys of an encrypted kind.
+    /// Writes the cursor for a query, with the keys of an encrypted kind.
     ///
     /// # Errors
     ///
-    /// It cannot be encrypted.
+    /// Fails if it cannot be encrypted.
     pub(crate) fn write(&self, plan: &Plan, keys: Option<&Keyring>) -> Result<String, SealError> {
         let values: Vec<Json> = self.keys.iter().map(write).collect();
         let revision = self.revision.to_string();
@@ -51,13 +51,13 @@ impl Cursor {
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    /// Reads one that was written for the same query.
+    /// Reads a cursor that was written for the same query.
     ///
-    /// Its keys are checked to be of the types that the query sorts by, since a client may have changed it.
+    /// Its keys are checked against the types that the query sorts by, because a client may have changed it.
     ///
     /// # Errors
     ///
-    /// It is damaged, or was written for another query or with other keys.
+    /// Fails if the cursor is damaged, or was written for another query or with other keys.
     pub(crate) fn read(
         text: &str,
         plan: &Plan,
@@ -68,6 +68,7 @@ impl Cursor {
             None => {
                 let (shape, revision, values): (String, _, _) =
                     serde_json::from_slice(&bytes).map_err(|_| DAMAGED)?;
+                // Not a secret, only a check against mistakes: access is checked with each query.
                 if shape != URL_SAFE_NO_PAD.encode(plan.shape) {
                     return Err(ANOTHER);
                 }
@@ -87,7 +88,7 @@ impl Cursor {
     }
 }
 
-/// Returns whether keys are what rows are sorted by.
+/// Returns whether keys are of the types that rows are sorted by.
 fn fits(plan: &Plan, keys: &[Param]) -> bool {
     let types: Vec<FieldType> = plan
         .orders
@@ -101,7 +102,7 @@ fn fits(plan: &Plan, keys: &[Param]) -> bool {
         && types.iter().zip(keys).all(|(of, key)| is_of(*of, key))
 }
 
-/// Returns whether a key is one of a column of a type.
+/// Returns whether a key is a value of a column of a type.
 fn is_of(of: FieldType, key: &Param) -> bool {
     match (of, key) {
         (_, Param::Null)
@@ -120,11 +121,11 @@ fn is_of(of: FieldType, key: &Param) -> bool {
 
 fn write(param: &Param) -> Json {
     match param {
-        // No row has a list.
+        // A row never contains a list.
         Param::Null | Param::List(_) => Json::Null,
         Param::Text(text) => json!(text),
         Param::Integer(number) => json!(number),
-        // By its bits: as a decimal number it could be rounded.
+        // Written as bits: a decimal number could be rounded.
         Param::Real(number) => json!([number.to_bits()]),
         Param::Bytes(bytes) => json!({"b": URL_SAFE_NO_PAD.encode(bytes)}),
     }

@@ -6,7 +6,7 @@ use crate::field::ValueError;
 use crate::revision::Revision;
 use crate::schema::UnknownField;
 
-/// A query that cannot be answered.
+/// The error of a query that cannot be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
@@ -15,7 +15,7 @@ pub enum QueryError {
     UnknownField {
         /// The kind.
         kind: Gvk,
-        /// What the query calls it.
+        /// The name that the query uses.
         field: String,
         /// The names of the fields of the kind.
         known: Vec<String>,
@@ -25,12 +25,12 @@ pub enum QueryError {
     UnknownAssociation {
         /// The kind.
         kind: Gvk,
-        /// What the query calls it.
+        /// The name that the query uses.
         association: String,
         /// The names of the associations of the kind.
         known: Vec<String>,
     },
-    /// Associated objects cannot be asked for in this way.
+    /// A query cannot use an association in this way.
     #[error("the association {association} cannot be used: {reason}")]
     Association {
         /// The name of the association.
@@ -38,7 +38,7 @@ pub enum QueryError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// A value is not of its field's type.
+    /// A value is not of the type of its field.
     #[error("the filter {subject} {operator}: {reason}")]
     Value {
         /// The field or label.
@@ -70,7 +70,7 @@ pub enum QueryError {
     #[error("a filter without a condition: leave it out, or add a condition")]
     EmptyFilter,
     /// The query has too many parts for one statement.
-    #[error("the query has {found} {what}; {most} are possible: ask several queries")]
+    #[error("the query has {found} {what}; at most {most} are allowed: split the query")]
     TooLarge {
         /// What there are too many of.
         what: &'static str,
@@ -81,12 +81,12 @@ pub enum QueryError {
     },
     /// A summary has more values than the query allows.
     #[error(
-        "the summary by {subject} has more than {most} values: ask with more conditions, or count something else"
+        "the summary by {subject} has more than {most} values: add conditions, or summarize by another field"
     )]
     ManyCounts {
         /// The field or label.
         subject: String,
-        /// How many the query [allows](crate::Query::most_counts).
+        /// The number of values that the query [allows](crate::Query::most_counts).
         most: usize,
     },
     /// A page, a size or a limit is zero.
@@ -97,7 +97,7 @@ pub enum QueryError {
         /// What to do.
         instead: &'static str,
     },
-    /// A search in a kind without searchable fields, or for nothing.
+    /// A search in a kind without searchable fields, or without a word.
     #[error("{kind} cannot be searched: {reason}")]
     Search {
         /// The kind.
@@ -105,9 +105,9 @@ pub enum QueryError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// Namespaces are asked for by a label, which is not possible here.
+    /// Namespaces cannot be selected by a label here.
     ///
-    /// The cache has no namespaces in plain text, the kind is encrypted, the query is watched, or it is not known which
+    /// The cache has no namespaces in plain text, the kind is encrypted, the query is watched, or it is unknown which
     /// namespaces may be seen.
     #[error("namespaces cannot be found by the label {label}: {reason}")]
     NamespaceLabel {
@@ -116,17 +116,17 @@ pub enum QueryError {
         /// What to do.
         reason: &'static str,
     },
-    /// The cursor is of another query.
-    #[error("the cursor does not fit the query: {0}; ask for the first page again")]
+    /// The cursor does not fit the query.
+    #[error("the cursor does not fit the query: {0}; request the first page again")]
     Cursor(&'static str),
-    /// The cache is not at the revision, and did not get there in time.
+    /// The cache has not reached the revision in time.
     #[error("{kind} is at revision {at}, and did not reach {wanted} in time")]
     Behind {
         /// The kind.
         kind: Gvk,
-        /// Where the cache is.
+        /// The revision of the cache.
         at: Revision,
-        /// Where it should be.
+        /// The revision that the query requires.
         wanted: Revision,
     },
 }

@@ -1,4 +1,4 @@
-//! Whether an object meets a query, and how two of them are ordered.
+//! Evaluation in memory: whether an object meets a query, and how two are ordered.
 
 use std::cmp::Ordering;
 
@@ -10,7 +10,7 @@ use crate::field::Value;
 use crate::row::Row;
 use crate::schema::{NAME, Schema};
 
-/// The objects of associated kinds, of each association in its order.
+/// The objects of associated kinds, by association in order.
 ///
 /// The default has none: encrypted kinds have no associations, and watches no conditions on them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Others<'a>(pub(crate) &'a [(Associated, Vec<Row>)]);
 impl Others<'_> {
     /// Returns the values of a field or label.
     ///
-    /// They are those of the object, or of the objects associated with it that may be seen.
+    /// They are values of the object, or of the objects associated with it that may be seen.
     pub(crate) fn values(self, plan: &Plan, row: &Row, target: &Target) -> Vec<Value> {
         let Target::Associated(place, of) = target else {
             return own_values(row, target);
@@ -31,6 +31,7 @@ impl Others<'_> {
         let seen = |other: &&Row| {
             accesses
                 .iter()
+                // A condition must not tell a user about an object that the user may not see.
                 .all(|access: &Access| access.allows(&other.key))
         };
         let related = rows
@@ -44,9 +45,10 @@ impl Others<'_> {
 }
 
 impl Link {
-    /// Returns whether two objects belong together.
+    /// Returns whether two objects are associated.
     fn joins(&self, row: &Row, other: &Row) -> bool {
         let namespace = other.key.namespace();
+        // As in SQL: a namespaced object is associated only within its namespace.
         if namespace.is_some() && namespace != row.key.namespace() {
             return false;
         }
@@ -62,6 +64,7 @@ impl Link {
                 let mut values = other.cells[*place].iter();
                 values.any(|other| match (value.as_text(), other.as_text()) {
                     (Some(value), Some(other)) => value == other,
+                    // Natural texts and texts compare as texts, other values by their type.
                     _ => value == other,
                 })
             }),
@@ -84,6 +87,7 @@ fn own_values(row: &Row, target: &Target) -> Vec<Value> {
 impl Plan {
     /// Returns whether an object meets all conditions.
     pub(crate) fn matches(&self, schema: &Schema, row: &Row, others: Others<'_>) -> bool {
+        // First, so that no other test reads an object that the user may not see.
         if !self.accesses.iter().all(|access| access.allows(&row.key)) {
             return false;
         }
@@ -95,7 +99,7 @@ impl Plan {
             && self.is_found(schema, row)
     }
 
-    /// Returns whether all words are in the searchable fields.
+    /// Returns whether all words occur in the searchable fields.
     fn is_found(&self, schema: &Schema, row: &Row) -> bool {
         let Some((last, others)) = self.words.split_last() else {
             return true;
@@ -107,6 +111,7 @@ impl Plan {
         let words: Vec<String> = texts
             .flat_map(|text| words_of(&text).collect::<Vec<_>>())
             .collect();
+        // The last word may be incomplete, because a search runs while the user types.
         others.iter().all(|word| words.contains(word))
             && words.iter().any(|word| word.starts_with(last.as_str()))
     }
@@ -121,6 +126,7 @@ impl Plan {
     ) -> Ordering {
         let value = |row: &Row, order: &Order| {
             let values = others.values(self, row, &order.target);
+            // A field with one value; the minimum only gives a fixed result if there are more.
             values.into_iter().min()
         };
         let mut by_orders = self
@@ -165,9 +171,10 @@ fn nulls_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
 }
 
 impl Namespaces {
-    /// Returns whether an object is in the namespaces, which are known by name.
+    /// Returns whether an object is in the namespaces, which are given by name.
     fn holds(&self, row: &Row) -> bool {
         let namespace = row.key.namespace();
+        // A cluster-scoped object is in no namespace, so it meets a negated list only.
         let is_in = namespace.is_some_and(|name| self.values.iter().any(|value| value == name));
         is_in != self.is_negated
     }

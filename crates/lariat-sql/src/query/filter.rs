@@ -14,7 +14,7 @@ pub enum Operator {
     Like,
     /// The opposite of [`Like`](Self::Like) (`!~`).
     NotLike,
-    /// The value is one of those given (`in`).
+    /// The value is one of the given ones (`in`).
     In,
     /// The opposite of [`In`](Self::In) (`notin`).
     NotIn,
@@ -37,7 +37,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// Returns the operator as a filter writes it.
+    /// Returns the operator as it is written in a filter.
     #[must_use]
     pub fn symbol(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Operator {
 pub enum Subject {
     /// A field, by its name.
     Field(String),
-    /// A label, by its key. Its values are [texts](crate::FieldType::Text).
+    /// A label, by its key; its values are [texts](crate::FieldType::Text).
     Label(String),
     /// A field or label of the objects of an [`Association`](crate::Association).
     Associated {
@@ -77,18 +77,25 @@ pub enum Subject {
     },
 }
 
-/// Names a field; `metadata.labels[app]` names the label `app`.
+/// Names a field, for conditions, orders and summaries.
 ///
-/// It is for conditions, orders and summaries.
+/// `metadata.labels[app]` names the label `app`.
+///
+/// ```
+/// use lariat::sql::{Query, field};
+///
+/// let query = Query::new().filter(field("spec.nodeName").equals("node-1")).sort(field("metadata.name"));
+/// # let _ = query;
+/// ```
 #[must_use]
 pub fn field(name: &str) -> Subject {
     Subject::parse(name)
 }
 
-/// Names a label, for conditions and orders.
+/// Names a label, for conditions, orders and summaries.
 ///
 /// ```
-/// use lariat_sql::{Query, label};
+/// use lariat::sql::{Query, label};
 ///
 /// let query = Query::new().filter(label("app").is_in(["web", "api"])).sort(label("tier"));
 /// # let _ = query;
@@ -100,11 +107,13 @@ pub fn label(key: &str) -> Subject {
 
 /// Names a field or label of associated objects.
 ///
-/// It is for conditions, orders and summaries. A condition holds if one of the objects meets it, and a negated one if
-/// none does. In a URL it is written with a colon, as in `node:status.capacity.memory`.
+/// It is for conditions, orders and summaries.
+///
+/// A condition holds if one of the objects meets it, and a negated condition if none does. In a URL it is written with
+/// a colon, as in `node:status.capacity.memory`.
 ///
 /// ```
-/// use lariat_sql::{Query, associated, field};
+/// use lariat::sql::{Query, associated, field};
 ///
 /// let query = Query::new().filter(associated("node", field("status.capacity.memory")).greater_than("64Gi"));
 /// # let _ = query;
@@ -118,9 +127,9 @@ pub fn associated(association: &str, of: Subject) -> Subject {
 }
 
 impl Subject {
-    /// Reads the name of a field or label.
+    /// Parses the name of a field or label.
     ///
-    /// A label has the form `metadata.labels[app]` or `metadata.labels.app`; all else is the name of a field.
+    /// A label has the form `metadata.labels[app]` or `metadata.labels.app`; any other text is the name of a field.
     #[must_use]
     pub fn parse(name: &str) -> Self {
         let label = name.strip_prefix("metadata.labels").and_then(|rest| {
@@ -138,8 +147,16 @@ impl Subject {
 
     /// Creates a condition with an operator and its values.
     ///
-    /// [`In`](Operator::In) and [`NotIn`](Operator::NotIn) take any number of values,
-    /// [`Exists`](Operator::Exists) and [`Missing`](Operator::Missing) none, and all others one.
+    /// [`In`](Operator::In) and [`NotIn`](Operator::NotIn) take any number of values, [`Exists`](Operator::Exists) and
+    /// [`Missing`](Operator::Missing) none, and all others one.
+    ///
+    /// ```
+    /// use lariat::sql::{Operator, field};
+    ///
+    /// let small = field("spec.replicas").is(Operator::AtMost, [3]);
+    /// assert_eq!(Operator::AtMost.symbol(), "<=");
+    /// # let _ = small;
+    /// ```
     #[must_use]
     pub fn is(
         self,
@@ -153,19 +170,19 @@ impl Subject {
         }
     }
 
-    /// Requires a value that equals this one.
+    /// Requires a value that equals the given one.
     #[must_use]
     pub fn equals(self, value: impl ToString) -> Condition {
         self.is(Operator::Equal, [value])
     }
 
-    /// Requires that no value equals this one; objects without a value meet it.
+    /// Requires that no value equals the given one; objects without a value meet it.
     #[must_use]
     pub fn differs(self, value: impl ToString) -> Condition {
         self.is(Operator::NotEqual, [value])
     }
 
-    /// Requires a text that contains this one, ignoring case.
+    /// Requires a text that contains the given one, ignoring ASCII case.
     #[must_use]
     pub fn like(self, part: impl ToString) -> Condition {
         self.is(Operator::Like, [part])
@@ -177,13 +194,13 @@ impl Subject {
         self.is(Operator::In, values)
     }
 
-    /// Requires a value before this one.
+    /// Requires a value before the given one.
     #[must_use]
     pub fn less_than(self, value: impl ToString) -> Condition {
         self.is(Operator::Less, [value])
     }
 
-    /// Requires a value after this one.
+    /// Requires a value after the given one.
     #[must_use]
     pub fn greater_than(self, value: impl ToString) -> Condition {
         self.is(Operator::Greater, [value])
@@ -195,7 +212,7 @@ impl Subject {
         self.is(Operator::Exists, [""; 0])
     }
 
-    /// Requires a list of values that contains this one.
+    /// Requires a list of values that contains the given one.
     #[must_use]
     pub fn contains(self, value: impl ToString) -> Condition {
         self.is(Operator::Contains, [value])
@@ -215,7 +232,7 @@ impl fmt::Display for Subject {
 /// A condition on a field or a label, not yet checked against a kind.
 ///
 /// ```
-/// use lariat_sql::{field, label};
+/// use lariat::sql::{field, label};
 ///
 /// let on_one = field("spec.nodeName").equals("node-1");
 /// let either = label("app").equals("web").or(field("metadata.name").like("web"));
@@ -228,10 +245,10 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Combines two conditions, of which one has to hold.
+    /// Combines two conditions, of which at least one must hold.
     ///
     /// ```
-    /// use lariat_sql::{Query, field};
+    /// use lariat::sql::{Query, field};
     ///
     /// let broken = field("status.phase").equals("Failed").or(field("status.phase").equals("Unknown"));
     /// let query = Query::new().filter(broken);
@@ -245,10 +262,10 @@ impl Condition {
     }
 }
 
-/// Conditions of which one has to hold.
+/// Conditions of which at least one must hold.
 ///
 /// ```
-/// use lariat_sql::{AnyOf, field};
+/// use lariat::sql::{AnyOf, field};
 ///
 /// let any: AnyOf = field("spec.nodeName").exists().or(field("status.podIP").exists());
 /// # let _ = any;

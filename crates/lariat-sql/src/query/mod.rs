@@ -1,4 +1,8 @@
-//! Queries on a kind.
+//! Queries of a kind: what they select, and how they are checked.
+//!
+//! `query` and `filter` build a query, `url` reads and writes its URL form. `plan` checks it against the fields and
+//! accesses of a `scope`; SQL is generated from the plan, or `eval` evaluates it in memory. `cursor` is the end of an
+//! answer, bound to the `shape` of the query.
 
 mod cursor;
 mod error;

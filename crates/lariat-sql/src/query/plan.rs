@@ -1,4 +1,4 @@
-//! A query whose names and values are checked against a kind.
+//! Plans: queries whose names and values are checked against a kind.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::access::Access;
 use crate::field::{FieldType, Value};
 use crate::schema::{NAME, NAMESPACE, Schema};
 
-/// How many conditions a query can have.
+/// The largest number of conditions of a query.
 ///
-/// This and the following limits are SQLite's, which nests expressions up to a thousand deep and accepts 32,766
+/// This and the following limits follow from SQLite, which nests expressions up to a thousand deep and accepts 32,766
 /// parameters.
 const CONDITIONS: usize = 500;
 const VALUES: usize = 20_000;
@@ -27,33 +27,33 @@ const WORDS: usize = 50;
 /// A checked query, from which SQL is generated and with which rows are compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// The accesses; an object may be seen if all of them allow it.
+    /// The accesses; all of them must allow an object.
     pub(crate) accesses: Arc<[Access]>,
     /// The accesses for the kind of each association of the schema.
     ///
-    /// An object may be seen if all accesses of its kind allow it.
+    /// All accesses of its kind must allow an associated object.
     pub(crate) associated: Arc<[Vec<Access>]>,
-    /// Of each of these one has to hold.
+    /// Of each inner list, at least one test must hold.
     pub(crate) filters: Vec<Vec<Test>>,
-    /// The namespaces that objects have to be in, or must not be in.
+    /// The namespaces that objects must be in, or must not be in.
     pub(crate) namespaces: Option<Namespaces>,
     /// The accesses for namespaces that are selected by a label.
     ///
-    /// A namespace may be seen if all of them allow it.
+    /// All of them must allow a namespace.
     pub(crate) labelled: Vec<Access>,
-    /// All words have to be found, the last one as the beginning of a word.
+    /// Words that must all occur, the last one as the beginning of a word.
     pub(crate) words: Vec<String>,
-    /// Namespace and name decide after these.
+    /// The orders of the query; namespace and name follow.
     pub(crate) orders: Vec<Order>,
     pub(crate) part: Part,
     pub(crate) summaries: Vec<Summary>,
-    /// Whether summaries count each namespace by itself.
+    /// Whether summaries count each namespace separately.
     pub(crate) summarizes_namespaces: bool,
-    /// How many values a summary may have; none: any number.
+    /// The largest number of values of a summary; `None` for any number.
     pub(crate) most_counts: Option<usize>,
     /// Other kinds that the answer depends on.
     pub(crate) others: BTreeSet<Gvk>,
-    /// Differs between queries that find other objects, or in another order.
+    /// Differs between queries that select other objects, or in another order.
     ///
     /// See [`Cursor`](super::Cursor).
     pub(crate) shape: Context,
@@ -69,7 +69,7 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Returns an error if there are more counts than the query allows.
+    /// Fails if there are more counts than the query allows.
     pub(crate) fn check(&self, counts: usize, most: usize) -> Result<(), QueryError> {
         if counts <= most {
             return Ok(());
@@ -84,21 +84,21 @@ impl Summary {
 pub(crate) struct Test {
     pub(crate) target: Target,
     pub(crate) check: Check,
-    /// Whether the check must not hold; it does not hold without a value.
+    /// Whether the check must fail; it fails without a value.
     pub(crate) is_negated: bool,
 }
 
 /// The target of a test or an order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
-    /// The place of a field in the schema.
+    /// The position of a field in the schema.
     Field(usize),
     Label(Arc<str>),
-    /// The place of an association in the schema, and a field or label of its kind.
+    /// The position of an association in the schema, and a field or label of its kind.
     Associated(usize, Box<Target>),
 }
 
-/// A check that one of the values has to pass.
+/// A check that one of the values must pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Check {
     Exists,
@@ -137,11 +137,12 @@ impl Plan {
             .orders
             .iter()
             .map(|order| (order.target.clone(), order.is_descending));
+        // Makes the order total, so that pages neither repeat nor skip objects.
         let last = [(place(NAMESPACE), false), (place(NAME), false)];
         orders.chain(last).collect()
     }
 
-    /// Returns the name of an association that conditions ask by, if there is one.
+    /// Returns the name of an association that conditions use, if there is one.
     pub(crate) fn conditional(&self, schema: &Schema) -> Option<String> {
         let mut tests = self.filters.iter().flatten();
         tests.find_map(|test| match test.target {
@@ -152,6 +153,7 @@ impl Plan {
 
     /// Checks a query against the fields of a kind and of those associated with it.
     pub(crate) fn new(scope: &Scope<'_>, query: &Query) -> Result<Self, QueryError> {
+        // First: the checks below are linear, and the text may come from anyone.
         limit(query)?;
         let filters: Vec<Vec<Test>> = query
             .filters
@@ -182,6 +184,7 @@ impl Plan {
             .collect();
         let namespaces = query.namespaces.as_ref();
         let label = namespaces.and_then(|namespaces| namespaces.label.as_deref());
+        // Such a query reads the labels of namespaces, so the cache must contain namespaces too.
         let labelled = label.map(|label| scope.namespaces(label)).transpose()?;
         if labelled.is_some() {
             others.insert(Gvk::new("", "v1", "Namespace"));
@@ -204,7 +207,7 @@ impl Plan {
     }
 }
 
-/// Returns an error if the query has more parts than a statement can have.
+/// Fails if the query has more parts than a statement can have.
 fn limit(query: &Query) -> Result<(), QueryError> {
     let conditions = || query.filters.iter().flat_map(|any| &any.0);
     let words = query
@@ -256,12 +259,13 @@ fn found(scope: &Scope<'_>, subject: &Subject) -> Result<Found, QueryError> {
     let found = own(&other.schema, of)?;
     Ok(Found {
         target: Target::Associated(place, Box::new(found.target)),
+        // Several objects, or several values of one, are alike: one of them must meet a condition.
         is_many: found.is_many || !other.is_one,
         ..found
     })
 }
 
-/// Finds a field or label of a kind itself.
+/// Finds a field or label of the kind itself.
 fn own(schema: &Schema, subject: &Subject) -> Result<Found, QueryError> {
     match subject {
         Subject::Label(key) => Ok(Found {
@@ -280,7 +284,8 @@ fn own(schema: &Schema, subject: &Subject) -> Result<Found, QueryError> {
         }
         Subject::Associated { association, .. } => Err(QueryError::Association {
             association: association.clone(),
-            reason: "it is behind another one, and a query asks by one at a time".to_owned(),
+            reason: "it follows another association, and a query can follow only one at a time"
+                .to_owned(),
         }),
     }
 }
@@ -358,6 +363,7 @@ fn check(condition: &Condition, of: FieldType, is_many: bool) -> Result<Check, Q
     };
     let compares = |comparison| Ok(Check::Compares(comparison, parse(one()?)?));
     match operator {
+        // Values without a meaning are refused: the client may expect them to have one.
         Operator::Exists | Operator::Missing if !values.is_empty() => {
             Err(operator_error("it takes no value"))
         }
@@ -367,13 +373,14 @@ fn check(condition: &Condition, of: FieldType, is_many: bool) -> Result<Check, Q
             Ok(Check::OneOf(values?))
         }
         Operator::Contains | Operator::NotContains if !is_many => Err(operator_error(
-            "the field has one value; ~ searches in its text",
+            "the field has a single value; use ~ to search in its text",
         )),
+        // Negation is applied to the whole test, so both forms have the same check.
         Operator::Equal | Operator::NotEqual | Operator::Contains | Operator::NotContains => {
             Ok(Check::OneOf(vec![parse(one()?)?]))
         }
         Operator::Like | Operator::NotLike if !of.is_text() => {
-            Err(operator_error("only texts have parts"))
+            Err(operator_error("it applies to texts only"))
         }
         Operator::Like | Operator::NotLike => Ok(Check::HasPart(one()?.to_ascii_lowercase())),
         Operator::Less => compares(Comparison::Less),
@@ -391,7 +398,7 @@ fn words(schema: &Schema, search: Option<&str>) -> Result<Vec<String>, QueryErro
     let reason = if !schema.fields().iter().any(|field| field.is_searchable()) {
         "none of its fields is searchable"
     } else if words.is_empty() {
-        "there is no letter or digit in what is searched for"
+        "the search text has no letter or digit"
     } else {
         return Ok(words);
     };
@@ -401,7 +408,7 @@ fn words(schema: &Schema, search: Option<&str>) -> Result<Vec<String>, QueryErro
     })
 }
 
-/// Returns the words of a text, in lower case: its runs of letters and digits.
+/// Returns the words of a text in lower case: its runs of letters and digits.
 pub(crate) fn words_of(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())

@@ -3,16 +3,16 @@
 use super::filter::{AnyOf, Subject};
 use crate::revision::Revision;
 
-/// The label by which namespaces belong to a project, in Rancher.
+/// The label that assigns namespaces to a project in Rancher.
 pub const PROJECT_LABEL: &str = "field.cattle.io/projectId";
 
-/// A query on a kind: which objects, in which order, and how many.
+/// A query of a kind: which objects, in which order, and how many.
 ///
-/// Names of fields and values are checked when the query is run. By default it returns all objects, ordered by
-/// namespace and name, which also decide between objects that are equal otherwise.
+/// Names of fields and values are checked when the query is run. By default it returns all objects, sorted by namespace
+/// and name, which also sort objects that are equal otherwise.
 ///
 /// ```
-/// use lariat_sql::{Query, field, label};
+/// use lariat::sql::{Query, field, label};
 ///
 /// let query = Query::new()
 ///     .filter(field("spec.nodeName").equals("node-1"))
@@ -38,20 +38,20 @@ pub struct Query {
 pub(crate) enum Part {
     #[default]
     All,
-    /// Counted from one.
+    /// A page, numbered from one.
     Page { number: u64, size: u64 },
-    /// What follows a cursor, or the first.
+    /// The objects after a cursor, or the first ones.
     After { limit: u64, cursor: Option<String> },
-    /// None of them, only what is counted.
+    /// No objects, only counts.
     Nothing,
 }
 
-/// The namespaces a query is about, or not about.
+/// The namespaces that a query selects or excludes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Namespaces {
     /// Names of namespaces, or values of the label.
     pub(crate) values: Vec<String>,
-    /// The label of namespaces to compare; none if the values are names only.
+    /// The label of namespaces to compare; `None` if the values are names only.
     pub(crate) label: Option<String>,
     pub(crate) is_negated: bool,
 }
@@ -65,7 +65,7 @@ impl Query {
 
     /// Requires that objects meet a condition, or one of several.
     ///
-    /// All filters of a query have to hold.
+    /// All filters of a query must hold.
     #[must_use]
     pub fn filter(mut self, conditions: impl Into<AnyOf>) -> Self {
         self.filters.push(conditions.into());
@@ -105,11 +105,11 @@ impl Query {
 
     /// Requires that objects have all these words in their searchable fields.
     ///
-    /// See [`Field::searchable`](crate::Field::searchable).
-    /// Words are runs of letters and digits; case does not count. The last word may be the beginning of one.
+    /// See [`Field::searchable`](crate::Field::searchable). Words are runs of letters and digits; case does not count.
+    /// The last word may be the beginning of one.
     ///
     /// ```
-    /// use lariat_sql::Query;
+    /// use lariat::sql::Query;
     ///
     /// let query = Query::new().search("web ngi").limit(20);
     /// # let _ = query;
@@ -122,7 +122,7 @@ impl Query {
 
     /// Sorts by a field or label; objects without a value come last.
     ///
-    /// It decides between objects that are equal by the orders added before.
+    /// It sorts objects that are equal by the orders added before.
     #[must_use]
     pub fn sort(mut self, by: Subject) -> Self {
         self.sort.push((by, false));
@@ -131,7 +131,7 @@ impl Query {
 
     /// Sorts backwards by a field or label; objects without a value come first.
     ///
-    /// It decides between objects that are equal by the orders added before.
+    /// It sorts objects that are equal by the orders added before.
     #[must_use]
     pub fn sort_descending(mut self, by: Subject) -> Self {
         self.sort.push((by, true));
@@ -145,7 +145,7 @@ impl Query {
         self
     }
 
-    /// Returns at most this many objects, from the first on.
+    /// Returns at most this many objects, from the first one on.
     ///
     /// The answer has a cursor for the objects that [follow](Self::after).
     #[must_use]
@@ -160,13 +160,13 @@ impl Query {
 
     /// Returns the objects that follow an answer with this cursor.
     ///
-    /// A [limit](Self::limit) says how many. The query has to be the same otherwise. Objects that are created or
-    /// deleted meanwhile neither repeat nor hide others.
+    /// The [limit](Self::limit) is the number of objects. The query must be the same otherwise. Objects that are
+    /// created or deleted meanwhile neither repeat nor hide others.
     ///
     /// ```no_run
-    /// use lariat_sql::{Query, SqlKind};
+    /// use lariat::sql::{Query, SqlKind};
     ///
-    /// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::SqlError> {
+    /// # async fn example(pods: &SqlKind) -> Result<(), lariat::sql::SqlError> {
     /// let mut query = Query::new().limit(100);
     /// loop {
     ///     let answer = pods.query(&query).await?;
@@ -197,7 +197,7 @@ impl Query {
     /// Counts the objects that meet the conditions by the values of a field or label.
     ///
     /// ```
-    /// use lariat_sql::{Query, field, label};
+    /// use lariat::sql::{Query, field, label};
     ///
     /// let query = Query::new().summarize(field("spec.nodeName")).summarize(label("app")).only_counts();
     /// # let _ = query;
@@ -217,7 +217,7 @@ impl Query {
         self
     }
 
-    /// Counts by namespace, too.
+    /// Counts summaries by namespace as well.
     #[must_use]
     pub fn summarize_by_namespace(mut self) -> Self {
         self.summarizes_namespaces = true;
@@ -246,10 +246,13 @@ impl Query {
         })
     }
 
-    /// Waits until the cache is at least at a revision.
+    /// Waits until the cache has reached at least a revision.
+    ///
+    /// A query after a write of an object can pass the object's resource version. See
+    /// [`SqlCacheBuilder::patience`](crate::SqlCacheBuilder::patience) for how long it waits.
     ///
     /// ```
-    /// use lariat_sql::Query;
+    /// use lariat::sql::Query;
     ///
     /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
     /// let query = Query::new().at_least("81734".parse()?);

@@ -1,4 +1,4 @@
-//! The fields and the accesses that a query is checked against.
+//! Scopes: the fields and accesses that a query is checked against.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::schema::Schema;
 /// The default allows everything.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
-    /// The accesses; an object may be seen if all of them allow it.
+    /// The accesses; all of them must allow an object.
     pub(crate) accesses: Arc<[Access]>,
     /// The accesses for other kinds.
     ///
@@ -26,13 +26,13 @@ pub(crate) struct View {
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) schema: &'a Schema,
-    /// The other kinds of the schema's associations, in their order.
+    /// The other kinds of the schema's associations, in order.
     pub(crate) others: &'a [Associated],
     pub(crate) view: &'a View,
 }
 
 impl View {
-    /// Returns what may be seen of another kind.
+    /// Returns the accesses for another kind.
     fn of(&self, kind: &Gvk) -> impl Iterator<Item = &Access> {
         let of_kind = self.others.iter().filter(move |(of, _)| of == kind);
         of_kind.map(|(_, access)| access)
@@ -40,11 +40,11 @@ impl View {
 }
 
 impl Scope<'_> {
-    /// Finds an association by its name, and its place.
+    /// Finds an association by its name; also returns its position.
     ///
     /// # Errors
     ///
-    /// There is none, or its kind may not be asked by.
+    /// Fails if there is none, or queries may not use its kind.
     pub(super) fn association(&self, name: &str) -> Result<(usize, &Associated), QueryError> {
         let associations = self.schema.associations();
         let place = associations.iter().position(|each| each.name() == name);
@@ -62,14 +62,14 @@ impl Scope<'_> {
             return Err(QueryError::Association {
                 association: name.to_owned(),
                 reason: format!(
-                    "what may be seen of {kind} is not known: add it by SqlKind::restricted_associated"
+                    "the access to {kind} is not known: add it with SqlKind::restricted_associated"
                 ),
             });
         }
         Ok((place, other))
     }
 
-    /// Returns what may be seen of the kind of each association.
+    /// Returns the accesses for the kind of each association.
     pub(super) fn accesses(&self) -> Arc<[Vec<Access>]> {
         let others = self
             .others
@@ -78,11 +78,11 @@ impl Scope<'_> {
         others.collect()
     }
 
-    /// Returns what may be seen of the namespaces that a query finds by this label.
+    /// Returns the accesses for the namespaces that a query selects by a label.
     ///
     /// # Errors
     ///
-    /// It is not known.
+    /// Fails if they are not known.
     pub(super) fn namespaces(&self, label: &str) -> Result<Vec<Access>, QueryError> {
         let accesses: Vec<Access> = self
             .view
@@ -92,7 +92,7 @@ impl Scope<'_> {
         if !self.view.accesses.is_empty() && accesses.is_empty() {
             return Err(QueryError::NamespaceLabel {
                 label: label.to_owned(),
-                reason: "what may be seen of v1 Namespace is not known: add it by SqlKind::restricted_associated",
+                reason: "the access to v1 Namespace is not known: add it with SqlKind::restricted_associated",
             });
         }
         Ok(accesses)

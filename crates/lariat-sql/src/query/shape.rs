@@ -1,4 +1,4 @@
-//! What cursors are bound to.
+//! The shape of a query, to which cursors are bound.
 
 use lariat_seal::Context;
 
@@ -8,12 +8,13 @@ use crate::schema::Schema;
 
 /// Returns a hash of the kind, the conditions and the order of a query.
 ///
-/// A cursor fits queries with the same one.
+/// A cursor fits queries with the same hash.
 pub(crate) fn shape(
     schema: &Schema,
     query: &Query,
     types: impl Iterator<Item = FieldType>,
 ) -> Context {
+    // Without what may differ between pages of one answer.
     let asked = Query {
         part: Part::All,
         summaries: Vec::new(),

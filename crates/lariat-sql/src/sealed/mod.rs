@@ -1,4 +1,4 @@
-//! Kinds whose rows are encrypted, including the names of objects.
+//! Sealed kinds: their rows are encrypted, including the names of objects.
 //!
 //! A row is found by a keyed hash of its key. Conditions, orders and counts are computed in memory from all rows of the
 //! kind, which a query decrypts: some microseconds each.
@@ -65,7 +65,7 @@ impl Sealed {
         self.keys.current().keyed_hash(&context, key.as_bytes())
     }
 
-    /// Returns the context of a sealed value, so that none can be used in place of another.
+    /// Returns the context of an encrypted value, which binds it to its place.
     fn context(&self, hash: &[u8], column: &str) -> Context {
         let kind = self.kind.to_string();
         Context::new("lariat-sql row")

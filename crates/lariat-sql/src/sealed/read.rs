@@ -34,6 +34,7 @@ pub(crate) fn keys(
     each(connection, of, schema, |id, _, row| {
         match row {
             Ok(row) => keys.push(row.key.as_str().to_owned()),
+            // Without the old key, for instance: the row is useless, and its object will be written again.
             Err(_) => damaged.push(id),
         }
         Ok(())
@@ -68,9 +69,11 @@ pub(crate) fn read(
         by.check(counts.len(), plan.most_counts.unwrap_or(usize::MAX))?;
         answer.summaries.push(counts);
     }
+    // One set of keys for all rows of the query, also if they are rotated meanwhile.
     let keys = of.keys.current();
     part(&mut rows, schema, plan, &keys, &mut answer)?;
     let ids = rows.iter().map(|opened| opened.id).collect();
+    // Only the selected rows: decrypting the JSON of all would take much longer.
     let select = format!("SELECT id, json FROM {} WHERE id", of.table);
     let mut sql = Statement::new(of.dialect, &select);
     sql.among(List::Integers(ids));
@@ -95,7 +98,7 @@ pub(crate) fn read(
     Ok(answer)
 }
 
-/// Decrypts the objects whose rows come after one.
+/// Decrypts the objects whose rows follow another one.
 pub(crate) fn page(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -121,7 +124,7 @@ pub(crate) fn page(
     Ok(page)
 }
 
-/// Reduces rows to the part that the query selects, in their order.
+/// Reduces rows to the part that the query selects, in order.
 fn part(
     rows: &mut Vec<Opened>,
     schema: &Schema,
@@ -200,6 +203,7 @@ fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
     for Opened { row, .. } in rows {
         let mut values = Others::default().values(plan, row, by);
         values.sort();
+        // An object counts once for a value.
         values.dedup();
         let namespace = row.key.namespace().filter(|_| plan.summarizes_namespaces);
         for value in values {

@@ -7,7 +7,7 @@ use crate::field::Value;
 use crate::row::{Owner, Row};
 use crate::schema::Schema;
 
-/// A row with its values as text, which their types read again.
+/// A row with its values as text, which their types parse again.
 #[derive(Serialize, Deserialize)]
 struct Written {
     key: String,
@@ -35,11 +35,11 @@ pub(super) fn write(row: &Row) -> Vec<u8> {
             .map(|owner| (owner.uid.clone(), owner.is_controller))
             .collect(),
     };
-    // Texts, booleans and lists of them are always JSON.
+    // Texts, booleans and lists of them can always be encoded as JSON.
     serde_json::to_vec(&written).unwrap_or_default()
 }
 
-/// Reads a row; none if it does not fit the schema.
+/// Reads a row; `None` if it does not fit the schema.
 pub(super) fn read(schema: &Schema, bytes: &[u8]) -> Option<Row> {
     let written: Written = serde_json::from_slice(bytes).ok()?;
     if written.cells.len() != schema.fields().len() {

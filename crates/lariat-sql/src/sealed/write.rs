@@ -77,6 +77,7 @@ fn unchanged(
         let Ok(hash) = <[u8; 16]>::try_from(hash) else {
             return Ok(());
         };
+        // A row with an old or damaged key is written again.
         let opens = keys.open(&of.context(&hash, "row"), &content).is_ok();
         let known = keys.open(&of.context(&hash, "json"), &known);
         let is_same = initial

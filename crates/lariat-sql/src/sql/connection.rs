@@ -1,4 +1,4 @@
-//! The interface of a database.
+//! The interface of a database connection.
 
 use tokio_util::sync::CancellationToken;
 
@@ -6,7 +6,7 @@ use super::error::StorageError;
 use super::{Dialect, Statement};
 use crate::param::{Arg, Param};
 
-/// A connection to a database. All methods block.
+/// A connection to a database; all methods block.
 pub(crate) trait Connection: Send {
     /// Begins a transaction; a read transaction sees one state.
     fn begin(&mut self, access: Transaction) -> Result<(), StorageError>;
@@ -23,36 +23,37 @@ pub(crate) trait Connection: Send {
     /// Runs a statement; returns how many rows it changed.
     fn execute(&mut self, sql: &Statement) -> Result<u64, StorageError>;
 
-    /// Runs a statement and looks at its rows, one after the other.
+    /// Runs a statement and calls a function with each of its rows.
     fn query(
         &mut self,
         sql: &Statement,
         look: &mut dyn FnMut(Columns) -> Result<(), StorageError>,
     ) -> Result<(), StorageError>;
 
-    /// Writes rows into a table, whose columns may be named behind it.
+    /// Inserts rows into a table, whose columns may be named after it.
     fn insert(&mut self, into: &str, rows: &[Vec<Arg<'_>>]) -> Result<(), StorageError>;
 
-    /// Ends queries with [`StorageError::Interrupted`] once a token is cancelled.
+    /// Interrupts queries with [`StorageError::Interrupted`] once a token is cancelled.
     ///
-    /// It replaces the token that was given before.
+    /// It replaces the previous token.
     fn interrupt_by(&mut self, token: &CancellationToken) -> Result<(), StorageError>;
 
-    /// Returns how its statements are written.
+    /// Returns the dialect of its statements.
     fn dialect(&self) -> Dialect;
 
-    /// Makes sure that deleted data is not left in any file.
+    /// Ensures that deleted data is not left in any file.
     fn scrub(&mut self) -> Result<(), StorageError>;
 
     /// Claims the right to write; returns whether this connection has it now.
     ///
-    /// It does not get the right while another connection has it, unless by force: then the server ends the other.
+    /// It does not get the right while another connection has it, unless by force: then the server ends the other
+    /// connection.
     #[cfg(feature = "postgres")]
     fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
 
-    /// Returns whether the connection cannot be used any more.
+    /// Returns whether the connection is unusable from now on.
     ///
-    /// The server has ended it, another writes in its place, or it was interrupted.
+    /// The server has ended it, another one writes in its place, or it was interrupted.
     fn is_lost(&self) -> bool;
 }
 
@@ -79,7 +80,7 @@ impl dyn Connection + '_ {
         Ok(self.rows(sql)?.into_iter().next())
     }
 
-    /// Runs work in one transaction, which is kept if it succeeds.
+    /// Runs work in one transaction, which is committed if it succeeds.
     pub(crate) fn within<T, E: From<StorageError>>(
         &mut self,
         transaction: Transaction,
@@ -92,6 +93,7 @@ impl dyn Connection + '_ {
                 Ok(done)
             }
             Err(error) => {
+                // The error of the work is returned, not one of the rollback.
                 self.roll_back();
                 Err(error)
             }
@@ -99,7 +101,7 @@ impl dyn Connection + '_ {
     }
 }
 
-/// The columns of a row, which are taken from the left to the right.
+/// The columns of a row, which are taken from left to right.
 #[derive(Debug)]
 pub(crate) struct Columns(std::vec::IntoIter<Param>);
 
@@ -108,7 +110,7 @@ impl Columns {
         Self(columns.into_iter())
     }
 
-    /// Takes the columns that are left.
+    /// Takes the remaining columns.
     pub(crate) fn rest(self) -> Vec<Param> {
         self.0.collect()
     }

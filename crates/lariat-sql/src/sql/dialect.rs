@@ -1,4 +1,4 @@
-//! The differences between the databases.
+//! Dialects: the differences between the databases.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// Adds the place of a parameter, counted from one.
+    /// Adds the placeholder of a parameter, counted from one.
     pub(super) fn parameter(self, number: usize, sql: &mut String) {
         let sign = match self {
             Self::Sqlite => '?',
@@ -32,7 +32,7 @@ impl Dialect {
 
     /// Returns the function that finds a part in a text.
     ///
-    /// ASCII letters of both are in lower case.
+    /// Both are in lower case, as far as ASCII letters are concerned.
     pub(super) fn position(self) -> &'static str {
         match self {
             Self::Sqlite => "instr",

@@ -17,7 +17,7 @@ pub enum StorageError {
         path: PathBuf,
         /// The operation that failed: opened, read, written.
         what: &'static str,
-        /// What the operating system or SQLite says.
+        /// The error of the operating system or SQLite.
         reason: String,
     },
     /// Another cache uses the file.
@@ -28,7 +28,7 @@ pub enum StorageError {
     InUse {
         /// The file.
         path: PathBuf,
-        /// The process that uses it; none if it cannot be read.
+        /// The process that uses it; `None` if that cannot be read.
         process: Option<u32>,
     },
     /// Encrypted data cannot be decrypted, or data cannot be encrypted.
@@ -40,26 +40,26 @@ pub enum StorageError {
         /// The kind.
         kind: Gvk,
     },
-    /// A column is not of its type: the tables were changed by another program.
+    /// A column has another type: another program has changed the tables.
     #[error("a column of the SQL cache is not {expected}: another program has changed it")]
     Column {
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
     /// The database server cannot be reached, or refuses the connection.
     #[error("the PostgreSQL server {server} cannot be used: {reason}")]
     Server {
-        /// Its hosts and the database, without user and password.
+        /// The hosts and the database, without user and password.
         server: String,
-        /// What is wrong, and what to do.
+        /// What is wrong, and how to fix it.
         reason: String,
     },
     /// PostgreSQL refuses a statement, or the connection is lost.
     #[error("PostgreSQL at {server}: {reason}")]
     Postgres {
-        /// Its hosts and the database, without user and password.
+        /// The hosts and the database, without user and password.
         server: String,
-        /// What it says.
+        /// The error of the server.
         reason: String,
     },
     /// Another process writes the cache now.
@@ -87,7 +87,7 @@ impl From<rusqlite::Error> for StorageError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::OperationInterrupted) => Self::Interrupted,
-            // Its texts name tables, columns and codes, never values.
+            // Messages of SQLite contain tables, columns and codes, but no values.
             _ => Self::Sqlite(error.to_string()),
         }
     }

@@ -1,4 +1,4 @@
-//! Associated kinds in statements.
+//! Joins: associated kinds in statements.
 
 use super::layout::Column;
 use super::select::{Select, allowed};
@@ -10,13 +10,13 @@ use crate::schema::{NAME, UID};
 
 /// The columns that are compared to find associated rows.
 struct Ends {
-    /// A column of this kind's tables, by which `t` and `m` are known.
+    /// A column of this kind's tables, with the aliases `t` and `m`.
     own: String,
-    /// A column of the other kind's tables, by which `o` and `n` are known.
+    /// A column of the other kind's tables, with the aliases `o` and `n`.
     other: String,
-    /// Whether an index has no more of the other column than its beginnings.
+    /// Whether an index contains only the beginnings of the other column.
     is_long: bool,
-    /// Whether it is the other kind's name.
+    /// Whether it is the name of the other kind.
     is_name: bool,
 }
 
@@ -33,8 +33,8 @@ impl Select<'_> {
 
     /// Adds tables and conditions that pair rows with associated values.
     ///
-    /// Each row's id, as `t.id`, is paired with the values of associated objects that may be seen.
-    /// It ends within the conditions, so others can follow.
+    /// The id of each row, as `t.id`, is paired with the values of associated objects that may be seen. The text ends
+    /// within the conditions, so others can follow.
     pub(super) fn pairs(&self, association: usize, target: &Target, sql: &mut Statement) {
         let (own, other) = (self.layout, &self.joined[association]);
         let link = &self.associated[association].link;
@@ -53,9 +53,10 @@ impl Select<'_> {
             _ => sql.push(&format!(" JOIN {} AS o ON {are_equal}", other.rows())),
         }
         if is_name {
-            // The same by the key, of which there is an index.
+            // The same condition by the key, which has an index.
             sql.push(&format!(" AND o.key IN ({own}, t.f0 || '/' || {own})"));
         }
+        // A namespaced object is associated only within its namespace.
         sql.push(" AND (o.f0 IS NULL OR o.f0 = t.f0)");
         paired_table(other, target, sql);
         sql.push(" WHERE TRUE");
@@ -77,12 +78,13 @@ impl Select<'_> {
                 _ => None,
             });
         let rows = self.layout.rows();
+        // The usual case: the table itself, whose indexes are in the order of the query.
         let Some(first) = keys.next() else {
             return sql.push(&format!(" FROM {rows} AS r"));
         };
         sql.push(" FROM (SELECT q.*");
         for (number, association, of) in std::iter::once(first).chain(keys) {
-            // One at most: a join could repeat the row.
+            // A subquery for at most one: a join could repeat the row.
             let column = self.paired(association, of).compared;
             sql.push(&format!(", (SELECT {column}"));
             self.pairs(association, of, sql);
@@ -93,7 +95,9 @@ impl Select<'_> {
         sql.push(&format!(" FROM {rows} AS q) AS r"));
     }
 
-    /// Adds the table of this kind that it is associated by, unless it is the rows.
+    /// Adds the table of this kind with the association's column.
+    ///
+    /// Nothing is added if that is the row table.
     fn own_end(&self, link: &Link, sql: &mut Statement) {
         let own = self.layout;
         match link {
@@ -145,6 +149,7 @@ impl Select<'_> {
                 other: to,
             } => {
                 let is_name = *to == place(NAME);
+                // Keys of natural texts compare only with each other; with any other type the texts are compared.
                 let is_same = own.type_of(*from) == other.type_of(*to);
                 let (from, to) = (column(own, *from, "t", "m"), column(other, *to, "o", "n"));
                 if is_same && !is_name {
@@ -160,6 +165,7 @@ impl Select<'_> {
         };
         Ends {
             own,
+            // The index of a natural text contains its key, not the text.
             is_long: column.is_long && column.compared == column.shown,
             other: column.shown,
             is_name,
@@ -179,7 +185,7 @@ impl Ends {
     }
 }
 
-/// Adds the table of the other kind that has the values, unless that is the row.
+/// Adds the table of the other kind with the values, unless it is the row table.
 fn paired_table(other: &Layout, target: &Target, sql: &mut Statement) {
     match target {
         Target::Field(place) if other.is_many(*place) => {

@@ -1,4 +1,4 @@
-//! The tables of a kind.
+//! The layout of tables: their names and columns.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use crate::field::FieldType;
 use crate::param::Arg;
 use crate::schema::Schema;
 
-/// The tables of a kind, whose names end with its number.
+/// The tables of a kind, whose names end with the number of the kind.
 ///
 /// | table | has |
 /// |---|---|
@@ -20,7 +20,7 @@ use crate::schema::Schema;
 pub(crate) struct Layout {
     number: i64,
     dialect: Dialect,
-    /// How each field is kept.
+    /// How each field is stored.
     fields: Vec<FieldLayout>,
 }
 
@@ -34,16 +34,16 @@ struct FieldLayout {
 /// The column of a field with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Column {
-    /// What is compared; of a natural text its key.
+    /// What is compared; for a natural text its key.
     pub(crate) compared: String,
-    /// What is shown, and searched for parts.
+    /// What is returned, and searched for parts.
     pub(crate) shown: String,
-    /// Whether values may be too long for an index, which has their beginnings then.
+    /// Whether an index contains only the beginnings of values, as they may be long.
     pub(crate) is_long: bool,
 }
 
 impl Column {
-    /// Creates a column of texts that are compared as they are shown.
+    /// Creates a column of texts that are compared as they are returned.
     pub(super) fn of_texts(name: &str, dialect: Dialect) -> Self {
         Self {
             compared: name.to_owned(),
@@ -61,7 +61,7 @@ impl Column {
         }
     }
 
-    /// Names the table that has it.
+    /// Qualifies the column by a table.
     pub(super) fn of(&self, table: &str) -> Self {
         Self {
             compared: format!("{table}.{}", self.compared),
@@ -113,7 +113,7 @@ impl Layout {
         format!("word{}", self.number)
     }
 
-    /// Returns what the rows of words are written into.
+    /// Returns the table and columns into which words are inserted.
     pub(crate) fn words_into(&self) -> String {
         match self.dialect {
             Dialect::Sqlite => format!("{} (rowid, words)", self.words()),
@@ -129,6 +129,7 @@ impl Layout {
     ) -> Vec<Vec<Arg<'static>>> {
         let row = |words: String| vec![Arg::Integer(id), Arg::Text(words.into())];
         match self.dialect {
+            // FTS5 splits the words again, at spaces only.
             Dialect::Sqlite => vec![row(words.collect::<Vec<_>>().join(" "))],
             Dialect::Postgres => {
                 let words: BTreeSet<String> = words.collect();
@@ -137,8 +138,9 @@ impl Layout {
         }
     }
 
-    /// Returns the column of a table that has the number of the row.
+    /// Returns the column of a table that contains the number of the row.
     pub(crate) fn id_of(&self, table: &str) -> &'static str {
+        // A virtual table of FTS5 has no column `id`.
         let is_index = self.dialect == Dialect::Sqlite && table == self.words();
         if is_index { "rowid" } else { "id" }
     }
@@ -164,7 +166,7 @@ impl Layout {
         self.fields[place].of == FieldType::Natural
     }
 
-    /// Returns the places of the searchable fields.
+    /// Returns the positions of the searchable fields.
     pub(crate) fn searchable(&self) -> impl Iterator<Item = usize> {
         let fields = self
             .fields
@@ -174,7 +176,7 @@ impl Layout {
         fields.map(|(place, _)| place)
     }
 
-    /// Returns the places of fields, by whether they have many values.
+    /// Returns the positions of fields, by whether they have many values.
     pub(crate) fn places(&self, is_many: bool) -> impl Iterator<Item = usize> {
         let fields = self.fields.iter().enumerate();
         fields
@@ -189,7 +191,7 @@ impl Layout {
         column(self.fields[place].of, &format!("f{place}"), is_long)
     }
 
-    /// Returns the column of the table of a field that has many values.
+    /// Returns the column in the table of a field that has many values.
     pub(crate) fn many_column(&self, place: usize) -> Column {
         column(self.fields[place].of, "value", self.is_long(place))
     }

@@ -21,14 +21,14 @@ pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
 pub(crate) use statement::Statement;
 
-/// The part of a long text or of long bytes that an index has.
+/// The part of a long text or byte string that an index contains.
 ///
 /// PostgreSQL limits index entries to 2,700 bytes.
 const BEGINNING: &str = "1, 300";
 
-/// Returns a number for a text, a part of its SHA-256.
+/// Returns a number for a text, from its SHA-256.
 ///
-/// Two texts share a number with a probability of 2⁻⁶³.
+/// Two texts have the same number with a probability of 2⁻⁶³.
 pub(crate) fn number_of(text: &str) -> i64 {
     let hash = digest(&SHA256, text.as_bytes());
     let first = hash.as_ref().first_chunk().copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The statements of a query.
+//! Selects: the statements of a query.
 
 use lariat_core::ObjectKey;
 
@@ -17,9 +17,9 @@ pub(crate) struct Select<'a> {
     pub(crate) plan: &'a Plan,
     /// The tables of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<&'a Layout>,
-    /// The kinds of the schema's associations, in their order.
+    /// The kinds of the schema's associations, in order.
     pub(crate) associated: &'a [Associated],
-    /// The tables of these.
+    /// The tables of the associated kinds.
     pub(crate) joined: &'a [Layout],
 }
 
@@ -36,10 +36,10 @@ impl Select<'_> {
         sql
     }
 
-    /// Counts them by the values of a field or label.
+    /// Counts these objects by the values of a field or label.
     ///
-    /// They are counted by namespace as well if the query asks for it.
-    /// Columns are the value as it is shown, its count, and the namespace.
+    /// If the query requests it, the counts are by namespace as well. The columns are the value as it is returned, its
+    /// count, and the namespace.
     pub(crate) fn summary(&self, by: &Target) -> Statement {
         let mut sql = self.statement("SELECT ");
         let rows = self.layout.rows();
@@ -74,7 +74,7 @@ impl Select<'_> {
             Target::Field(_) => {}
             Target::Associated(place, of) => {
                 let shown = self.paired(*place, of).shown;
-                // Each object once for a value, however many of its associated objects have it.
+                // Each object counts once for a value, however many of its associated objects have it.
                 sql.push(&format!(
                     " JOIN (SELECT DISTINCT t.id AS id, {shown} AS value"
                 ));
@@ -85,13 +85,13 @@ impl Select<'_> {
         self.conditions(&mut sql);
         sql.push(&format!(" AND {value} IS NOT NULL GROUP BY 1, 3"));
         if let Some(most) = self.plan.most_counts {
-            // One more than it may be, to know that there are too many.
+            // One more than allowed, to detect that there are too many.
             sql.push(&format!(" LIMIT {}", most.saturating_add(1)));
         }
         sql
     }
 
-    /// Selects ids and the keys of the order, from an offset on or within a range.
+    /// Selects ids and sort keys, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
         let keys = self.plan.targets(self.schema);
         let mut sql = self.statement("SELECT r.id");
@@ -117,6 +117,7 @@ impl Select<'_> {
             keys.iter().enumerate(),
             ", ",
             |sql, (number, (target, is_descending))| {
+                // The same column as in the cursor, or the next page would not fit.
                 let key = self.key(number, target);
                 let order = if *is_descending {
                     "DESC NULLS FIRST"
@@ -124,7 +125,7 @@ impl Select<'_> {
                     "ASC NULLS LAST"
                 };
                 if key.is_long {
-                    // The index has them in this order, and only those with one beginning are sorted.
+                    // The index is in this order of beginnings; only rows with the same beginning are sorted.
                     sql.push(&format!("substr({}, {BEGINNING}) {order}, ", key.compared));
                 }
                 sql.push(&format!("{} {order}", key.compared));
@@ -141,7 +142,7 @@ impl Select<'_> {
         sql
     }
 
-    /// Returns the column of a key.
+    /// Returns the column of a sort key.
     fn key(&self, number: usize, target: &Target) -> Column {
         match target {
             Target::Label(_) => self.label_value().of(&format!("k{number}")),
@@ -154,10 +155,10 @@ impl Select<'_> {
         Column::of_texts("value", self.layout.dialect())
     }
 
-    /// Returns the ranges of rows behind the row with these keys, in their order.
+    /// Returns the ranges of rows after the row with these keys, in order.
     ///
-    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range
-    /// of an index, where one condition for all of them would be none.
+    /// First those that are equal in all keys but the last, then in all but the last two, and so on. Each is one range
+    /// of an index, while a single condition for all of them would not be.
     pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
         let directions: Vec<bool> = self
             .plan
@@ -165,12 +166,15 @@ impl Select<'_> {
             .iter()
             .map(|(_, is_descending)| *is_descending)
             .collect();
+        // From the most specific range to the least, which is the order of the rows.
         let lasts = (0..keys.len()).rev();
         let ranges = lasts.flat_map(|last| {
             let bounds = match (&keys[last], directions[last]) {
                 // Rows without a value come last: only the following keys can be greater.
                 (Param::Null, false) => Vec::new(),
+                // In descending order rows without a value come first, and all others follow.
                 (Param::Null, true) => vec![Bound::NotNull],
+                // Rows without a value follow those with one.
                 (value, false) => vec![Bound::Above(value.clone()), Bound::Null],
                 (value, true) => vec![Bound::Below(value.clone())],
             };
@@ -183,12 +187,13 @@ impl Select<'_> {
         ranges.collect()
     }
 
-    /// Adds that the keys of a row are in a range.
+    /// Adds the condition that the keys of a row are in a range.
     fn range(&self, range: &Range, sql: &mut Statement) {
         let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
             let key = self.key(number, &keys[number].0);
             sql.push(" AND ");
+            // Nothing equals NULL.
             if *value == Param::Null {
                 sql.push(&format!("{} IS NULL", key.compared));
             } else {
@@ -208,6 +213,7 @@ impl Select<'_> {
 
     /// Adds the conditions of the query.
     fn conditions(&self, sql: &mut Statement) {
+        // So that every further condition begins with AND.
         sql.push(" WHERE TRUE");
         for access in self.plan.accesses.iter().filter(|it| !it.is_everything()) {
             allowed(access, "r", sql);
@@ -225,7 +231,7 @@ impl Select<'_> {
         }
     }
 
-    /// Adds that words are found, and one that begins with the last one.
+    /// Adds the condition that words occur, and one that begins with the last word.
     fn words(&self, others: &[String], last: &str, sql: &mut Statement) {
         let words = self.layout.words();
         match self.layout.dialect() {
@@ -233,7 +239,7 @@ impl Select<'_> {
                 sql.push(&format!(
                     " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
                 ));
-                // Words have letters and digits only, so none ends its quotes.
+                // Words contain only letters and digits, so none can end its quotes.
                 let others = others
                     .iter()
                     .map(|word| format!("\"{word}\" "))
@@ -249,7 +255,7 @@ impl Select<'_> {
                     compares(&column, "=", Param::Text(word.clone()), sql);
                     sql.push(")");
                 }
-                // A range of the index, for no letter or digit comes behind the last character.
+                // A range of the index: no letter or digit sorts after the last character.
                 sql.push(&format!("{select}substr(word, {BEGINNING}) >= substr("));
                 sql.bind(Param::Text(last.to_owned()));
                 sql.push(&format!(
@@ -265,10 +271,11 @@ impl Select<'_> {
         }
     }
 
-    /// Adds that a row is in the namespaces, or not.
+    /// Adds the condition that a row is in the namespaces, or not in them.
     fn namespaces(&self, namespaces: &Namespaces, sql: &mut Statement) {
         let values = || List::Texts(namespaces.values.clone());
         sql.push(" AND (r.f0");
+        // One parameter for all names, so that the text does not depend on their number.
         sql.among(values());
         if let (Some(label), Some(of)) = (&namespaces.label, self.namespaces) {
             let (rows, labels) = (of.rows(), of.labels());
@@ -284,6 +291,7 @@ impl Select<'_> {
             sql.push(")");
         }
         let is = if namespaces.is_negated { "NOT " } else { "" };
+        // Not a plain NOT: the namespace of a cluster-scoped object is NULL.
         sql.push(&format!(") IS {is}TRUE"));
     }
 
@@ -322,7 +330,7 @@ impl Select<'_> {
             }
         }
         if test.is_negated {
-            // A comparison with a value that is missing is neither true nor false.
+            // A comparison with a missing value is neither true nor false.
             sql.push(") IS NOT TRUE");
         }
     }
@@ -340,6 +348,7 @@ pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
     });
     sql.push(&format!(" AND ({row}.f0"));
     sql.among(List::Texts(namespaces.collect()));
+    // Keys contain the namespace, so names of different namespaces cannot be confused.
     sql.push(&format!(" OR {row}.key"));
     sql.among(List::Texts(names.collect()));
     sql.push(")");
@@ -367,7 +376,7 @@ enum Bound {
     NotNull,
 }
 
-/// Adds a check of a column, which is compared in one form and shown in another.
+/// Adds a check of a column, which may be compared and returned in different forms.
 fn check(check: &Check, column: &Column, sql: &mut Statement) {
     let Column {
         compared, shown, ..
@@ -376,7 +385,7 @@ fn check(check: &Check, column: &Column, sql: &mut Statement) {
         Check::Exists => sql.push(&format!("{compared} IS NOT NULL")),
         Check::OneOf(values) => one_of(column, values.iter().map(Param::of).collect(), sql),
         Check::HasPart(part) => {
-            // Not LIKE, in which some characters of the text would have a meaning.
+            // Not `LIKE`, to which some characters of the text would be special.
             let instr = sql.dialect().position();
             sql.push(&format!("{instr}(lower({shown}), "));
             sql.bind(Param::Text(part.clone()));
@@ -394,12 +403,14 @@ fn check(check: &Check, column: &Column, sql: &mut Statement) {
     }
 }
 
-/// Adds that a column has one of these values.
+/// Adds the condition that a column has one of these values.
 fn one_of(column: &Column, values: Vec<Param>, sql: &mut Statement) {
     let compared = &column.compared;
     match values.len() {
+        // `IN ()` is invalid in PostgreSQL.
         0 => sql.push("FALSE"),
         1 => sql.join(values, "", |sql, value| compares(column, "=", value, sql)),
+        // The index has only beginnings, so a list comparison could not use it.
         2..=FEW if column.is_long => {
             sql.push("(");
             sql.join(values, " OR ", |sql, value| {
@@ -425,12 +436,12 @@ fn one_of(column: &Column, values: Vec<Param>, sql: &mut Statement) {
     }
 }
 
-/// How many long texts are looked up in an index; more are looked for in all rows.
+/// How many long texts are looked up in an index; more are searched in all rows.
 const FEW: usize = 16;
 
 /// Adds a comparison of a column with a value.
 ///
-/// If the index has only the beginnings of values, these are compared as well.
+/// If the index contains only the beginnings of values, these are compared as well.
 fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) {
     let Column {
         compared, is_long, ..
@@ -443,6 +454,7 @@ fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) 
         Param::Bytes(_) => "bytea",
         _ => "text",
     };
+    // Values with the same beginning may differ after it, so beginnings are compared less strictly.
     let or_equal = match operator {
         "<" => "<=",
         ">" => ">=",
@@ -453,6 +465,7 @@ fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) 
     ));
     sql.bind(value);
     sql.push(&format!("::{of}, {BEGINNING}) AND {compared} {operator} "));
+    // The same parameter, so that a long value is sent once.
     sql.bind_again();
     sql.push(")");
 }

@@ -28,18 +28,18 @@ impl Statement {
         self.text.push_str(text);
     }
 
-    /// Adds a parameter in this place.
+    /// Adds a parameter at the end.
     pub(crate) fn bind(&mut self, param: Param) {
         self.params.push(param);
         self.dialect.parameter(self.params.len(), &mut self.text);
     }
 
-    /// Adds the last parameter in another place, too.
+    /// Adds the last parameter again, at the end.
     pub(super) fn bind_again(&mut self) {
         self.dialect.parameter(self.params.len(), &mut self.text);
     }
 
-    /// Adds text, and a parameter behind it.
+    /// Adds text, and a parameter after it.
     pub(crate) fn with(mut self, text: &str, param: Param) -> Self {
         self.push(text);
         self.bind(param);
@@ -52,12 +52,13 @@ impl Statement {
         self
     }
 
-    /// Adds that the expression before is one of these values.
+    /// Adds the condition that the expression before is one of these values.
     ///
-    /// The values are one parameter, however many they are.
+    /// The values are one parameter, however many there are.
     pub(crate) fn among(&mut self, list: List) {
         let (before, after) = match (self.dialect, &list) {
             (Dialect::Postgres, _) => (" = ANY(", ")"),
+            // JSON has no bytes, so they are hexadecimal there.
             (Dialect::Sqlite, List::Bytes(_)) => (" IN (SELECT unhex(value) FROM json_each(", "))"),
             (Dialect::Sqlite, _) => (" IN (SELECT value FROM json_each(", "))"),
         };

@@ -6,15 +6,15 @@ use super::layout::{Column, Layout};
 use super::{BEGINNING, Dialect};
 use crate::field::FieldType;
 
-/// The types of a database's columns. Texts compare by their bytes.
+/// The column types of a database; texts compare by their bytes.
 struct Types {
     text: &'static str,
     integer: &'static str,
     real: &'static str,
     bytes: &'static str,
-    /// Of a row's number.
+    /// The type of a row's number.
     id: &'static str,
-    /// What makes a table its own index.
+    /// The clause that makes a table its own index.
     is_index: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Types {
         }
     }
 
-    /// Returns the columns of values: as shown and, if that differs, as compared.
+    /// Returns the columns of values: as returned and, if that differs, as compared.
     fn columns(&self, of: FieldType, column: &Column) -> Vec<String> {
         let shown = match of {
             FieldType::Text | FieldType::Natural => self.text,
@@ -53,6 +53,7 @@ impl Types {
             FieldType::Quantity | FieldType::Ip => self.bytes,
         };
         let mut columns = vec![format!("{} {shown}", column.shown)];
+        // Natural texts: a key to compare, and the text to return.
         if column.compared != column.shown {
             columns.push(format!("{} {}", column.compared, self.bytes));
         }
@@ -109,6 +110,7 @@ impl Layout {
             // With the final sort keys, so that a page is read from the index in its order.
             let last = ["f0", "f1k"]
                 .into_iter()
+                // After the beginning of a long value, further keys would not be in order.
                 .filter(|last| !column.is_long && *last != column.compared);
             let keys = std::iter::once(indexed(&column))
                 .chain(last.map(str::to_owned))
@@ -130,6 +132,7 @@ impl Layout {
                 .columns(self.type_of(place), &column)
                 .join(", ");
             let value = indexed(&column);
+            // Long values cannot be part of a primary key.
             let id = if column.is_long {
                 format!("); CREATE INDEX {many}_of ON {many} (id)")
             } else {
@@ -149,7 +152,7 @@ impl Layout {
             return Ok(());
         }
         let words = self.words();
-        // The words are taken from the fields here, so that all databases find the same.
+        // Words are extracted in this process, so that all databases find the same.
         match self.dialect() {
             Dialect::Sqlite => write!(
                 sql,
@@ -169,7 +172,7 @@ impl Layout {
     }
 }
 
-/// Returns what an index has of a column.
+/// Returns the part of a column that an index contains.
 fn indexed(column: &Column) -> String {
     let Column {
         compared, is_long, ..

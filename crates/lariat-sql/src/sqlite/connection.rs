@@ -9,7 +9,7 @@ use super::lock::Lock;
 use crate::param::{Arg, List, Param};
 use crate::sql::{Columns, Connection, Dialect, Statement, StorageError, Transaction};
 
-/// After how many instructions of SQLite a query checks for an interrupt.
+/// After how many SQLite instructions a query checks for an interrupt.
 ///
 /// They take well below a millisecond.
 const INTERRUPTIBLE: i32 = 1_000;
@@ -18,11 +18,11 @@ const INTERRUPTIBLE: i32 = 1_000;
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
-    /// Interrupts its queries.
+    /// Interrupts the queries of the connection.
     interrupt: CancellationToken,
     /// The lock of the connection that writes to a file.
     ///
-    /// It is released after the connection is closed, for fields are dropped in their order.
+    /// It is released after the connection is closed, because fields are dropped in order.
     _lock: Option<Lock>,
 }
 
@@ -44,6 +44,7 @@ impl Connection for Sqlite {
 
     fn commit(&mut self) -> Result<(), StorageError> {
         let committed = self.run("COMMIT");
+        // A full disk, for instance, leaves the transaction open.
         if committed.is_err() {
             self.roll_back();
         }
@@ -51,7 +52,7 @@ impl Connection for Sqlite {
     }
 
     fn roll_back(&mut self) {
-        // Some errors have ended it already.
+        // Some errors have ended the transaction already.
         if !self.connection.is_autocommit()
             && let Err(error) = self.run("ROLLBACK")
         {
@@ -78,7 +79,7 @@ impl Connection for Sqlite {
         let count = statement.column_count();
         let mut rows = statement.query(params_from_iter(&sql.params))?;
         while let Some(row) = rows.next()? {
-            // What looks at the rows may take longer than finding them.
+            // The caller's function may take longer than finding the rows.
             if self.interrupt.is_cancelled() {
                 return Err(StorageError::Interrupted);
             }
@@ -114,13 +115,13 @@ impl Connection for Sqlite {
     }
 
     fn scrub(&mut self) -> Result<(), StorageError> {
-        // It is in no free page and no log then.
+        // Afterwards it is in no free page and no log.
         self.run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
     }
 
     #[cfg(feature = "postgres")]
     fn claim(&mut self, _: bool) -> Result<bool, StorageError> {
-        // One process has the file.
+        // Only one process has the file open.
         Ok(true)
     }
 
@@ -154,7 +155,7 @@ impl ToSql for Arg<'_> {
     }
 }
 
-/// Writes a list as `json_each` reads it; bytes as hexadecimal text.
+/// Writes a list for `json_each`; bytes as hexadecimal text.
 fn json(list: &List) -> String {
     let hex = |bytes: &Vec<u8>| {
         let digits = bytes.iter().map(|byte| format!("{byte:02x}"));

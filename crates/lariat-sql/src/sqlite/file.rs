@@ -1,4 +1,4 @@
-//! Opening the file, and which kinds are in it.
+//! Opening the file of a cache: its identity, layout and integrity.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,14 +33,14 @@ const BUSY: Duration = Duration::from_secs(120);
 /// The number of pages in the log before a checkpoint, and its size after one.
 const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;";
 
-/// A connection's memory for pages, in KiB; temporary tables are in memory, too.
+/// A connection's memory for pages, in KiB; temporary tables are in memory too.
 const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
-/// Where a cache is kept.
+/// Where a cache is stored.
 #[derive(Debug, Clone)]
 pub(crate) enum Location {
     File(PathBuf),
-    /// In memory, under a name of its own within the process.
+    /// In memory, under a name that is unique in the process.
     Memory(u64),
 }
 
@@ -69,7 +69,7 @@ impl Database {
         matches!(self.place, Location::File(_))
     }
 
-    /// Opens it for writing.
+    /// Opens the database for writing.
     ///
     /// The file is made readable for its owner only. A damaged cache, or one of another version, is deleted and created
     /// again, because the API server has all its data. Other files are not touched, nor is a file that another cache
@@ -89,6 +89,7 @@ impl Database {
             return Ok(connection);
         };
         let is_ours = is_ours(path)?;
+        // The mode of another program's file is not changed.
         if is_ours {
             restrict(path)?;
         }
@@ -103,6 +104,7 @@ impl Database {
             }
             opened => return opened.map_err(|error| self.failed("opened", &error)),
         }
+        // With the log: SQLite would apply the old log to the new file.
         for suffix in ["", "-wal", "-shm"] {
             let mut name = path.clone().into_os_string();
             name.push(suffix);
@@ -126,6 +128,8 @@ impl Database {
         let connection = self
             .connect(OpenFlags::default())
             .map_err(|error| self.failed("opened", &error))?;
+        // A safeguard: the file is opened for writing, because even a reader of a WAL database writes to its shared
+        // memory.
         connection.pragma_update(None, "query_only", true)?;
         Ok(Sqlite::new(connection, None))
     }
@@ -153,7 +157,7 @@ impl Database {
 
 /// Creates the file if it does not exist, readable for its owner only.
 ///
-/// SQLite gives its log the same mode.
+/// SQLite creates its log with the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let file = std::fs::OpenOptions::new()
@@ -166,7 +170,7 @@ fn restrict(path: &Path) -> Result<(), StorageError> {
     restricted.map_err(|error| file_error(path, "restricted to its owner", &error))
 }
 
-/// Returns whether a file is a cache, what is left of one, or not there yet.
+/// Returns whether a file is a cache, the remains of one, or does not exist.
 ///
 /// Other files are neither changed nor deleted if their path is given by mistake.
 fn is_ours(path: &Path) -> Result<bool, StorageError> {
@@ -206,7 +210,7 @@ fn is_damaged(error: &rusqlite::Error) -> bool {
 
 /// Marks a new database as a cache, before anything is written to it.
 ///
-/// A database of another program is an error.
+/// Fails for a database of another program.
 fn identify(connection: &Connection) -> rusqlite::Result<()> {
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 =
@@ -225,7 +229,7 @@ fn identify(connection: &Connection) -> rusqlite::Result<()> {
     ))
 }
 
-/// Configures the database, and creates the tables that exist before the first kind.
+/// Configures the database, and creates the tables that do not depend on kinds.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     identify(connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
@@ -244,7 +248,7 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
         let reason = format!("its tables have form {form}, and this version of Lariat has {FORM}");
         return Err(rusqlite::Error::SqliteFailure(other, Some(reason)));
     }
-    // Reads every page's header once: a file that was cut is found now, and not by a query later.
+    // Reads the header of every page once, so that a truncated file is detected now, and not by a later query.
     let sound: String = connection.pragma_query_value(None, "quick_check", |row| row.get(0))?;
     if sound == "ok" {
         return Ok(());

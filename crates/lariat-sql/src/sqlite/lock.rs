@@ -1,4 +1,4 @@
-//! The lock that keeps a second cache out of a file.
+//! The lock that prevents a second cache from using a file.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,7 +22,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`StorageError::InUse`] if another cache has it.
+    /// Fails with [`StorageError::InUse`] if another cache has it.
     pub(super) fn take(path: &Path) -> Result<Self, StorageError> {
         let mut name = path.to_owned().into_os_string();
         name.push("-lock");
@@ -36,7 +36,7 @@ impl Lock {
             .map_err(|error| file_error(path, "opened", &error))?;
         match file.try_lock() {
             Ok(()) => {
-                // Only an error message needs it: a full disk is no reason to fail.
+                // Only an error message needs the process id: a full disk is no reason to fail.
                 let _ = note_owner(&mut file);
                 Ok(Self { _file: file })
             }

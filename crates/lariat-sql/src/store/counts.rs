@@ -1,4 +1,4 @@
-//! Counting objects by a value.
+//! Counts of objects by a value.
 
 use crate::field::{FieldType, Quantity, Value};
 use crate::param::Param;
@@ -21,11 +21,12 @@ pub(super) fn summary(
         counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
         Ok(())
     })?;
+    // The statement reads one value more than the limit, so too many are noticed here.
     by.check(counts.len(), most)?;
     Ok(Count::sorted(counts))
 }
 
-/// Parses a stored value; none if it is not of its type.
+/// Parses a stored value; `None` if it is not of its type.
 fn value(of: FieldType, shown: &Param) -> Option<Value> {
     Some(match (of, shown) {
         (FieldType::Text, Param::Text(text)) => Value::Text(text.as_str().into()),
@@ -38,6 +39,7 @@ fn value(of: FieldType, shown: &Param) -> Option<Value> {
             Value::Quantity(Quantity::from_key(key.as_slice().try_into().ok()?))
         }
         (FieldType::Ip, Param::Bytes(key)) => Value::Ip(match key.split_first()? {
+            // The first byte is the family, as `Arg::of` wrote it.
             (4, octets) => <[u8; 4]>::try_from(octets).ok()?.into(),
             (_, octets) => <[u8; 16]>::try_from(octets).ok()?.into(),
         }),

@@ -1,4 +1,4 @@
-//! Which database it is.
+//! Which database a cache is in.
 
 use std::path::PathBuf;
 #[cfg(feature = "postgres")]
@@ -38,7 +38,7 @@ impl Database {
         }
     }
 
-    /// Returns whether other processes may write it, too.
+    /// Returns whether other processes may write the database too.
     pub(crate) fn is_shared(&self) -> bool {
         self.dialect() == Dialect::Postgres
     }
@@ -48,7 +48,7 @@ impl Database {
         matches!(self, Self::Sqlite(database) if database.is_file())
     }
 
-    /// Opens it for writing.
+    /// Opens the database for writing.
     pub(crate) fn open(&self) -> Result<Box<dyn Connection>, StorageError> {
         match self {
             Self::Sqlite(database) => Ok(Box::new(database.open()?)),
@@ -57,7 +57,7 @@ impl Database {
         }
     }
 
-    /// Opens it for reading.
+    /// Opens the database for reading.
     pub(crate) fn open_to_read(&self) -> Result<Box<dyn Connection>, StorageError> {
         match self {
             Self::Sqlite(database) => Ok(Box::new(database.open_to_read()?)),

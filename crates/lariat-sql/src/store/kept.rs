@@ -13,7 +13,7 @@ const PAGE: u64 = 500;
 
 /// Returns the version of all objects of a kind.
 ///
-/// None if they are not complete, or were read under another identity.
+/// `None` if they are not complete, or were read under another identity.
 pub(super) fn version(
     connection: &mut dyn Connection,
     of: &Tables,
@@ -28,7 +28,7 @@ pub(super) fn version(
     Ok(version.map(i64::unsigned_abs))
 }
 
-/// Reads the objects whose rows come after one.
+/// Reads the objects whose rows follow another one.
 pub(super) fn page(
     connection: &mut dyn Connection,
     of: &Tables,

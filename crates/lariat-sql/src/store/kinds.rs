@@ -13,8 +13,8 @@ const UNCLEAN: &str = "unclean";
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
-/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same
-/// tables, or have none in common.
+/// Their number is derived from the kind, its fields and whether it is encrypted: processes that share a database use
+/// the same tables, or have none in common.
 pub(crate) fn tables(
     dialect: Dialect,
     schema: &Schema,
@@ -34,7 +34,7 @@ pub(crate) fn tables(
     (Layout::new(number, schema, dialect), sealed)
 }
 
-/// Returns a text that differs between kinds whose tables do.
+/// Returns a text that differs between kinds with different tables.
 fn signature(schema: &Schema, is_sealed: bool) -> String {
     let is_sealed = if is_sealed { "sealed" } else { "plain" };
     format!("{is_sealed} {}", schema.signature())
@@ -72,6 +72,7 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
             return Ok::<_, StorageError>(known == &unclean);
         }
         if let Some((number, _)) = &known {
+            // The fields have changed, so all rows are written again in new tables.
             drop_tables(connection, *number)?;
         }
         let into = "kinds (number, kind, signature, version, history, change, synced, identity)";
@@ -95,6 +96,7 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         Ok(sealed.is_some())
     })?;
     if is_unclean {
+        // Outside the transaction: the plain text must not remain in free pages of the file.
         connection.scrub()?;
         let clean = Statement::new(dialect, "UPDATE kinds SET signature = ")
             .with("", Param::Text(signature))
@@ -130,6 +132,7 @@ fn drop_tables(connection: &mut dyn Connection, number: i64) -> Result<(), Stora
     let many = format!("many{number}_");
     for mut table in all {
         let name = table.text()?;
+        // Their number depends on the former schema, which is not known any more.
         if own.contains(&name) || name.starts_with(&many) {
             connection.run(&format!("DROP TABLE \"{name}\""))?;
         }
@@ -139,16 +142,16 @@ fn drop_tables(connection: &mut dyn Connection, number: i64) -> Result<(), Stora
     Ok(())
 }
 
-/// Returns the keys of encrypted kinds, as they are stored.
+/// Returns the keys of encrypted kinds in their stored form.
 pub(super) fn keyring(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StorageError> {
     let sql = Statement::new(connection.dialect(), "SELECT stored FROM keyring");
     let stored = connection.first(&sql)?;
     stored.map(|mut stored| stored.bytes()).transpose()
 }
 
-/// Stores the keys of encrypted kinds in the place of `before`.
+/// Replaces the stored keys `before` of encrypted kinds.
 ///
-/// It writes nothing and returns false if other keys are stored by now.
+/// It writes nothing and returns `false` if other keys are stored by now.
 pub(super) fn replace_keyring(
     connection: &mut dyn Connection,
     before: Option<&[u8]>,
@@ -160,6 +163,7 @@ pub(super) fn replace_keyring(
         None => {
             let sql =
                 Statement::new(dialect, "INSERT INTO keyring VALUES (1, ").with("", bytes(stored));
+            // Another process may have stored its keys in between; then no row changes.
             sql.with_end(") ON CONFLICT DO NOTHING")
         }
         Some(before) => Statement::new(dialect, "UPDATE keyring SET stored = ")

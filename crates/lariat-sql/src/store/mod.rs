@@ -1,4 +1,4 @@
-//! Operations on a database: kinds, writing and reading.
+//! Operations on a database: opening kinds, writing and reading.
 
 mod counts;
 mod database;

@@ -21,16 +21,16 @@ pub(crate) struct Tables {
     pub(crate) schema: Schema,
     /// The only table of an encrypted kind.
     pub(crate) sealed: Option<Sealed>,
-    /// Those of the kind `Namespace`, if the cache has it.
+    /// The tables of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
-    /// The kinds of the schema's associations, in their order.
+    /// The kinds of the schema's associations, in order.
     pub(crate) associated: Vec<Associated>,
-    /// The tables of these.
+    /// The tables of the associated kinds.
     pub(crate) joined: Vec<Layout>,
 }
 
 impl Tables {
-    /// Returns the other kinds that a query asks about, and their tables.
+    /// Returns the other kinds that a query uses, and their tables.
     fn others<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a Gvk, &'a Layout)> {
         let joined = self
             .associated
@@ -40,7 +40,7 @@ impl Tables {
         plan.others.iter().filter_map(move |kind| {
             let mut joined = joined.clone();
             let found = joined.find(|(of, _)| *of == kind);
-            // The others are those that are associated, and namespaces.
+            // The others are associated kinds, and namespaces.
             let namespaces = || self.namespaces.as_ref().map(|layout| (kind, layout));
             found.or_else(namespaces)
         })
@@ -84,6 +84,7 @@ fn read_within(
         revision: revision(connection, layout, schema.gvk())?,
         ..Read::default()
     };
+    // Fails if one of them is being written: a join with half a kind would be wrong.
     for (kind, layout) in of.others(plan) {
         revision(connection, layout, kind)?;
     }
@@ -111,6 +112,7 @@ fn revision(
     let mut stored = connection.first(&sql)?.ok_or_else(unfilled)?;
     let (version, history) = (stored.integer()?, stored.integer()?);
     let (change, synced) = (stored.integer()?, stored.integer()?);
+    // Between two states, or not filled yet.
     if synced == 0 {
         return Err(unfilled());
     }
@@ -121,7 +123,7 @@ fn revision(
     Ok(Revision::new(version.unsigned_abs(), Some(place)))
 }
 
-/// Reads objects, in the order of their numbers here.
+/// Reads objects, in the order of the given numbers.
 fn objects(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -144,13 +146,14 @@ fn objects(
         found.insert(id, Found { key, version, json });
         Ok(())
     })?;
+    // The database returns rows in any order.
     let ordered = ids.iter().filter_map(|(id, _)| found.remove(id));
     Ok(ordered.collect())
 }
 
-/// Finds the rows of the part that the query asks for.
+/// Finds the rows of the part that the query requests.
 ///
-/// It also notes their total, and where the next part begins.
+/// It also records their total, and where the next part begins.
 fn part(
     connection: &mut dyn Connection,
     select: &Select<'_>,
@@ -167,6 +170,7 @@ fn part(
         }
         Part::All => Ok(page(connection, None, &From::Offset(0))?),
         Part::Page { number, size } => {
+            // The largest number that both databases accept.
             let most = i64::MAX.unsigned_abs();
             let offset = (number - 1).saturating_mul(*size).min(most);
             answer.total = Some(count(connection, select)?);
@@ -177,13 +181,14 @@ fn part(
             )?)
         }
         Part::After { limit, cursor } => {
-            // One more, to know whether others follow.
+            // One more, to find out whether others follow.
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
             let mut found = Vec::new();
             match cursor {
                 None => found = page(connection, Some(more(limit, 0)), &From::Offset(0))?,
                 Some(text) => {
                     let keys = Cursor::read(text, plan, None)?.keys;
+                    // Range by range, so that each is read from an index, until there are enough.
                     for range in select.behind(&keys) {
                         let left = more(limit, found.len());
                         if left == 0 {
@@ -195,6 +200,7 @@ fn part(
             }
             if found.len() > limit {
                 found.truncate(limit);
+                // The next answer begins after this row, whatever is created or deleted before it.
                 let keys = found.last().map(|(_, keys)| keys.clone());
                 let revision = answer.revision;
                 let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
@@ -213,7 +219,7 @@ fn more(limit: usize, found: usize) -> u64 {
         .min(i64::MAX.unsigned_abs())
 }
 
-/// Returns ids and the keys of the order.
+/// Returns ids and sort keys.
 fn ids(
     connection: &mut dyn Connection,
     sql: &Statement,

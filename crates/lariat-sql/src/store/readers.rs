@@ -1,4 +1,4 @@
-//! The connections that read.
+//! The readers: a pool of connections that read.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Readers {
         &self.database
     }
 
-    /// Waits until fewer than the limit read.
+    /// Waits until fewer connections than the limit are reading.
     pub(crate) async fn reader(self: &Arc<Self>) -> Reader {
         let permits = Arc::clone(&self.permits);
         let permit = permits.acquire_owned().await;
@@ -52,7 +52,7 @@ impl Readers {
 }
 
 impl Reader {
-    /// Answers a query, unless it is interrupted. It blocks.
+    /// Answers a query, unless it is interrupted; blocks.
     pub(crate) fn read(
         &self,
         of: &Tables,
@@ -65,14 +65,14 @@ impl Reader {
         })?
     }
 
-    /// Returns the keys of encrypted kinds, as they are stored. It blocks.
+    /// Returns the keys of encrypted kinds in their stored form; blocks.
     pub(crate) fn keyring(&self) -> Result<Option<Vec<u8>>, StorageError> {
         self.with(&CancellationToken::new(), kinds::keyring)
     }
 
     /// Returns the version of a kind's objects, if they were read under this identity.
     ///
-    /// It blocks.
+    /// Blocks.
     pub(crate) fn kept_version(
         &self,
         of: &Tables,
@@ -83,7 +83,7 @@ impl Reader {
         })
     }
 
-    /// Returns the stored objects after a row. It blocks.
+    /// Returns the stored objects after a row; blocks.
     pub(crate) fn kept_page(&self, of: &Tables, after: i64) -> Result<Page, StorageError> {
         self.with(&CancellationToken::new(), |connection| {
             kept::page(connection, of, after)
@@ -99,8 +99,10 @@ impl Reader {
             if interrupt.is_cancelled() {
                 return Err(StorageError::Interrupted);
             }
+            // The most recently used one, whose cache is warm.
             let idle = self.readers.idle.lock().pop();
             let was_idle = idle.is_some();
+            // Opened without the lock, because connecting to a server takes time.
             let mut connection = match idle {
                 Some(idle) => idle,
                 None => self.readers.database.open_to_read()?,
@@ -111,7 +113,7 @@ impl Reader {
             if answer.is_ok() && !connection.is_lost() {
                 self.readers.idle.lock().push(connection);
             } else if was_idle && connection.is_lost() && !interrupt.is_cancelled() {
-                // The server was lost before this read, and with it all idle connections.
+                // The server was lost before this read, and all idle connections with it.
                 self.readers.idle.lock().clear();
                 continue;
             }

@@ -37,8 +37,7 @@ pub(super) fn keys(
 /// Writes changes of different rows; returns whether anything has changed.
 ///
 /// All rows of a table are written together, so that a remote server gets a few requests instead of one per row. If
-/// nothing indexed has changed, as with most updates of a status, only version and JSON are written, which are not
-/// indexed.
+/// nothing indexed has changed, as with most status updates, only version and JSON are written, which have no index.
 pub(super) fn write(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -51,6 +50,7 @@ pub(super) fn write(
     let mut kept = Vec::new();
     for op in ops {
         let known = known.get(op.key().as_str());
+        // After a restart most objects are unchanged, and writing all of them again would take long.
         if known.is_some_and(|known| same.contains(&known.id)) {
             continue;
         }
@@ -61,6 +61,7 @@ pub(super) fn write(
         let id = known.map_or(next, |known| known.id);
         next += i64::from(known.is_none());
         let digest = row.digest();
+        // Indexed values are the same, so no index is touched.
         let is_kept = known.is_some_and(|known| known.digest == digest);
         let written = New {
             id,
@@ -71,11 +72,13 @@ pub(super) fn write(
         if is_kept {
             kept.push(written);
         } else {
+            // A changed row is deleted and inserted again: its values are spread over several tables.
             gone.extend(known.map(|known| known.id));
             new.push(written);
         }
     }
     let has_changed = !gone.is_empty() || !new.is_empty() || !kept.is_empty();
+    // First, because new rows take the numbers of those they replace.
     clear(connection, layout, &gone)?;
     put(connection, layout, &new)?;
     replace_json(connection, layout, &kept)?;
@@ -128,6 +131,7 @@ fn unchanged(
                 is_initial: true,
             } => {
                 let known = known.get(row.key.as_str())?;
+                // Versions alone are not enough: another cluster, or a restored one, may have used them.
                 (known.version == *row.version).then_some((known.id, json))
             }
             _ => None,
@@ -152,7 +156,7 @@ fn unchanged(
 
 /// Returns a number above those of all rows.
 ///
-/// No other process takes it, since only one writes.
+/// No other process takes it, because only one writes.
 fn next_id(connection: &mut dyn Connection, layout: &Layout) -> Result<i64, StorageError> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {}", layout.rows());
     let last = connection
@@ -161,7 +165,7 @@ fn next_id(connection: &mut dyn Connection, layout: &Layout) -> Result<i64, Stor
     Ok(last + 1)
 }
 
-/// Deletes rows and all that belongs to them.
+/// Deletes rows and everything that belongs to them.
 fn clear(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -176,7 +180,7 @@ fn clear(
     Ok(())
 }
 
-/// Deletes what a table has of rows.
+/// Deletes the rows of a table that belong to objects.
 fn delete(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -210,6 +214,7 @@ fn put_json(
     layout: &Layout,
     new: &[New<'_>],
 ) -> Result<(), StorageError> {
+    // All of a table at once: one request to a remote server.
     let rows = new.iter().map(|New { id, row, json, .. }| {
         let version = Arg::text(&row.version);
         vec![Arg::Integer(*id), version, Arg::bytes(json)]
@@ -227,6 +232,7 @@ fn put(
     connection.insert(&layout.rows(), &rows)?;
     put_json(connection, layout, new)?;
     let rows = new.iter().flat_map(|New { id, row, .. }| {
+        // In the order of the table's key.
         let labels: BTreeMap<&str, &str> = row.labels.iter().collect();
         labels
             .into_iter()
@@ -243,6 +249,7 @@ fn put(
     for place in layout.places(true) {
         let is_natural = layout.is_natural(place);
         let rows = new.iter().flat_map(|New { id, row, .. }| {
+            // A value that occurs twice in an object is one row.
             let values: BTreeSet<&Value> = row.cells[place].iter().collect();
             values.into_iter().map(move |value| {
                 let mut columns = vec![Arg::Integer(*id)];
@@ -286,7 +293,7 @@ fn put_words(
     connection.insert(&layout.words_into(), &rows.collect::<Vec<_>>())
 }
 
-/// Returns the columns of a value: as shown and, if that differs, as compared.
+/// Returns the columns of a value: as returned and, if that differs, as compared.
 fn args(is_natural: bool, value: Option<&Value>) -> impl Iterator<Item = Arg<'_>> {
     let compared = value.map_or(Arg::Null, Arg::of);
     let shown = is_natural.then(|| {

@@ -450,6 +450,6 @@ fn the_largest_queries_are_answered_and_larger_ones_are_errors() {
     let refused = Plan::new(&Scope::of(&stage.schema), &query(501)).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the query has 501 conditions; 500 are possible: ask several queries"
+        "the query has 501 conditions; at most 500 are allowed: split the query"
     );
 }

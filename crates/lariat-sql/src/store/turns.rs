@@ -1,11 +1,11 @@
-//! How replicas hand over the right to write.
+//! Turns: how replicas hand over the right to write.
 
 use super::writer::{Reached, Writer};
 use crate::param::List;
 use crate::sql::{Connection, Statement, StorageError, Transaction};
 
 impl Writer {
-    /// Returns what all kinds have.
+    /// Returns the stored state of all kinds.
     pub(crate) fn stored(&mut self) -> Result<Vec<Stored>, StorageError> {
         stored(&mut *self.connection)
     }
@@ -17,7 +17,7 @@ impl Writer {
         self.connection.claim(by_force)
     }
 
-    /// Marks all other kinds as not synced, since they are not written any more.
+    /// Marks all other kinds as not synced, because they are not written any more.
     pub(crate) fn disown(&mut self, own: Vec<i64>) -> Result<(), StorageError> {
         self.connection.within(Transaction::Writes, |connection| {
             let update = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
@@ -27,8 +27,9 @@ impl Writer {
         })
     }
 
-    /// Checks that it still has the right to write.
+    /// Checks that this process still has the right to write.
     pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
+        // Beginning a write transaction checks the epoch.
         self.connection.within(Transaction::Writes, |_| Ok(()))
     }
 }
@@ -43,7 +44,7 @@ pub(crate) struct Stored {
     pub(crate) is_synced: bool,
 }
 
-/// Returns what all kinds have.
+/// Returns the stored state of all kinds.
 fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
     let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
     let kinds = connection

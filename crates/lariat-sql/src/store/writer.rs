@@ -1,4 +1,4 @@
-//! The one connection that writes.
+//! The writer: the one connection that writes.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ use crate::sql::{Connection, Dialect, Statement, StorageError, Transaction};
 pub(crate) struct Reached {
     /// The resource version up to which nothing is missing.
     pub(crate) version: u64,
-    /// Distinguishes the changes this writer counts from those of other writers.
+    /// Distinguishes the changes of this writer from those of other writers.
     pub(crate) history: u32,
     /// The number of the last change.
     pub(crate) change: u64,
@@ -42,7 +42,7 @@ impl Writer {
         kinds::keep_only(&mut *self.connection, kinds)
     }
 
-    /// Returns whether it cannot write any more, and another may.
+    /// Returns whether this connection cannot write any more, so that another one may.
     pub(crate) fn is_lost(&self) -> bool {
         self.connection.is_lost()
     }
@@ -61,14 +61,14 @@ impl Writer {
         }
     }
 
-    /// Returns the keys of encrypted kinds, as they are stored.
+    /// Returns the keys of encrypted kinds in their stored form.
     pub(crate) fn keyring(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
         kinds::keyring(&mut *self.connection)
     }
 
     /// Stores the keys of encrypted kinds, before anything is encrypted with them.
     ///
-    /// It writes nothing and returns false if other keys than `before` are stored by now.
+    /// It writes nothing and returns `false` if other keys than `before` are stored by now.
     pub(crate) fn replace_keyring(
         &mut self,
         before: Option<&[u8]>,
@@ -95,6 +95,7 @@ impl Writer {
         ops: &[Op],
         reached: Option<(Reached, Option<&str>)>,
     ) -> Result<(), StorageError> {
+        // The statements below write each row once.
         let ops = last_of_each(ops);
         self.connection.within(Transaction::Writes, |connection| {
             let has_changed = match &tables.sealed {
@@ -112,7 +113,7 @@ impl std::fmt::Debug for Writer {
     }
 }
 
-/// Leaves the last change of each row, in their order.
+/// Keeps the last change of each row, in order.
 fn last_of_each(ops: &[Op]) -> Vec<&Op> {
     let mut seen = HashSet::with_capacity(ops.len());
     let mut last: Vec<&Op> = ops
@@ -140,6 +141,7 @@ fn note(
             .with(", change = ", Param::Integer(reached.change.cast_signed()))
             .with(", identity = ", identity.map_or(Param::Null, kept::hash))
             .with(" WHERE number = ", number),
+        // The rows are between two states now, so readers must not use them.
         None if has_changed => {
             statement("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ")
                 .with("", number)

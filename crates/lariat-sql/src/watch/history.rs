@@ -1,4 +1,4 @@
-//! The last changes of a kind, for its watches.
+//! The history: the last changes of a kind, for its watches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -36,8 +36,9 @@ impl ObjectState {
         }
     }
 
-    /// Returns its row; none if it cannot be read.
+    /// Returns the row; `None` if it cannot be read.
     pub(crate) fn row(&self, schema: &Schema) -> Option<&Row> {
+        // Read once for all watches, on the first one that needs it.
         let read = || {
             let json = self.object.json()?;
             Some(Row::of(schema, &self.object, &json).0)
@@ -48,7 +49,7 @@ impl ObjectState {
 
 /// The last changes of a kind, up to a limit.
 ///
-/// A write never waits for watches: a watch that is too slow finds that its next change is not kept any more.
+/// A write never waits for watches: a watch that is too slow finds that its next change is no longer kept.
 #[derive(Debug)]
 pub(crate) struct History {
     /// Distinguishes it from other histories.
@@ -63,27 +64,27 @@ pub(crate) struct History {
 pub(crate) struct Newest {
     /// The number of the last change.
     change: u64,
-    /// Why no change follows, if the history has ended.
+    /// The reason why no change follows, if the history has ended.
     over: Option<Over>,
 }
 
-/// Why a history has ended.
+/// The reason why a history has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Over {
     /// The cache has stopped.
     Stopped,
-    /// Another process writes it.
+    /// Another process writes the cache.
     Elsewhere,
 }
 
-/// The successor of a change.
+/// The change that follows another one.
 #[derive(Debug)]
 pub(crate) enum Next {
     Event(Arc<Event>),
     NotYet,
     /// The history has ended.
     Over(Over),
-    /// It is not kept any more.
+    /// The change is no longer kept.
     Gone,
 }
 
@@ -101,7 +102,7 @@ impl History {
         self.number
     }
 
-    /// Adds changes that are written, in the order of their numbers.
+    /// Adds changes that were written, in the order of their numbers.
     pub(crate) fn push(&self, events: impl IntoIterator<Item = Event>) {
         let mut kept = self.events.lock();
         let mut newest = None;
@@ -112,6 +113,7 @@ impl History {
                 kept.pop_front();
             }
         }
+        // Before watches are woken, which take this lock.
         drop(kept);
         if let Some(newest) = newest {
             self.newest.send_modify(|known| known.change = newest);
@@ -131,6 +133,7 @@ impl History {
     /// Returns the change that follows one.
     pub(crate) fn after(&self, change: u64) -> Next {
         let kept = self.events.lock();
+        // Under the lock of the events: otherwise a change in between would look like a missing one.
         let newest = *self.newest.borrow();
         if newest.change <= change {
             return newest.over.map_or(Next::NotYet, Next::Over);

@@ -1,4 +1,4 @@
-//! Watches of what a query matches.
+//! Watches of the objects that a query selects.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::query::{Others, Plan, QueryError};
 use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 
-/// A change of an object that a query selects, or selected.
+/// A change of an object that a query selects, or has selected.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum WatchEvent {
-    /// The object is created, or meets the conditions now.
+    /// The object was created, or meets the conditions now.
     Added(Watched),
-    /// The object has changed, and meets the conditions before and after.
+    /// The object changed, and meets the conditions before and after.
     Modified(Watched),
-    /// The object is deleted, or does not meet the conditions any more.
+    /// The object was deleted, or no longer meets the conditions.
     ///
-    /// It is in the state that met them.
+    /// This is its last state that met them.
     Deleted(Watched),
 }
 
@@ -50,9 +50,9 @@ impl WatchEvent {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// The changes since the revision are not kept any more.
+    /// The changes after the revision are no longer kept.
     #[error(
-        "the changes of {kind} since {since} are not kept: it is too old, or of another cache; list again"
+        "the changes of {kind} after revision {since} are not available: the revision is too old, or from another cache; list again"
     )]
     TooOld {
         /// The kind.
@@ -61,11 +61,13 @@ pub enum WatchError {
         since: Revision,
     },
     /// The reader was slower than the changes, and has missed some.
-    #[error("the watch of {kind} is too slow: what follows {at} is not kept any more; list again")]
+    #[error(
+        "the watch of {kind} is too slow: the changes after revision {at} are no longer available; list again"
+    )]
     TooSlow {
         /// The kind.
         kind: Gvk,
-        /// The revision that was read last.
+        /// The last revision that was read.
         at: Revision,
     },
     /// The query is invalid.
@@ -73,7 +75,7 @@ pub enum WatchError {
     Query(#[from] QueryError),
     /// Another process writes the cache, and this one only reads it.
     #[error(
-        "{kind} cannot be watched here, for another replica writes the SQL cache: watch it there, or list again from time to time"
+        "{kind} cannot be watched on this replica, because another one writes the SQL cache: watch it there, or list periodically"
     )]
     Elsewhere {
         /// The kind.
@@ -89,14 +91,14 @@ pub enum WatchError {
 
 /// The changes of the objects that a query selects, in order, from a revision on.
 ///
-/// A change is returned once it is written, so a list after an event includes it. No change is skipped: a reader that
-/// is too slow for the history of the kind gets [`WatchError::TooSlow`], and delays neither the cache nor others. The
-/// watch ends after an error.
+/// A change is returned once it is written, so a query after an event includes it. No change is skipped: a reader that
+/// is too slow for the history of the kind gets [`WatchError::TooSlow`], and delays neither the cache nor other
+/// watches. The watch ends after an error.
 ///
 /// ```no_run
-/// use lariat_sql::{Query, SqlKind};
+/// use lariat::sql::{Query, SqlKind};
 ///
-/// # async fn example(pods: &SqlKind) -> Result<(), lariat_sql::WatchError> {
+/// # async fn example(pods: &SqlKind) -> Result<(), lariat::sql::WatchError> {
 /// let mut watch = pods.watch(&Query::new(), None)?;
 /// while let Some(event) = watch.next().await {
 ///     let event = event?;
@@ -120,7 +122,7 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// The revision is of another process, or too old.
+    /// Fails if the revision is of another process, or too old.
     pub(crate) fn new(
         schema: &Schema,
         plan: Plan,
@@ -135,6 +137,7 @@ impl Watch {
             .place()
             .filter(|place| place.history == history.number())
             .ok_or_else(too_old)?;
+        // Checked now, so that the caller lists at once rather than after the first event.
         if matches!(history.after(at.change), Next::Gone) {
             return Err(too_old());
         }
@@ -149,24 +152,25 @@ impl Watch {
         })
     }
 
-    /// Waits for the next change; none after an error.
+    /// Waits for the next change; `None` after an error.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses no change.
     pub async fn next(&mut self) -> Option<Result<WatchEvent, WatchError>> {
         while !self.is_over {
             match self.history.after(self.at.change) {
                 Next::Event(event) => {
+                    // Also for changes that the query does not select, so that the revision moves on.
                     self.at.change = event.change;
                     self.version = event.version;
                     if let Some(event) = self.seen(&event) {
                         return Some(Ok(event));
                     }
-                    // A thousand changes may be of others.
+                    // A thousand changes in a row may be of other objects.
                     task::consume_budget().await;
                 }
-                // The history has the sender, so it does not fail.
+                // Cannot fail: the history has the sender.
                 Next::NotYet => drop(self.newest.changed().await),
                 Next::Over(over) => {
                     self.is_over = true;
@@ -186,7 +190,7 @@ impl Watch {
         None
     }
 
-    /// Returns the revision it has read; another watch can resume there.
+    /// Returns the revision that was read; another watch can resume there.
     #[must_use]
     pub fn revision(&self) -> Revision {
         Revision::new(self.version, Some(self.at))
@@ -194,6 +198,7 @@ impl Watch {
 
     /// Returns the event of a change, if the query selects the object.
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
+        // Both states are evaluated: an object that leaves the conditions is a deletion for this watch.
         let meets = |state: &ObjectState| {
             let row = state.row(&self.schema);
             row.is_some_and(|row| self.plan.matches(&self.schema, row, Others::default()))

@@ -221,14 +221,14 @@ async fn one_user_cannot_take_all_the_room() {
     let refused = users.jane.get(&url).await.refused(429);
     assert_eq!(
         refused,
-        "your limit of 2 concurrent watches is reached: try again"
+        "your limit of 2 concurrent watches is reached: try again later"
     );
     let other = users.admin.watch(&url).await;
     assert_eq!(other.status, 200);
     let full = users.admin.get(&url).await.refused(429);
     assert_eq!(
         full,
-        "the limit of 3 concurrent watches is reached: try again"
+        "the limit of 3 concurrent watches is reached: try again later"
     );
 }
 

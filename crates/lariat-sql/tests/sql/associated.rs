@@ -339,7 +339,7 @@ async fn a_restricted_view_finds_namespaces_only_by_labels_of_those_that_may_be_
     // A user who may see all ConfigMaps and no Namespace could find out their labels.
     let maps = stage.maps.restricted(Access::everything());
     let error = stage.names_of(&maps, query()).await.expect_err("not known");
-    let what = "add it by SqlKind::restricted_associated";
+    let what = "add it with SqlKind::restricted_associated";
     assert!(error.to_string().contains(what), "{error}");
     let open = Access::of_names(None, ["open"]);
     let maps = maps.restricted_associated(&namespace_kind(), open);

@@ -1,4 +1,4 @@
-//! The request of an admission review.
+//! An admission request, as handlers get it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,10 +16,26 @@ use super::object::{Object, Undecodable};
 use super::operation::Operation;
 use crate::wire::AdmissionRequest;
 
-/// A request that a handler reviews.
+/// A request that a handler reviews: the object, the operation, the user.
 ///
-/// A clone is the same request. The object is decoded when it is first asked for, so a deletion of an object that does
-/// not fit its type can be allowed.
+/// Clones share the request. Each object is decoded on first access, so a handler can allow the deletion of an object
+/// that does not decode, by not reading it.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Service;
+/// use lariat::webhook::{Admission, ReviewResult, Verdict};
+///
+/// /// Denies a change of the type of a Service.
+/// async fn keep_type(request: Admission<Service>) -> ReviewResult<Verdict> {
+///     let (old, new) = (request.old()?, request.object()?);
+///     let kind = |service: &Service| service.spec.as_ref().and_then(|spec| spec.type_.clone());
+///     Ok(match (old, new) {
+///         (Some(old), Some(new)) if kind(old) != kind(new) => Verdict::deny("the type cannot be changed"),
+///         _ => Verdict::allow(),
+///     })
+/// }
+/// # let _ = keep_type;
+/// ```
 pub struct Admission<K> {
     inner: Arc<Inner<K>>,
 }
@@ -45,8 +61,12 @@ impl<K: DeserializeOwned> Admission<K> {
         let kind = &request.kind;
         let gvk = Gvk::new(&kind.group, &kind.version, &kind.kind);
         let name = request.name.as_deref().unwrap_or_default();
+        // For a Namespace, API servers send its own name as the namespace.
+        let is_namespace = request.resource.resource == "namespaces" && kind.group.is_empty();
         let key = match request.namespace.as_deref() {
-            Some(namespace) if !namespace.is_empty() => ObjectKey::namespaced(namespace, name),
+            Some(namespace) if !namespace.is_empty() && !is_namespace => {
+                ObjectKey::namespaced(namespace, name)
+            }
             _ => ObjectKey::cluster(name),
         };
         let object = Object::new("object", request.object.take());
@@ -65,23 +85,24 @@ impl<K: DeserializeOwned> Admission<K> {
         }
     }
 
-    /// Returns the object as it will be; none for a deletion.
+    /// Returns the object as it would be stored, or `None` for a deletion.
     ///
-    /// For [`Operation::Connect`] it is the options of the connection, so a handler of connections decodes those.
+    /// For [`Operation::Connect`] it is the options of the connection, so a handler of connections has them as its
+    /// type.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type. A handler that returns the error denies the request.
+    /// The object does not decode as `K`. A handler that returns the error with `?` denies the request.
     pub fn object(&self) -> Result<Option<&Arc<K>>, Undecodable> {
         self.inner.object.get(&self.inner.gvk)
     }
 
-    /// Returns the object as it is; none for a creation.
+    /// Returns the object as it is stored, or `None` for a creation.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type: it was stored before the type or the schema became stricter. A handler that
-    /// returns the error makes such objects unchangeable.
+    /// The object does not decode as `K`, because it was stored before the type or the schema became stricter. A
+    /// handler that returns the error denies every change of such objects.
     pub fn old(&self) -> Result<Option<&Arc<K>>, Undecodable> {
         self.inner.old.get(&self.inner.gvk)
     }
@@ -96,19 +117,22 @@ impl<K> Admission<K> {
 
     /// Returns namespace and name of the object.
     ///
-    /// The name is empty if the API server is to generate it.
+    /// The name is empty if the API server will generate it.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         &self.inner.key
     }
 
-    /// Returns the kind, in the version of the object.
+    /// Returns the kind, in the version in which the object was sent to the webhook.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
         &self.inner.gvk
     }
 
-    /// Returns the kind as the client sent it, which may be in another version.
+    /// Returns the kind in the version in which the client sent it.
+    ///
+    /// It differs from [`gvk`](Self::gvk) if the API server has converted the object; see
+    /// [`MatchPolicy::Equivalent`](crate::MatchPolicy::Equivalent).
     #[must_use]
     pub fn requested_gvk(&self) -> Gvk {
         match &self.inner.request.request_kind {
@@ -123,7 +147,7 @@ impl<K> Admission<K> {
         &self.inner.request.resource.resource
     }
 
-    /// Returns the sub-resource, such as `status`.
+    /// Returns the subresource, such as `status`, if there is one.
     #[must_use]
     pub fn subresource(&self) -> Option<&str> {
         let subresource = self.inner.request.sub_resource.as_deref();
@@ -136,39 +160,41 @@ impl<K> Admission<K> {
         &self.inner.request.user_info
     }
 
-    /// Returns whether nothing will be stored.
+    /// Returns whether the request is a dry run.
     ///
-    /// A handler with side effects must have none then.
+    /// Nothing is stored then, so a handler must not have side effects.
     #[must_use]
     pub fn is_dry_run(&self) -> bool {
         self.inner.request.dry_run.unwrap_or_default()
     }
 
-    /// Returns the options of the request, such as a `DeleteOptions`; null if there are none.
+    /// Returns the options of the request, such as a `DeleteOptions`, or null.
     #[must_use]
     pub fn options(&self) -> &Value {
         &self.inner.request.options
     }
 
-    /// Returns the id of the call, which logs of the API server have.
+    /// Returns the id of the review, which logs of the API server contain.
     #[must_use]
     pub fn uid(&self) -> &str {
         &self.inner.request.uid
     }
 
-    /// Returns the object as the API server sent it, with fields that the type does not have.
+    /// Returns the JSON of the object, with fields that the type does not know.
     #[must_use]
     pub fn raw_object(&self) -> Option<&str> {
         self.inner.object.raw.as_deref().map(|raw| raw.get())
     }
 
-    /// Returns the old object as the API server sent it.
+    /// Returns the JSON of the old object, with fields that the type does not know.
     #[must_use]
     pub fn raw_old(&self) -> Option<&str> {
         self.inner.old.raw.as_deref().map(|raw| raw.get())
     }
 
-    /// Returns the time until the call fails, which is a little before the API server gives up.
+    /// Returns the time until the call fails.
+    ///
+    /// It ends a little before the API server gives up, so that the answer arrives in time. Zero means that it is over.
     #[must_use]
     pub fn time_left(&self) -> Duration {
         self.inner
@@ -176,7 +202,7 @@ impl<K> Admission<K> {
             .saturating_duration_since(Instant::now())
     }
 
-    /// Returns the factory whose caches the program shares.
+    /// Returns the controller factory, whose caches the handler can read.
     #[must_use]
     pub fn factory(&self) -> &SharedControllerFactory {
         &self.inner.factory
@@ -184,13 +210,13 @@ impl<K> Admission<K> {
 
     /// Returns the shared cache of a kind.
     ///
-    /// It may be older than the API server's state, so what two clients do at once may pass a check against it. The
-    /// first use of a kind by a program opens its watch, and the cache is empty until it is synced: open it before the
-    /// server is started, as with `factory.for_object::<T>().cache()`.
+    /// The cache may be older than the API server's state, so two concurrent requests may both pass a check against it.
+    /// The first use of a kind in a program opens its watch, and the cache is empty until it has synced: open it before
+    /// the server starts, with `factory.for_object::<T>().cache()`.
     ///
     /// # Panics
     ///
-    /// As [`SharedController::cache`](lariat_controller::SharedController::cache).
+    /// As for [`SharedController::cache`](lariat_controller::SharedController::cache).
     #[must_use]
     pub fn cache<T>(&self) -> Cache<T>
     where

@@ -1,4 +1,4 @@
-//! How a call fails.
+//! The failures of a call, as opposed to a denial.
 
 use std::any::Any;
 use std::error::Error;
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use lariat_core::{describe, without_credentials};
 
-/// The error of a handler: of any type.
+/// The error of a handler, of any type.
 pub type ReviewError = Box<dyn Error + Send + Sync>;
 
-/// What a handler returns.
+/// The result of a handler.
 ///
-/// An error is a failed call, not a denial: the API server applies the failure policy of the webhook. An
-/// [`Undecodable`](super::Undecodable) is a denial.
+/// An error is a failed call, not a denial: the API server applies the failure policy of the webhook. The exception is
+/// [`Undecodable`](super::Undecodable), which is a denial.
 pub type ReviewResult<T> = Result<T, ReviewError>;
 
-/// How a call of a handler failed.
+/// The reason why a call of a handler failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("it panicked")]
     Panicked,
-    #[error("it was not ready within {0:?}")]
+    #[error("it timed out after {0:?}")]
     TimedOut(Duration),
-    /// Its text reaches the log and the client.
+    /// The text of the error is logged, and sent to the client.
     #[error("{}", without_credentials(&describe(&**.0)))]
     Failed(ReviewError),
-    #[error("what it returned cannot be serialized: {}", without_credentials(&.0.to_string()))]
+    #[error("its result cannot be serialized: {}", without_credentials(&.0.to_string()))]
     Unserializable(serde_json::Error),
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn message(panic: &dyn Any) -> &str {
 }
 
 impl Failure {
-    /// Returns the word for it in logs and metrics.
+    /// Returns the word for the failure in logs and metrics.
     pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Panicked => "panic",

@@ -1,4 +1,7 @@
-//! Handlers of admission reviews, without their types.
+//! Handlers of admission reviews, with their types erased.
+//!
+//! A typed function is wrapped into a [`Handler`], which decodes the request, calls the function, and encodes the
+//! response. For a mutating function it also computes the JSON patch.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -21,7 +24,7 @@ use super::verdict::Verdict;
 use crate::patch::patch;
 use crate::wire::{AdmissionRequest, AdmissionResponse};
 
-/// A handler that takes requests and makes responses.
+/// A handler with its types erased: from a request to a response.
 pub(crate) type Handler = dyn Fn(
         AdmissionRequest,
         Operation,
@@ -31,7 +34,7 @@ pub(crate) type Handler = dyn Fn(
     + Send
     + Sync;
 
-/// Returns the handler of a function that validates.
+/// Returns the handler of a validating function.
 pub(crate) fn validating<K, F, Fut>(function: F) -> Arc<Handler>
 where
     K: DeserializeOwned + Send + Sync + 'static,
@@ -43,13 +46,15 @@ where
         let function = Arc::clone(&function);
         Box::pin(async move {
             let admission = Admission::<K>::new(request, operation, factory, deadline);
+            // An object that does not decode is the client's mistake, and denied. Other errors are failures of the
+            // webhook.
             let verdict = function(admission).await.or_else(denied)?;
             Ok(respond(&verdict, None))
         })
     })
 }
 
-/// Returns the handler of a function that mutates.
+/// Returns the handler of a mutating function.
 pub(crate) fn mutating<K, F, Fut>(function: F) -> Arc<Handler>
 where
     K: DeserializeOwned + Serialize + Send + Sync + 'static,
@@ -60,10 +65,11 @@ where
     Arc::new(move |request, operation, factory, deadline| {
         let function = Arc::clone(&function);
         Box::pin(async move {
-            // A deletion stores no object, and what a connection has is not stored.
+            // A deletion stores no object, and the options of a connection are not stored either.
             if !matches!(operation, Operation::Create | Operation::Update) {
                 return Ok(respond(&Verdict::allow(), None));
             }
+            // The patch applies to the raw object, which has fields that the type does not know.
             let raw = request.object.clone();
             let admission = Admission::<K>::new(request, operation, factory, deadline);
             let (Some(raw), object) = (raw, admission.object()) else {
@@ -74,12 +80,14 @@ where
                 Ok(None) => return Ok(respond(&Verdict::allow(), None)),
                 Err(error) => return Ok(respond(&error.into(), None)),
             };
-            // Types need not be `Clone`; a second decode is.
+            // The patch needs the object before and after the function. Decoding twice avoids a `Clone` bound on the
+            // type.
             let own = match decode::<K>(&raw, "object", admission.gvk()) {
                 Ok(own) => own,
                 Err(error) => return Ok(respond(&error.into(), None)),
             };
             let mutation = function(admission, own).await.or_else(denied)?;
+            // A denial has no patch, even if the function has returned an object.
             let patch = match &mutation.object {
                 Some(after) if mutation.verdict.is_allowed() => difference(&raw, &*object, after)?,
                 _ => None,
@@ -101,7 +109,7 @@ where
     })
 }
 
-/// Returns the patch from the typed object to what became of it.
+/// Returns the JSON patch between two states of a typed object, if they differ.
 fn difference<K: Serialize>(
     raw: &RawValue,
     before: &K,
@@ -111,7 +119,9 @@ fn difference<K: Serialize>(
     patch(&raw, before, after).map_err(Failure::Unserializable)
 }
 
-/// Makes a denial of an object that does not fit its type; other errors are failures.
+/// Converts the error of an object that does not decode to a denial.
+///
+/// Other errors are failures of the call.
 fn denied<T: From<Undecodable>>(error: ReviewError) -> Result<T, Failure> {
     match error.downcast::<Undecodable>() {
         Ok(error) => Ok((*error).into()),
@@ -119,6 +129,7 @@ fn denied<T: From<Undecodable>>(error: ReviewError) -> Result<T, Failure> {
     }
 }
 
+/// Returns the response for a verdict; the caller sets its uid.
 fn respond(verdict: &Verdict, patch: Option<Vec<u8>>) -> AdmissionResponse {
     AdmissionResponse {
         uid: String::new(),

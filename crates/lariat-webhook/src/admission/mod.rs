@@ -1,4 +1,7 @@
-//! Admission: requests, verdicts, mutations, and how a handler is called.
+//! Admission reviews: from the body of a request to the answer.
+//!
+//! [`review`] reads the body and calls a [`Handler`] within the deadline. The handler gets an [`Admission`], whose
+//! `object`s are decoded on access, and returns a [`Verdict`] or a [`Mutation`]. A call that fails is a `failure`.
 
 mod admission;
 mod failure;

@@ -1,12 +1,24 @@
-//! What a mutating handler decides.
+//! The decision of a mutating handler.
 
 use super::object::Undecodable;
 use super::verdict::Verdict;
 
-/// What a mutating handler decides: an object to store instead, or a [`Verdict`] alone.
+/// The decision of a mutating handler: an object to store, or only a [`Verdict`].
 ///
 /// The patch is the difference between the object as it was decoded and the returned one. Fields that the type does not
-/// have, and defaults of the type that did not change, are not in it.
+/// know, and defaults of the type that did not change, are not part of it.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat::webhook::{Admission, Mutation, ReviewResult};
+///
+/// async fn add_label(_: Admission<Pod>, mut pod: Pod) -> ReviewResult<Mutation<Pod>> {
+///     let labels = pod.metadata.labels.get_or_insert_default();
+///     labels.entry("team".to_owned()).or_insert_with(|| "none".to_owned());
+///     Ok(Mutation::to(pod))
+/// }
+/// # let _ = add_label;
+/// ```
 #[derive(Debug, Clone)]
 #[must_use = "a mutation counts when the handler returns it"]
 pub struct Mutation<K> {
@@ -15,7 +27,7 @@ pub struct Mutation<K> {
 }
 
 impl<K> Mutation<K> {
-    /// Changes the object to this one.
+    /// Replaces the object by this one, and allows the request.
     pub fn to(object: K) -> Self {
         Self {
             object: Some(object),
@@ -23,7 +35,7 @@ impl<K> Mutation<K> {
         }
     }
 
-    /// Changes nothing.
+    /// Allows the request without a change.
     pub fn none() -> Self {
         Verdict::allow().into()
     }
@@ -39,7 +51,9 @@ impl<K> Mutation<K> {
         Self { verdict, ..self }
     }
 
-    /// Adds an annotation to the audit event, under the webhook's name.
+    /// Adds an annotation to the audit event.
+    ///
+    /// The API server puts the name of the webhook before the key.
     pub fn annotate(self, key: impl Into<String>, value: impl Into<String>) -> Self {
         let verdict = self.verdict.annotate(key, value);
         Self { verdict, ..self }

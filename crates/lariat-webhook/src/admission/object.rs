@@ -1,4 +1,4 @@
-//! The objects of a request, decoded when they are asked for.
+//! The objects of a request, decoded on first access.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 
 /// The error of an object that cannot be decoded as its type.
 ///
-/// A handler that returns it denies the request with status 422 and the path of the field.
+/// A handler that returns it with `?` denies the request, with status 422 and the path of the field. Values are left
+/// out of the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the {state} cannot be decoded as {gvk}: {path}: {reason}")]
 pub struct Undecodable {
@@ -19,7 +20,7 @@ pub struct Undecodable {
 }
 
 impl Undecodable {
-    /// Describes the error of a deserializer, for one state of an object.
+    /// Creates the error of a deserializer, for one state of an object.
     pub(crate) fn new(
         gvk: &Gvk,
         state: &'static str,
@@ -46,7 +47,7 @@ impl Undecodable {
     }
 }
 
-/// One state of the object.
+/// One state of the object: before or after the request.
 pub(super) struct Object<K> {
     pub(super) raw: Option<Box<RawValue>>,
     state: &'static str,
@@ -56,13 +57,14 @@ pub(super) struct Object<K> {
 impl<K: DeserializeOwned> Object<K> {
     pub(super) fn new(state: &'static str, raw: Option<Box<RawValue>>) -> Self {
         Self {
+            // API servers send `null` for the object of a deletion.
             raw: raw.filter(|raw| raw.get() != "null"),
             state,
             decoded: OnceLock::new(),
         }
     }
 
-    /// Returns the object as its type; it is decoded once.
+    /// Returns the decoded object; it is decoded once.
     pub(super) fn get(&self, gvk: &Gvk) -> Result<Option<&Arc<K>>, Undecodable> {
         let decoded = self.decoded.get_or_init(|| {
             let Some(raw) = &self.raw else {
@@ -84,6 +86,7 @@ pub(super) fn decode<K: DeserializeOwned>(
     gvk: &Gvk,
 ) -> Result<K, Undecodable> {
     let mut json = serde_json::Deserializer::from_str(raw.get());
+    // The error names the path of the field, which serde_json alone does not.
     serde_path_to_error::deserialize(&mut json)
         .map_err(|error| Undecodable::new(gvk, state, &error))
 }

@@ -1,4 +1,4 @@
-//! What is done to an object.
+//! The operation of a request.
 
 use std::fmt;
 
@@ -9,20 +9,26 @@ pub enum Operation {
     Create,
     /// The object is updated, by an update, a patch or an apply.
     Update,
-    /// The object is deleted; there is only the old object.
+    /// The object is deleted; there is only the [old object](crate::Admission::old).
     Delete,
-    /// A sub-resource such as `exec` or `proxy` is connected to.
+    /// A client connects to a subresource, such as `exec` or `proxy`.
     Connect,
 }
 
 impl Operation {
-    /// Returns the operation by its name in requests and configurations.
+    /// Returns the operation with a name, as in requests and configurations.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let all = [Self::Create, Self::Update, Self::Delete, Self::Connect];
         all.into_iter().find(|operation| operation.as_str() == name)
     }
 
-    /// Returns the name, such as `CREATE`.
+    /// Returns the name of the operation, such as `CREATE`.
+    ///
+    /// ```
+    /// use lariat::webhook::Operation;
+    ///
+    /// assert_eq!(Operation::Create.as_str(), "CREATE");
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! From the body of a request to the answer.
+//! Reviews the body of a request: parse, call the handler, encode the answer.
 
 use std::panic::AssertUnwindSafe;
 
@@ -14,7 +14,10 @@ use super::operation::Operation;
 use crate::deadline::Deadline;
 use crate::wire::{AdmissionRequest, AdmissionResponse, Answer};
 
-/// Reviews a body with a handler of a name, within a time.
+/// Reviews a body with the handler of a webhook, within the deadline.
+///
+/// A request that cannot be parsed and a call that fails are answers too, with an HTTP error, to which the API server
+/// applies the failure policy.
 pub(crate) async fn review(
     name: &str,
     handler: &Handler,
@@ -27,9 +30,10 @@ pub(crate) async fn review(
         Err(refused) => return refused,
     };
     let Some(operation) = Operation::named(&request.operation) else {
-        let message = format!("the operation {:?} is unknown", request.operation);
+        let message = format!("unknown operation {:?}", request.operation);
         return Answer::bad_request(message);
     };
+    // The response must repeat the uid, or the API server rejects it.
     let uid = request.uid.clone();
     let kind = &request.kind;
     let span = tracing::debug_span!("review", webhook = name, %operation, kind = kind.kind, uid);
@@ -38,12 +42,13 @@ pub(crate) async fn review(
         Ok(response) => AdmissionResponse { uid, ..response }.into_answer(),
         Err(failure) => {
             let what = failure.word();
-            tracing::warn!(webhook = name, uid, what, %failure, "an admission webhook has failed");
+            tracing::warn!(webhook = name, uid, what, %failure, "the call of an admission webhook failed");
             Answer::failed(format!("the webhook {name} failed: {failure}"))
         }
     }
 }
 
+/// Calls the handler; a panic and a timeout are failures.
 async fn call(
     handler: &Handler,
     request: AdmissionRequest,
@@ -52,11 +57,13 @@ async fn call(
     deadline: Deadline,
 ) -> Result<AdmissionResponse, Failure> {
     let factory = factory.clone();
-    // The function is called inside, so its own panic is caught too.
+    // The function runs inside the future, so that a panic before its first await is caught too.
     let call = async move { handler(request, operation, factory, deadline.at).await };
+    // At the deadline the future is dropped: the API server has stopped waiting, and the work would be lost.
     match timeout_at(deadline.at, AssertUnwindSafe(call).catch_unwind()).await {
         Ok(Ok(answered)) => answered,
         Ok(Err(panic)) => {
+            // The message is logged but not sent: a client has no use for it.
             let text = without_credentials(message(&*panic));
             tracing::error!("a webhook handler panicked: {text}");
             Err(Failure::Panicked)

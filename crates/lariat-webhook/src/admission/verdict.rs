@@ -1,4 +1,4 @@
-//! What a handler decides.
+//! The decision of a validating handler.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::object::Undecodable;
 
-/// What a handler decides about a request: allowed, or denied for a reason.
+/// The decision of a handler about a request: allowed, or denied for a reason.
 ///
 /// ```
-/// use lariat_webhook::Verdict;
+/// use lariat::webhook::Verdict;
 ///
 /// let denied = Verdict::deny("a widget has a size").cause("spec.size", "must be at least 1");
 /// assert!(!denied.is_allowed());
@@ -29,7 +29,7 @@ struct Denial {
     message: String,
     code: Option<u16>,
     reason: Option<String>,
-    /// Fields, and what is wrong with each.
+    /// Fields, each with what is wrong with it.
     causes: Vec<(String, String)>,
 }
 
@@ -41,8 +41,8 @@ impl Verdict {
 
     /// Denies the request with a message for its user.
     ///
-    /// The API server puts the name of the webhook before it. The status is 403, `Forbidden`, unless there are
-    /// [causes](Self::cause) or another [code](Self::code).
+    /// The API server puts the name of the webhook before the message. The status code is 403 (`Forbidden`), unless
+    /// there are [causes](Self::cause) or another [code](Self::code).
     pub fn deny(message: impl Into<String>) -> Self {
         Self {
             denial: Some(Denial {
@@ -53,10 +53,18 @@ impl Verdict {
         }
     }
 
-    /// Adds a field that is wrong, such as `spec.size`, and what is wrong with it; the request is denied.
+    /// Denies the request for an invalid field, such as `spec.size`.
     ///
-    /// The status becomes 422, `Invalid`, unless there is another [code](Self::code). Clients show the causes after the
-    /// message. Without a message, the causes are the message.
+    /// It can be called several times. The status code becomes 422 (`Invalid`), unless there is another
+    /// [code](Self::code). Clients show the causes after the message. Without a message, the causes are the message.
+    ///
+    /// ```
+    /// use lariat::webhook::Verdict;
+    ///
+    /// let verdict = Verdict::allow().cause("spec.size", "must be at least 1");
+    /// assert!(!verdict.is_allowed());
+    /// assert_eq!(verdict.status().unwrap()["code"], 422);
+    /// ```
     pub fn cause(mut self, field: impl Into<String>, message: impl Into<String>) -> Self {
         let denial = self.denial.get_or_insert_default();
         denial.causes.push((field.into(), message.into()));
@@ -71,7 +79,9 @@ impl Verdict {
         self
     }
 
-    /// Sets the reason of a denial, a word for programs such as `Conflict` (default: by the code).
+    /// Sets the reason of a denial, such as `Conflict` (default: that of the code).
+    ///
+    /// It is one word, for programs to match.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
         if let Some(denial) = &mut self.denial {
             denial.reason = Some(reason.into());
@@ -81,13 +91,22 @@ impl Verdict {
 
     /// Adds a warning, which clients print.
     ///
-    /// API servers cut warnings at 256 characters, and all of a response at 4,096.
+    /// API servers truncate a warning to 256 characters, and all warnings of a response to 4,096.
+    ///
+    /// ```
+    /// use lariat::webhook::Verdict;
+    ///
+    /// let verdict = Verdict::allow().warn("spec.colour is deprecated, use spec.color");
+    /// assert_eq!(verdict.warnings().len(), 1);
+    /// ```
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
     }
 
-    /// Adds an annotation to the audit event, under the webhook's name.
+    /// Adds an annotation to the audit event.
+    ///
+    /// The API server puts the name of the webhook before the key.
     pub fn annotate(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.annotations.insert(key.into(), value.into());
         self
@@ -111,7 +130,7 @@ impl Verdict {
         &self.annotations
     }
 
-    /// Returns the status of a denial, as the API server gets it.
+    /// Returns the Status of a denial, as it is sent to the API server.
     #[must_use]
     pub fn status(&self) -> Option<Value> {
         self.denial.as_ref().map(Denial::status)
@@ -125,7 +144,9 @@ impl From<Undecodable> for Verdict {
 }
 
 impl Denial {
+    /// Returns the Status that is sent to the API server.
     fn status(&self) -> Value {
+        // Other codes are not those of errors, so the default is used.
         let given = self.code.filter(|code| (400..600).contains(code));
         let code = given.unwrap_or(match (self.code, self.causes.is_empty()) {
             (None, false) => 422,
@@ -158,7 +179,7 @@ impl Denial {
     }
 }
 
-/// Returns the reason that API servers have for a code.
+/// Returns the reason that API servers use for a status code.
 fn reason_of(code: u16) -> Option<&'static str> {
     Some(match code {
         400 => "BadRequest",

@@ -1,4 +1,4 @@
-//! Where the certificates of a server come from.
+//! The source of a server's certificates, with the options of their rotation.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use super::keeper::Keeper;
 use super::rotation::Rotation;
 use super::secret::Shared;
 
-/// Where the certificates of a server come from, and how they are renewed.
+/// The source of a server's certificates, and how they are renewed.
 ///
 /// ```
-/// use lariat_webhook::Certificates;
+/// use lariat::webhook::Certificates;
 ///
 /// // Where cert-manager's Secret is mounted.
 /// let mounted = Certificates::directory("/etc/webhooks");
 /// // Made and rotated by the program, in a Secret that its replicas share.
 /// let made = Certificates::secret(&"demo/widgets-webhooks".parse()?);
 /// # let _ = (mounted, made);
-/// # Ok::<(), lariat_core::ParseKeyError>(())
+/// # Ok::<(), lariat::core::ParseKeyError>(())
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "certificates do nothing until they are served"]
@@ -40,25 +40,28 @@ enum Source {
     Secret(ObjectKey),
 }
 
-/// How often files are read.
+/// The default interval at which files are read.
 const FILES: Duration = Duration::from_secs(10);
-/// How often the Secret is read.
+/// The default interval at which the Secret is read.
 const SECRET: Duration = Duration::from_secs(60);
-/// How long a certificate is valid.
+/// The default validity of a generated certificate.
 const VALIDITY: Duration = Duration::from_secs(90 * 24 * 3600);
-/// The shortest validity: certificates know no shorter times.
+/// The shortest validity: the times in certificates are whole seconds.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How long the next authority is trusted before it is used.
+/// The default time for which the next authority is trusted before it is used.
 const OVERLAP: Duration = Duration::from_secs(3600);
-/// The least time between two reads.
+/// The shortest interval between two reads.
 const LEAST: Duration = Duration::from_millis(10);
 
 impl Certificates {
-    /// Takes `tls.crt` and `tls.key` of a directory, where a Secret of cert-manager is mounted.
+    /// Reads `tls.crt` and `tls.key` from a directory, such as a mounted Secret.
     ///
-    /// If there is a `ca.crt`, it is injected into the configurations; else others have to, such as cert-manager's
-    /// injector, by an [annotation](crate::Webhooks::annotate). The files are read every ten seconds. If new files
-    /// cannot be used, the old certificate is kept, and the log says so once.
+    /// The Secret may be one of cert-manager. If there is a `ca.crt`, it is injected into the configurations. Otherwise
+    /// another program must do so, such as cert-manager's injector, which is enabled by an
+    /// [annotation](crate::Webhooks::annotate).
+    ///
+    /// The files are read every ten seconds, and a new certificate is used for new connections. If new files cannot be
+    /// used, the old certificate stays in use, and the reason is logged once.
     pub fn directory(directory: impl Into<PathBuf>) -> Self {
         let directory = directory.into();
         let files = Files {
@@ -69,7 +72,9 @@ impl Certificates {
         Self::new(Source::Files(files))
     }
 
-    /// Takes a certificate and a key from two files; see [`directory`](Self::directory).
+    /// Reads a certificate and a key from two files.
+    ///
+    /// Otherwise like [`directory`](Self::directory).
     pub fn files(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         let (certificate, key) = (certificate.into(), key.into());
         Self::new(Source::Files(Files {
@@ -79,15 +84,15 @@ impl Certificates {
         }))
     }
 
-    /// Makes certificates, and keeps them in a Secret that the replicas of a program share.
+    /// Generates certificates, and keeps them in a Secret that all replicas share.
     ///
-    /// Each certificate has an authority of its own, whose key is not kept. When a third of a certificate's time is
-    /// left, the next one is made; once its authority is in the configurations, it is trusted for the
-    /// [overlap](Self::overlap) before servers show it, and the former one for as long as the certificate is used. If the
-    /// configurations cannot be applied, servers keep the old certificate until a hundredth of its time is left. Replicas
-    /// agree by the resource version of the Secret.
+    /// Each certificate has its own authority, whose key is discarded. When a third of its validity is left, the next
+    /// certificate is generated. Its authority is injected into the configurations beside the present one. After the
+    /// [overlap](Self::overlap) servers use the new certificate, and the old authority stays trusted as long as the new
+    /// certificate is used. If the configurations cannot be applied, servers use the old certificate until a hundredth
+    /// of its validity is left. Replicas agree through the resource version of the Secret.
     ///
-    /// A Secret that was not made by webhooks, and is not empty, is left alone.
+    /// A Secret that contains data of another program is not touched; it is an error.
     pub fn secret(secret: &ObjectKey) -> Self {
         Self::new(Source::Secret(secret.clone()))
     }
@@ -102,7 +107,7 @@ impl Certificates {
         }
     }
 
-    /// Sets the file of the authority, in PEM, which is injected into the configurations.
+    /// Sets the PEM file of the authority, which is injected into the configurations.
     pub fn authority(mut self, path: impl Into<PathBuf>) -> Self {
         if let Source::Files(files) = &mut self.source {
             files.authority = Some(path.into());
@@ -110,36 +115,52 @@ impl Certificates {
         self
     }
 
-    /// Sets how often files (default 10 s) or the Secret (default 60 s) are read; at least 10 ms.
+    /// Sets the interval at which files (default 10 s) or the Secret (60 s) are read.
+    ///
+    /// It is at least 10 ms.
     pub fn period(self, period: Duration) -> Self {
         let period = Some(period.max(LEAST));
         Self { period, ..self }
     }
 
-    /// Sets how long a certificate that is made is valid (default 90 days).
+    /// Sets how long generated certificates are valid (default 90 days).
     ///
-    /// Less than a second, zero too, is an error when the webhooks are served.
+    /// Less than a second, including zero, is an error when the webhooks are served.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use lariat::webhook::Certificates;
+    ///
+    /// let certificates = Certificates::secret(&"demo/webhooks-tls".parse()?)
+    ///     .validity(Duration::from_secs(30 * 24 * 3600))
+    ///     .overlap(Duration::from_secs(2 * 3600));
+    /// # let _ = certificates;
+    /// # Ok::<(), lariat::core::ParseKeyError>(())
+    /// ```
     pub fn validity(self, validity: Duration) -> Self {
         Self { validity, ..self }
     }
 
     /// Sets how long the next authority is trusted before servers use it (default 1 h).
     ///
-    /// The time begins when a replica has applied the configurations with it; without
-    /// [`reached_by`](crate::Webhooks::reached_by), when it is made. It should be longer than the [period](Self::period)
-    /// of all replicas, and than API servers take to notice a changed configuration. With zero, servers use it at the next
-    /// read of the Secret, so calls may fail until API servers have noticed.
+    /// The time starts when a replica has applied the configurations with the next authority. Without
+    /// [`reached_by`](crate::Webhooks::reached_by) it starts when the certificate is generated. It should be longer
+    /// than the [period](Self::period) of all replicas, and than API servers need to observe a changed configuration.
+    /// With zero, servers use the certificate at the next read of the Secret, and calls may fail until API servers
+    /// trust it.
     pub fn overlap(self, overlap: Duration) -> Self {
         Self { overlap, ..self }
     }
 
-    /// Adds names or addresses to certificates that are made, beside those of the Service or URL.
+    /// Adds names or addresses to generated certificates.
+    ///
+    /// Those of the Service or URL are always included.
     pub fn names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Returns the Secret, if certificates are made.
+    /// Returns the Secret, if certificates are generated.
     pub(crate) fn shared_secret(&self) -> Option<&ObjectKey> {
         match &self.source {
             Source::Secret(key) => Some(key),
@@ -147,9 +168,9 @@ impl Certificates {
         }
     }
 
-    /// Loads or makes the first certificate, for names beside its own ones.
+    /// Loads or generates the first certificate, for the given names and its own ones.
     ///
-    /// The program injects its authority itself if it applies the configurations.
+    /// `injects` tells that the program injects the authority itself, because it applies the configurations.
     pub(crate) async fn load(
         self,
         client: Client,
@@ -162,10 +183,13 @@ impl Certificates {
                 Err(CertificateError::Validity(self.validity))
             }
             Source::Secret(key) => {
+                // Added to the names of the Service or URL, which API servers check.
                 names.extend(self.names);
                 if names.is_empty() {
+                    // A certificate needs at least one name. Without a `Reach` nothing else is known.
                     names.push("localhost".to_owned());
                 }
+                // Sorted and unique, so that replicas with the same settings compute equal names.
                 names.sort();
                 names.dedup();
                 let rotation = Rotation {

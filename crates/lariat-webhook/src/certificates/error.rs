@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Certificates cannot be loaded, made or stored. No error contains a key.
+/// Certificates cannot be loaded, generated or stored; no error contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertificateError {
@@ -16,30 +16,30 @@ pub enum CertificateError {
         /// The cause.
         source: io::Error,
     },
-    /// Certificate and key are no PEM, or do not belong together.
+    /// Certificate or key are not PEM, or do not belong together.
     #[error("the certificate and the key of {from} cannot be used: {reason}")]
     Unusable {
-        /// Where they are from.
+        /// Their source: a file or a Secret.
         from: String,
         /// What is wrong.
         reason: String,
     },
-    /// A certificate cannot be made.
-    #[error("a certificate for {names} cannot be made: {reason}")]
+    /// A certificate cannot be generated.
+    #[error("cannot generate a certificate for {names}: {reason}")]
     Generate {
-        /// The names it is for.
+        /// The names that it is for.
         names: String,
         /// What is wrong.
         reason: String,
     },
-    /// Certificates would have expired as soon as they are made.
+    /// Certificates would expire as soon as they are generated.
     #[error(
-        "certificates cannot be made for {0:?}: set `Certificates::validity` to a second at least"
+        "certificates cannot be valid for {0:?}: set `Certificates::validity` to at least a second"
     )]
     Validity(Duration),
-    /// The Secret belongs to another program.
+    /// The Secret contains data of another program.
     #[error(
-        "the Secret {0} was not made by webhooks and is left alone: delete it, or keep the certificates in another one"
+        "the Secret {0} has data of another program and is not touched: delete it, or use another Secret for the certificates"
     )]
     Foreign(String),
     /// The Secret cannot be read or written.
@@ -50,8 +50,8 @@ pub enum CertificateError {
         /// The cause.
         source: Box<kube::Error>,
     },
-    /// Others changed the Secret at the same time, again and again.
-    #[error("the Secret {0} with the certificates is changed by others all the time")]
+    /// Other clients change the Secret each time it is written.
+    #[error("other clients keep changing the Secret {0} with the certificates")]
     Contended(String),
 }
 

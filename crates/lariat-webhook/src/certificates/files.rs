@@ -1,4 +1,4 @@
-//! Certificates from files, which others replace.
+//! Certificates from files, which another program replaces.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use tokio::fs;
 use super::error::CertificateError;
 use super::pair::Pair;
 
-/// The files of a certificate, its key, and the authority.
+/// The files of a certificate, its key and the authority.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
-    /// It need not exist.
+    /// The file may be missing.
     pub(super) authority: Option<PathBuf>,
 }
 
-/// What was in the files.
+/// The content of the files.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Contents {
     certificate: Vec<u8>,
@@ -25,7 +25,10 @@ pub(super) struct Contents {
 }
 
 impl Files {
-    /// Reads all files, following links: a mounted Secret is replaced by swapping one.
+    /// Reads all files.
+    ///
+    /// Links are followed: the kubelet updates a mounted Secret by swapping a symbolic link, so a read may see files of
+    /// two versions. Such a pair does not belong together, and the next read finds the new one.
     pub(super) async fn read(&self) -> Result<Contents, CertificateError> {
         let authority = match &self.authority {
             Some(path) => optional(path).await?,
@@ -53,7 +56,7 @@ async fn required(path: &Path) -> Result<Vec<u8>, CertificateError> {
     })
 }
 
-/// Reads the authority; one that is missing or empty is injected by others.
+/// Reads the authority, if the file exists and is not empty.
 async fn optional(path: &Path) -> Result<Option<String>, CertificateError> {
     match fs::read_to_string(path).await {
         Ok(text) if text.trim().is_empty() => Ok(None),

@@ -1,4 +1,4 @@
-//! An authority, and a certificate that it has signed.
+//! Generates an authority and a certificate that it has signed.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::error::CertificateError;
 
-/// How much earlier than now a certificate is valid, for clocks that are slow.
+/// How far in the past the validity begins, for clients whose clocks are slow.
 const SLOW_CLOCKS: Duration = Duration::from_secs(10 * 60);
 
 /// A certificate with its key and its authority, in PEM.
 ///
-/// The key of the authority is gone: each authority signs one certificate.
+/// The key of the authority is discarded after it has signed this certificate. So nobody who reads the Secret can issue
+/// others.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Generated {
     pub(super) certificate: String,
@@ -45,8 +46,9 @@ impl Generated {
         now: Timestamp,
         expires: Timestamp,
     ) -> Result<Self, rcgen::Error> {
+        // A path length of zero: the authority can sign this certificate, but no further authorities.
         let mut authority = CertificateParams::default();
-        // The name tells authorities apart in a bundle.
+        // The time in the name distinguishes the authorities of a bundle.
         let name = format!("lariat webhooks {}", now.as_second());
         authority.distinguished_name.push(DnType::CommonName, name);
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
@@ -56,13 +58,14 @@ impl Generated {
 
         let mut server = CertificateParams::new(names.to_vec())?;
         let name = names.first().map_or("webhooks", String::as_str);
-        // A common name may have 64 characters; clients look at the other names.
+        // A common name has at most 64 characters. Clients check the alternative names only.
         if name.len() <= 64 {
             server.distinguished_name.push(DnType::CommonName, name);
         }
         server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         valid(&mut server, now, expires);
+        // A new key for each certificate, so that a leaked one ends with its certificate.
         let key = KeyPair::generate()?;
         Ok(Self {
             certificate: server.signed_by(&key, &authority)?.pem(),
@@ -75,6 +78,7 @@ impl Generated {
     }
 }
 
+/// Sets the validity of a certificate.
 fn valid(certificate: &mut CertificateParams, from: Timestamp, until: Timestamp) {
     let since_epoch =
         |time: Timestamp| Duration::from_secs(u64::try_from(time.as_second()).unwrap_or_default());

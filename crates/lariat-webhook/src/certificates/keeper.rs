@@ -1,4 +1,4 @@
-//! Keeps the certificate that is shown up to date.
+//! Keeps the served certificate up to date.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::rotation::Record;
 use super::secret::Shared;
 use super::shown::Shown;
 
-/// Keeps the certificate that is shown up to date.
+/// Reads the source of the certificates periodically, and replaces the served one.
 pub(crate) struct Keeper {
     shown: Arc<Shown>,
     kept: Kept,
     period: Duration,
 }
 
-/// Where a certificate is from, and what was there last.
+/// The source of the certificates, with what was read last.
 enum Kept {
     Files(Files, Contents),
     Secret(Box<(Shared, Record)>),
@@ -28,6 +28,7 @@ enum Kept {
 
 impl Keeper {
     pub(super) async fn of_files(files: Files, period: Duration) -> Result<Self, CertificateError> {
+        // The first read must succeed: a server without a certificate could not answer anybody.
         let contents = files.read().await?;
         let shown = Shown::new(files.pair(&contents)?);
         let kept = Kept::Files(files, contents);
@@ -56,24 +57,30 @@ impl Keeper {
         Arc::clone(&self.shown)
     }
 
-    /// Looks for another certificate again and again.
+    /// Checks the source periodically, for ever.
+    ///
+    /// Each new problem is logged once.
     pub(crate) async fn run(mut self) {
         loop {
             time::sleep(self.period).await;
             if let Err(error) = self.look().await {
                 let problem = describe(&error);
+                // Logged when the problem is new, not at every check.
                 if self.shown.failed(problem.clone()) {
-                    tracing::warn!("the certificate of the webhooks is not replaced: {problem}");
+                    tracing::warn!("cannot replace the certificate of the webhooks: {problem}");
                 }
             }
         }
     }
 
-    /// Looks once. What was found is remembered only if it could be used.
+    /// Checks the source once.
+    ///
+    /// What was read is remembered only if it could be used, so that a bad file is tried again.
     async fn look(&mut self) -> Result<(), CertificateError> {
         match &mut self.kept {
             Kept::Files(files, last) => {
                 let contents = files.read().await?;
+                // Compared by content, so that a file that was only touched is not a new certificate.
                 if contents == *last {
                     self.shown.is_current();
                     return Ok(());
@@ -84,6 +91,8 @@ impl Keeper {
             }
             Kept::Secret(kept) => {
                 let (shared, last) = &mut **kept;
+                // Reported to the rotation, which lets the next certificate be used only after its authority was
+                // injected.
                 let injected = self.shown.injected();
                 let record = shared.settle(now(), injected.as_deref()).await?;
                 if record == *last {

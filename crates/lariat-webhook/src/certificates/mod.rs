@@ -1,4 +1,8 @@
-//! The certificates of the server: from files, or made and rotated in a Secret.
+//! The certificates of the server: from files, or generated and rotated in a Secret.
+//!
+//! [`Certificates`] chooses the source and loads the first certificate. A [`Keeper`] then reads the source
+//! periodically: `files`, or the `secret`, where `rotation` decides which certificates to `generate`. The TLS stack
+//! takes the served certificate from [`Shown`] at each handshake, so a replacement needs no restart.
 
 mod certificates;
 mod error;

@@ -1,4 +1,4 @@
-//! A certificate with its key, and what clients have to trust.
+//! A certificate with its key, and the authorities that clients must trust.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use rustls::sign::CertifiedKey;
 
 use super::error::CertificateError;
 
-/// A certificate with its key, and what clients have to trust.
+/// A certificate with its key, and the authorities that clients must trust.
 #[derive(Clone)]
 pub(crate) struct Pair {
     pub(crate) key: Arc<CertifiedKey>,
-    /// In PEM; none if others inject it.
+    /// The authorities in PEM; `None` if another program injects them.
     pub(crate) authority: Option<String>,
 }
 
@@ -34,9 +34,10 @@ impl Pair {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| unusable(&error))?;
         if chain.is_empty() {
-            return Err(unusable(&"there is no certificate"));
+            return Err(unusable(&"it contains no certificate"));
         }
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| unusable(&error))?;
+        // Fails if the key does not belong to the certificate, as when the two files are read during a replacement.
         let key = CertifiedKey::from_der(chain, key, &ring::default_provider())
             .map_err(|error| unusable(&error))?;
         Ok(Self {

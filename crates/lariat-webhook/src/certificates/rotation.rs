@@ -1,4 +1,11 @@
-//! When certificates are made and replaced: a state machine of the recorded state and the time.
+//! The rotation of certificates: a state machine of the stored record and the time.
+//!
+//! The order of steps makes sure that clients trust a certificate before a server uses it:
+//!
+//! 1. A third of the validity is left: the next certificate is generated, and its authority joins the bundle.
+//! 2. A replica has injected the bundle: the time is recorded.
+//! 3. The overlap has passed: the next certificate becomes the current one, and the old authority stays in the
+//!    bundle, for replicas that have not read the Secret yet.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,37 +16,39 @@ use serde::{Deserialize, Serialize};
 use super::error::CertificateError;
 use super::generate::Generated;
 
-/// The rules of rotation.
+/// The rules of the rotation.
 #[derive(Debug, Clone)]
 pub(super) struct Rotation {
     pub(super) names: Vec<String>,
     pub(super) validity: Duration,
-    /// How long clients trust the next authority before the server uses it.
+    /// How long clients trust the next authority before servers use it.
     pub(super) overlap: Duration,
-    /// Whether the program injects authorities itself, so that it knows when clients trust them.
+    /// Whether the program injects the authorities itself.
+    ///
+    /// Only then is it known when clients trust them.
     pub(super) injects: bool,
 }
 
-/// The certificates of all replicas.
+/// The stored state, which all replicas share.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// What servers show.
+    /// The certificate that servers use.
     pub(super) current: Generated,
-    /// What they will show, and clients trust already.
+    /// The certificate that servers will use, whose authority clients trust already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) next: Option<Generated>,
-    /// When a replica had injected a bundle with the next authority.
+    /// The time at which a replica had injected a bundle with the next authority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) injected: Option<Timestamp>,
-    /// The authority before, for replicas that still show its certificate.
+    /// The previous authority, for replicas that still use its certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) previous: Option<String>,
 }
 
 impl Rotation {
-    /// Returns the next record; none if the present one stays.
+    /// Returns the next record, or `None` if the present one stays.
     ///
-    /// The bundle is the one that this replica has injected last.
+    /// `bundle` is the bundle that this replica has injected last.
     pub(super) fn step(
         &self,
         record: Option<&Record>,
@@ -49,19 +58,24 @@ impl Rotation {
         let Some(record) = record else {
             return self.begin(None, now).map(Some);
         };
-        // After a long stop the next one may have expired, too: it is made anew.
+        // After a long downtime the next certificate may have expired too. It is then generated again.
         if let Some(next) = record.next.as_ref().filter(|next| now < next.expires) {
             return Ok(self.promote(record, next, now, bundle));
         }
+        // Without a valid certificate there is nothing to keep trusted, so the new one is used immediately. The old
+        // authority stays in the bundle for replicas that have not read the Secret yet.
         if now >= record.current.expires {
             let previous = Some(record.current.authority.clone());
             return self.begin(previous, now).map(Some);
         }
+        // A certificate that lacks a name is replaced early, but in the same order as any other: its successor must be
+        // trusted first.
         let is_early = now < self.renewal(&record.current);
         if record.next.is_none() && is_early && self.is_for_all_names(&record.current) {
             return Ok(None);
         }
-        // Two replicas with names of their own must not take turns.
+        // The union of the names: two replicas with different names would otherwise replace each other's certificate
+        // endlessly.
         let names: BTreeSet<&String> = record.current.names.iter().chain(&self.names).collect();
         let names: Vec<String> = names.into_iter().cloned().collect();
         let next = Generated::new(&names, now, self.validity)?;
@@ -72,7 +86,10 @@ impl Rotation {
         }))
     }
 
-    /// Returns the record that shows the next certificate if clients trust it, or that notes that they begin to.
+    /// Returns the record after a step towards using the next certificate, if any.
+    ///
+    /// Either clients trust the next certificate, and it becomes the current one. Or this replica has injected its
+    /// authority, and the time of that is recorded.
     fn promote(
         &self,
         record: &Record,
@@ -86,7 +103,7 @@ impl Rotation {
             Some(next.made)
         };
         let is_trusted = trusted.is_some_and(|since| now >= later(since, self.overlap));
-        // What expires cannot be shown longer, trusted or not.
+        // A certificate that is about to expire cannot be used any longer, whether the next one is trusted or not.
         if is_trusted || now >= self.last_moment(&record.current) {
             return Some(Record {
                 current: next.clone(),
@@ -95,6 +112,7 @@ impl Rotation {
                 previous: Some(record.current.authority.clone()),
             });
         }
+        // Compared by content: the bundle that was injected may be older than the record.
         let has_next = |bundle: &str| bundle.contains(next.authority.trim_end());
         let is_news = record.injected.is_none() && bundle.is_some_and(has_next);
         is_news.then(|| Record {
@@ -103,7 +121,7 @@ impl Rotation {
         })
     }
 
-    /// Returns the record of a new certificate that is shown immediately.
+    /// Returns the record of a new certificate that is used immediately.
     fn begin(&self, previous: Option<String>, now: Timestamp) -> Result<Record, CertificateError> {
         Ok(Record {
             current: Generated::new(&self.names, now, self.validity)?,
@@ -113,12 +131,12 @@ impl Rotation {
         })
     }
 
-    /// Returns when the certificate is renewed: when a third of its time is left.
+    /// Returns the time of the renewal: when a third of the validity is left.
     fn renewal(&self, current: &Generated) -> Timestamp {
         before_the_end(current, 3)
     }
 
-    /// Returns when the certificate is about to expire: when a hundredth of its time is left.
+    /// Returns the time of the last moment: when a hundredth of the validity is left.
     fn last_moment(&self, current: &Generated) -> Timestamp {
         before_the_end(current, 100)
     }
@@ -130,7 +148,7 @@ impl Rotation {
 }
 
 impl Record {
-    /// Returns the authorities that clients have to trust, in PEM.
+    /// Returns the authorities that clients must trust, in PEM.
     pub(super) fn bundle(&self) -> String {
         let next = self.next.iter().map(|next| next.authority.as_str());
         let all = [self.current.authority.as_str()].into_iter().chain(next);
@@ -143,7 +161,7 @@ impl Record {
     }
 }
 
-/// Returns when a part of a certificate's time is left.
+/// Returns the time at which a fraction of a certificate's validity is left.
 fn before_the_end(current: &Generated, part: u32) -> Timestamp {
     let valid = current.expires.duration_since(current.made);
     let left = valid.unsigned_abs() / part;

@@ -14,10 +14,10 @@ use super::error::CertificateError;
 use super::pair::Pair;
 use super::rotation::{Record, Rotation};
 
-/// The entry with the record. The other entries are for people and other programs.
+/// The entry with the record; other entries are for other programs and people.
 const RECORD: &str = "rotation.json";
 
-/// How often a write that others were faster with is tried again.
+/// The number of attempts to write while other clients change the Secret.
 const ATTEMPTS: usize = 8;
 
 /// The Secret with the certificates, and the rules of their rotation.
@@ -29,9 +29,9 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Reads the certificates, and makes or rotates them if it is time.
+    /// Reads the certificates, and generates or rotates them if it is time.
     ///
-    /// Of several replicas that want to, one writes, and the others take what it wrote. The bundle is the one that was
+    /// If several replicas try, one of them writes, and the others use what it wrote. `bundle` is the bundle that was
     /// injected last.
     pub(super) async fn settle(
         &self,
@@ -40,6 +40,7 @@ impl Shared {
     ) -> Result<Record, CertificateError> {
         let namespace = self.key.namespace().unwrap_or("default");
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        // Optimistic concurrency: read, decide, write with the resource version, and start again after a conflict.
         for _ in 0..ATTEMPTS {
             let found = api.get_opt(self.key.name()).await;
             let found = found.map_err(|error| self.failed(error))?;
@@ -47,6 +48,7 @@ impl Shared {
                 Some(secret) => self.record(secret)?,
                 None => None,
             };
+            // The decision is made on what was just read, so that replicas which read the same record decide alike.
             let stepped = self.rotation.step(record.as_ref(), now, bundle)?;
             let next = match (stepped, record) {
                 (Some(next), _) => next,
@@ -57,10 +59,10 @@ impl Shared {
             match written {
                 Ok(_) => {
                     let expires = next.current.expires;
-                    tracing::info!(secret = %self.key, %expires, "certificates of webhooks were written");
+                    tracing::info!(secret = %self.key, %expires, "wrote the certificates of the webhooks");
                     return Ok(next);
                 }
-                // Another replica was faster, or the Secret is gone again.
+                // Another replica was faster, or the Secret was deleted meanwhile: read it again.
                 Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
                 Err(error) => return Err(self.failed(error)),
             }
@@ -77,8 +79,10 @@ impl Shared {
         let params = PostParams::default();
         let data = data(record).map_err(Error::SerdeError)?;
         match found {
-            // With the resource version that was read, so nothing of others is overwritten.
+            // The object has the resource version that was read, so the API server refuses the write if anything has
+            // changed.
             Some(mut secret) => {
+                // Other entries of the Secret are kept.
                 secret.data.get_or_insert_default().extend(data);
                 api.replace(self.key.name(), &params, &secret).await
             }
@@ -97,13 +101,13 @@ impl Shared {
         }
     }
 
-    /// Returns the record of a Secret; none if it is empty, or the record is damaged.
+    /// Returns the record of a Secret; `None` if it is missing or damaged.
     fn record(&self, secret: &Secret) -> Result<Option<Record>, CertificateError> {
         let Some(data) = secret.data.as_ref().filter(|data| !data.is_empty()) else {
             return Ok(None);
         };
         let Some(record) = data.get(RECORD) else {
-            // The Secret of `kubectl create secret tls`, or of cert-manager.
+            // A Secret of `kubectl create secret tls`, or of cert-manager.
             let has_certificate = data.values().any(|value| !value.0.is_empty());
             return if has_certificate {
                 Err(CertificateError::Foreign(self.key.to_string()))
@@ -114,12 +118,12 @@ impl Shared {
         let record = serde_json::from_slice(&record.0);
         if let Err(error) = &record {
             let line = error.line();
-            tracing::warn!(secret = %self.key, line, "the record of certificates is damaged and made anew");
+            tracing::warn!(secret = %self.key, line, "the record of the certificates is damaged; new ones are generated");
         }
         Ok(record.ok())
     }
 
-    /// Returns what a server shows of a record.
+    /// Returns the certificate and the authorities of a record.
     pub(super) fn pair(&self, record: &Record) -> Result<Pair, CertificateError> {
         let current = &record.current;
         let (certificate, key) = (current.certificate.as_bytes(), current.key.as_bytes());
@@ -132,6 +136,7 @@ impl Shared {
     }
 }
 
+/// Returns the entries of the Secret.
 fn data(record: &Record) -> Result<BTreeMap<String, ByteString>, serde_json::Error> {
     let bytes = |text: &str| ByteString(text.as_bytes().to_vec());
     Ok(BTreeMap::from([

@@ -1,4 +1,4 @@
-//! The certificate that the server shows now.
+//! The certificate that the server uses now.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use super::pair::Pair;
 
-/// The certificate that the server shows now, and the authorities that its clients have to trust.
+/// The certificate that the server uses now, with the authorities of its clients.
 pub(crate) struct Shown {
     key: RwLock<Arc<CertifiedKey>>,
     authority: watch::Sender<Option<String>>,
     /// The authorities that were injected last.
     injected: RwLock<Option<String>>,
-    /// Why the certificate could not be replaced the last time; none if there was nothing to replace, or it was.
+    /// The reason why the certificate could not be replaced at the last check, if any.
     problem: RwLock<Option<String>>,
 }
 
@@ -32,7 +32,9 @@ impl Shown {
         })
     }
 
-    /// Shows another certificate; handshakes that are going on end with the old one.
+    /// Replaces the certificate.
+    ///
+    /// Handshakes in progress finish with the old one, and existing connections are kept.
     pub(super) fn replace(&self, pair: Pair) {
         *self.key.write() = pair.key;
         self.authority.send_if_modified(|authority| {
@@ -43,7 +45,7 @@ impl Shown {
         *self.problem.write() = None;
     }
 
-    /// Remembers that the certificate could not be replaced; returns whether that is news.
+    /// Records why the certificate could not be replaced; returns whether that is new.
     pub(super) fn failed(&self, problem: String) -> bool {
         let mut last = self.problem.write();
         let is_news = last.as_ref() != Some(&problem);
@@ -51,22 +53,22 @@ impl Shown {
         is_news
     }
 
-    /// Forgets the last problem: what is shown is what there is.
+    /// Records that the served certificate is the newest one.
     pub(super) fn is_current(&self) {
         *self.problem.write() = None;
     }
 
-    /// Returns why the certificate could not be replaced.
+    /// Returns the reason why the certificate could not be replaced, if any.
     pub(crate) fn problem(&self) -> Option<String> {
         self.problem.read().clone()
     }
 
-    /// Returns the authorities in PEM, and their changes.
+    /// Returns the authorities in PEM, as a channel that reports changes.
     pub(crate) fn authority(&self) -> watch::Receiver<Option<String>> {
         self.authority.subscribe()
     }
 
-    /// Notes that all configurations have authorities.
+    /// Records that all configurations have these authorities.
     pub(crate) fn was_injected(&self, authority: Option<String>) {
         *self.injected.write() = authority;
     }
@@ -76,7 +78,7 @@ impl Shown {
         self.injected.read().clone()
     }
 
-    /// Returns the settings of a server that shows it.
+    /// Returns the TLS configuration of a server that uses this certificate.
     pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
@@ -90,6 +92,7 @@ impl Shown {
 
 impl ResolvesServerCert for Shown {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        // Called in each handshake. The read lock is held only to clone the pointer.
         Some(Arc::clone(&self.key.read()))
     }
 }

@@ -1,4 +1,4 @@
-//! Applies configurations, as a field manager.
+//! Applies the configurations by server-side apply.
 
 use std::fmt::Debug;
 
@@ -12,10 +12,10 @@ use super::configurations::Configurations;
 use super::prune::prune;
 use crate::error::WebhookError;
 
-/// Applies configurations: first the Service, so that what refers to it can be called.
+/// Applies the configurations, and removes those that are no longer wanted.
 ///
-/// What others set in them stays, except what webhooks need. Applying the same again changes nothing. What was applied
-/// before and is no longer among them is removed.
+/// The Service comes first, so that the webhooks can be called as soon as the API server knows them. Fields that others
+/// set are kept, except those that webhooks need. Applying the same configurations again changes nothing.
 pub(crate) async fn apply(
     client: &Client,
     manager: &str,
@@ -28,7 +28,7 @@ pub(crate) async fn apply(
     }
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     for (name, partial) in &configurations.conversions {
-        // The rest of the definition belongs to whoever installs it.
+        // Only the conversion is applied: the rest of the CRD belongs to the program that installs it.
         let kind = "the conversion of CustomResourceDefinition";
         send(kind, &definitions, manager, name, partial).await?;
     }
@@ -46,6 +46,7 @@ pub(crate) async fn apply(
         let kind = "ValidatingAdmissionPolicyBinding";
         object(kind, &Api::all(client.clone()), manager, binding).await?;
     }
+    // Last, so that no request goes unreviewed between the removal of an old configuration and its successor.
     prune(client, manager, configurations).await
 }
 
@@ -62,6 +63,7 @@ where
     send(kind, api, manager, &name, object).await
 }
 
+/// Applies one object, and takes over the fields of other managers.
 async fn send<K>(
     kind: &'static str,
     api: &Api<K>,

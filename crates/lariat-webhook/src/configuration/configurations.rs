@@ -1,4 +1,4 @@
-//! All configurations of a program's webhooks.
+//! The configurations of a program's webhooks, and the permissions to apply them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,17 @@ use crate::rules::Role;
 
 /// The configurations of a program's webhooks, as they are applied.
 ///
-/// They can be printed as manifests, too.
+/// They can also be printed as manifests, for clusters where another program installs them.
+///
+/// ```no_run
+/// # use lariat::webhook::{WebhookError, Webhooks};
+/// # fn example(webhooks: Webhooks, authority: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let configurations = webhooks.configurations(Some(authority))?;
+/// if let Some(validating) = &configurations.validating {
+///     print!("{}", lariat::operator::yaml(validating)?);
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Configurations {
@@ -31,13 +41,13 @@ pub struct Configurations {
     pub mutating: Option<MutatingWebhookConfiguration>,
     /// The Service, if it is applied.
     pub service: Option<Service>,
-    /// By the name of a CRD: the members of it that say how it is converted.
+    /// The conversion part of each CRD, by the name of the CRD.
     pub conversions: BTreeMap<String, Value>,
     /// The admission policies, each with its binding.
     pub policies: Vec<(ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding)>,
 }
 
-/// What configurations are made from.
+/// Everything that the configurations are generated from.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Described {
     pub(crate) name: String,
@@ -59,7 +69,7 @@ impl Described {
         format!("/convert/{definition}")
     }
 
-    /// Makes the configurations.
+    /// Generates the configurations.
     pub(crate) fn configurations(
         &self,
         reach: &Reach,
@@ -121,7 +131,7 @@ impl Described {
         policies.map(|policy| self.full_name(policy.name()))
     }
 
-    /// Returns the labels by which what is no longer wanted is found.
+    /// Returns the labels by which unwanted configurations are found later.
     fn labels(&self) -> BTreeMap<String, String> {
         BTreeMap::from([(LABEL.to_owned(), label(&self.name).to_owned())])
     }
@@ -136,7 +146,7 @@ impl Described {
     }
 }
 
-/// Returns the permissions for applying the configurations, and for a Secret with certificates.
+/// Returns the permissions for applying the configurations, and for the Secret.
 pub(crate) fn needs(
     described: &Described,
     reach: Option<&Reach>,
@@ -144,7 +154,7 @@ pub(crate) fn needs(
 ) -> Vec<Rule> {
     const GROUP: &str = "admissionregistration.k8s.io";
     let because = |rule: Rule| rule.because("the webhooks it serves");
-    // An apply creates what is missing, and the name is not known when permission to create is checked.
+    // An apply creates a missing object. Kubernetes cannot restrict creations by name.
     let applied = |group: &str, plural: &str, name: &str| {
         let rule = || because(Rule::on(group, plural));
         [
@@ -162,12 +172,13 @@ pub(crate) fn needs(
             if has(role) {
                 rules.extend(applied(GROUP, plural, &described.name));
             }
-            // What an earlier release has applied is removed.
+            // Needed to remove the configuration of an earlier release.
             let rule = || because(Rule::on(GROUP, plural));
             rules.push(rule().verbs(["list"]));
             rules.push(rule().named([&*described.name]).verbs(["delete"]));
         }
         if !described.definitions.is_empty() {
+            // No permission to create: the CRD is installed by another part of the program.
             let rule = Rule::on("apiextensions.k8s.io", "customresourcedefinitions");
             let names = described.definitions.iter().cloned();
             rules.push(because(rule.named(names).verbs(["get", "patch"])));
@@ -179,7 +190,7 @@ pub(crate) fn needs(
             for name in described.policy_names() {
                 rules.extend(applied(GROUP, plural, &name));
             }
-            // The names of earlier policies are not known.
+            // The names of an earlier release's policies are unknown.
             rules.push(because(Rule::on(GROUP, plural).verbs(["list", "delete"])));
         }
         if let Some(service) = reach.applied_service() {

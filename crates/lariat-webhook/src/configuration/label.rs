@@ -1,9 +1,9 @@
-//! The label of what webhooks apply.
+//! The label of the objects that webhooks apply.
 
 /// The label with the name of the webhooks.
 pub(super) const LABEL: &str = "lariat.dev/webhooks";
 
-/// The longest value of a label.
+/// The maximum length of a label value.
 const LONGEST: usize = 63;
 
 /// Returns the value of the label: the name of the webhooks, or the end of a long one.

@@ -1,4 +1,7 @@
-//! The configurations by which API servers know webhooks.
+//! The configurations by which API servers know the webhooks.
+//!
+//! `configurations` generates them, with `webhook` for the entry of each webhook. `apply` writes them, and `prune`
+//! removes those of an earlier release, which it finds by the `label`.
 
 mod apply;
 mod configurations;

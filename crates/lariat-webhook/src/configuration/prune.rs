@@ -14,9 +14,9 @@ use super::configurations::Configurations;
 use super::label::{LABEL, label};
 use crate::error::WebhookError;
 
-/// Removes what webhooks of a name have applied before, and no longer apply.
+/// Removes the configurations that webhooks of this name applied earlier.
 ///
-/// Nothing is removed but what has their label and a name of theirs.
+/// An object is removed only if it has both their label and a name of theirs.
 pub(super) async fn prune(
     client: &Client,
     webhooks: &str,
@@ -37,6 +37,7 @@ pub(super) async fn prune(
     let policies: Vec<&str> = policies
         .filter_map(|(policy, _)| policy.metadata.name.as_deref())
         .collect();
+    // The binding before its policy, so that no binding refers to a missing one.
     remove::<ValidatingAdmissionPolicyBinding>(client, webhooks, &policies).await?;
     remove::<ValidatingAdmissionPolicy>(client, webhooks, &policies).await
 }
@@ -54,16 +55,18 @@ where
     let labelled = ListParams::default().labels(&format!("{LABEL}={}", label(webhooks)));
     let present = match api.list_metadata(&labelled).await {
         Ok(present) => present.items,
-        // The API server does not have the kind.
+        // The API server does not serve the kind, so there are no objects of it.
         Err(Error::Api(status)) if status.code == 404 => return Ok(()),
         Err(error) => return Err(failed(error)),
     };
     for object in present {
         let name = object.name_any();
+        // The label of a long name is only its end, so other webhooks may have the same. The full name decides.
         let is_own = name == webhooks || name.ends_with(&format!(".{webhooks}"));
         if !is_own || wanted.contains(&&*name) {
             continue;
         }
+        // Only the object that was listed: another one of the name may have been created since.
         let preconditions = Some(Preconditions {
             uid: object.uid(),
             resource_version: None,
@@ -75,9 +78,9 @@ where
         match api.delete(&name, &params).await {
             Ok(_) => {
                 let kind = K::kind(&());
-                tracing::info!("the {kind} {name} of webhooks is no longer wanted and was removed");
+                tracing::info!("removed the {kind} {name}, which the webhooks no longer want");
             }
-            // Another replica was faster, or it is another one by now.
+            // Another replica was faster, or the object was recreated meanwhile.
             Err(Error::Api(status)) if matches!(status.code, 404 | 409) => {}
             Err(error) => return Err(failed(error)),
         }

@@ -9,7 +9,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use crate::hook::HookSettings;
 use crate::rules::{Role, rules};
 
-/// Returns the timeout in seconds, as API servers take it.
+/// Returns the timeout in seconds, in the range that API servers accept.
 fn seconds(timeout: Duration) -> i32 {
     let rounded_up = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
     i32::try_from(rounded_up.clamp(1, 30)).unwrap_or(30)
@@ -40,6 +40,7 @@ pub(super) fn mutating(
     name: String,
     client_config: WebhookClientConfig,
 ) -> MutatingWebhook {
+    // The only difference to a validating webhook.
     let policy = if hook.reinvokes { "IfNeeded" } else { "Never" };
     MutatingWebhook {
         admission_review_versions: vec!["v1".to_owned()],

@@ -1,4 +1,4 @@
-//! The conversion of a kind through a hub.
+//! The conversion between the versions of a kind, through a hub.
 
 use std::error::Error;
 use std::fmt;
@@ -16,11 +16,11 @@ use crate::admission::message;
 
 /// The conversion between the versions of a kind, through one of them: the hub.
 ///
-/// The hub is a version that can hold what all others have, such as the stored one. Each other version is converted to
-/// the hub and from it, so there are two functions per version, however many versions there are.
+/// The hub must be a version that can represent every field of the others, such as the stored one. Each other version
+/// is converted to the hub and from it. So there are two functions for each version, however many versions there are.
 ///
 /// ```
-/// use lariat_webhook::Conversion;
+/// use lariat::webhook::Conversion;
 /// # mod v1 {
 /// #     use kube::CustomResource;
 /// #     use schemars::JsonSchema;
@@ -54,11 +54,11 @@ use crate::admission::message;
 /// let conversion = Conversion::<v2::Widget>::hub().version::<v1::Widget>();
 /// let old = v1::Widget::new("a", v1::WidgetSpec { size: 3 });
 /// conversion.check_round_trip(&old)?;
-/// # Ok::<(), lariat_webhook::ConversionError>(())
+/// # Ok::<(), lariat::webhook::ConversionError>(())
 /// ```
 #[must_use = "a conversion does nothing until webhooks have it"]
 pub struct Conversion<H> {
-    /// The hub is the first.
+    /// The versions; the first one is the hub.
     versions: Vec<Version<H>>,
     plural: String,
 }
@@ -76,9 +76,9 @@ where
         }
     }
 
-    /// Adds a version that is converted by `From` or `TryFrom`, both ways.
+    /// Adds a version that is converted by `From` or `TryFrom` in both directions.
     ///
-    /// A version that was added before is replaced.
+    /// It replaces an earlier one of the same version.
     pub fn version<V>(self) -> Self
     where
         V: kube::Resource<DynamicType = ()> + DeserializeOwned + Serialize + TryFrom<H> + 'static,
@@ -91,7 +91,18 @@ where
 
     /// Adds a version with its functions to the hub and from it.
     ///
-    /// A version that was added before is replaced.
+    /// It replaces an earlier one of the same version.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::autoscaling::{v1, v2};
+    /// use lariat::webhook::Conversion;
+    ///
+    /// # fn up(old: v1::HorizontalPodAutoscaler) -> Result<v2::HorizontalPodAutoscaler, String> { Err(String::new()) }
+    /// # fn down(new: v2::HorizontalPodAutoscaler) -> Result<v1::HorizontalPodAutoscaler, String> { Err(String::new()) }
+    /// let conversion = Conversion::<v2::HorizontalPodAutoscaler>::hub()
+    ///     .version_with::<v1::HorizontalPodAutoscaler, _, _>(up, down);
+    /// # let _ = conversion;
+    /// ```
     pub fn version_with<V, ToError, FromError>(
         mut self,
         to_hub: impl Fn(V) -> Result<H, ToError> + Send + Sync + 'static,
@@ -108,15 +119,13 @@ where
         self
     }
 
-    /// Checks that an object survives the way to each other version and back, for tests.
+    /// Checks that an object survives the conversion to each version and back.
     ///
-    /// ```ignore
-    /// conversion.check_round_trip(&widget)?;
-    /// ```
+    /// Use it in tests, with objects that use every field; see [`Conversion`] for an example.
     ///
     /// # Errors
     ///
-    /// [`ConversionError::Lossy`] with the fields that differ, or the error of a conversion, or of the serialization.
+    /// [`ConversionError::Lossy`] with the fields that differ, or the error of a conversion or of the serialization.
     pub fn check_round_trip<V>(&self, object: &V) -> Result<(), ConversionError>
     where
         V: kube::Resource<DynamicType = ()> + Serialize,
@@ -155,13 +164,25 @@ where
         Ok(())
     }
 
-    /// Converts an object to another version, `group/version`.
+    /// Converts an object to another version, given as `group/version`.
     ///
-    /// Metadata stay as they are, except labels and annotations, which the conversion may change.
+    /// Metadata other than labels and annotations is copied from the object.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+    /// use lariat::webhook::{Conversion, ConversionError};
+    /// use serde_json::json;
+    ///
+    /// # fn example(conversion: Conversion<HorizontalPodAutoscaler>) -> Result<(), ConversionError> {
+    /// let old = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}});
+    /// let new = conversion.convert(&old, "autoscaling/v2")?;
+    /// assert_eq!(new["apiVersion"], "autoscaling/v2");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
-    /// The object or the version is unknown, or a function has failed, has panicked or has changed metadata.
+    /// The kind or a version is unknown, or a function has failed, has panicked or has changed metadata.
     pub fn convert(&self, object: &Value, to: &str) -> Result<Value, ConversionError> {
         let from = object["apiVersion"].as_str().unwrap_or_default();
         if object["kind"] != *self.kind() {
@@ -172,9 +193,11 @@ where
             });
         }
         let (source, target) = (self.find(object, from)?, self.find(object, to)?);
+        // Not converted at all, so that fields which the type does not know survive.
         if source.gvk == target.gvk {
             return Ok(object.clone());
         }
+        // A panic of a user's function must not end the connection without an answer.
         let key = metadata::key(object);
         let steps = || -> Result<(Value, Value), StepError> {
             let as_hub = (source.to_hub)(object, &source.gvk)?;
@@ -190,6 +213,8 @@ where
             }
         })?;
         let (typed, mut converted) = stepped.map_err(|error| error.into_error(&key, from, to))?;
+        // Compared with the object as its own type writes it: fields that the type does not know are not a change of
+        // the conversion.
         let merged = metadata::merged(object, &typed, &converted);
         converted["metadata"] = merged.map_err(|field| ConversionError::ChangedMetadata {
             key,

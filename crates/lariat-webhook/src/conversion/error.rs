@@ -2,20 +2,20 @@
 
 use crate::admission::{ReviewError, Undecodable};
 
-/// The error of an object that cannot be converted.
+/// An object cannot be converted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConversionError {
-    /// The version is none that the conversion knows.
+    /// The conversion does not know the version.
     #[error("{key}: {kind} in {api_version} cannot be converted: the versions are {known}")]
     UnknownVersion {
         /// Namespace and name of the object.
         key: String,
         /// The kind of the conversion.
         kind: String,
-        /// The version that was asked for, with its group.
+        /// The requested version, with its group.
         api_version: String,
-        /// The versions that are known.
+        /// The known versions.
         known: String,
     },
     /// The object is of another kind.
@@ -28,19 +28,19 @@ pub enum ConversionError {
         /// The kind of the object.
         found: String,
     },
-    /// The object does not fit the type of its version.
+    /// The object does not decode as the type of its version.
     #[error("{key} cannot be converted from {from} to {to}")]
     Undecodable {
         /// Namespace and name of the object.
         key: String,
         /// The version of the object.
         from: String,
-        /// The wanted version.
+        /// The requested version.
         to: String,
         /// The field, and what is wrong with it.
         source: Box<Undecodable>,
     },
-    /// The object that a round trip begins with cannot be serialized.
+    /// The object of a round-trip check cannot be serialized.
     #[error("{key} in {from} cannot be serialized for a round trip")]
     Unserializable {
         /// Namespace and name of the object.
@@ -50,40 +50,40 @@ pub enum ConversionError {
         /// The cause.
         source: serde_json::Error,
     },
-    /// The function from one version to the other has failed.
+    /// The function between two versions has failed.
     #[error("{key} cannot be converted from {from} to {to}")]
     Failed {
         /// Namespace and name of the object.
         key: String,
         /// The version of the object.
         from: String,
-        /// The wanted version.
+        /// The requested version.
         to: String,
         /// The error of the function.
         source: ReviewError,
     },
-    /// The function from one version to the other has panicked.
+    /// The function between two versions has panicked.
     #[error("the conversion of {key} from {from} to {to} panicked")]
     Panicked {
         /// Namespace and name of the object.
         key: String,
         /// The version of the object.
         from: String,
-        /// The wanted version.
+        /// The requested version.
         to: String,
     },
-    /// A conversion has changed metadata other than labels and annotations.
+    /// The function has changed metadata other than labels and annotations.
     #[error("the conversion of {key} to {to} changes {field}: copy the metadata of the object")]
     ChangedMetadata {
         /// Namespace and name of the object.
         key: String,
-        /// The wanted version.
+        /// The requested version.
         to: String,
         /// The field that differs.
         field: String,
     },
-    /// A round trip through another version has changed the object.
-    #[error("{key} does not survive the way from {from} to {to} and back: {} differ", .fields.join(", "))]
+    /// A round trip through another version changes the object.
+    #[error("{key} does not survive the conversion from {from} to {to} and back: {} differ", .fields.join(", "))]
     Lossy {
         /// Namespace and name of the object.
         key: String,

@@ -2,15 +2,15 @@
 
 use serde_json::{Map, Value};
 
-/// Metadata that a conversion may change.
+/// The metadata that a conversion may change.
 const FREE: [&str; 2] = ["labels", "annotations"];
 
-/// Returns the metadata of the raw object, with labels and annotations of the converted one.
+/// Returns the raw object's metadata, with the converted labels and annotations.
 ///
 /// # Errors
 ///
-/// The conversion has changed another field, whose path is returned. It is compared with the metadata as the type of
-/// the object writes it.
+/// The path of another field that the conversion has changed. The comparison is with the metadata as the object's type
+/// writes it.
 pub(super) fn merged(raw: &Value, typed: &Value, converted: &Value) -> Result<Value, String> {
     let empty = Map::new();
     let members = |object: &Value| match &object["metadata"] {
@@ -25,6 +25,7 @@ pub(super) fn merged(raw: &Value, typed: &Value, converted: &Value) -> Result<Va
             return Err(format!("metadata.{name}"));
         }
     }
+    // From the raw object: managed fields and others that the type may not know are kept.
     let mut metadata = members(raw);
     for name in FREE {
         match after.get(name) {
@@ -35,13 +36,13 @@ pub(super) fn merged(raw: &Value, typed: &Value, converted: &Value) -> Result<Va
     Ok(Value::Object(metadata))
 }
 
-/// Returns namespace and name, for messages.
+/// Returns namespace and name as text, for messages.
 pub(super) fn key(object: &Value) -> String {
     let text = |name: &str| object["metadata"][name].as_str().unwrap_or_default();
     joined(text("namespace"), text("name"))
 }
 
-/// Joins a namespace, empty if there is none, and a name.
+/// Joins a namespace, which may be empty, and a name.
 pub(super) fn joined(namespace: &str, name: &str) -> String {
     match (namespace, name) {
         ("", name) => name.to_owned(),

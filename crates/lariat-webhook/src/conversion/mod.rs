@@ -1,4 +1,7 @@
 //! Conversion between the versions of a custom resource.
+//!
+//! A [`Conversion`] has a `version` for each type, with its functions to the hub and from it. `review` converts all
+//! objects of a request, and `metadata` checks that a function leaves the metadata alone.
 
 mod conversion;
 mod error;

@@ -1,4 +1,4 @@
-//! From the body of a conversion review to the answer.
+//! Reviews the body of a conversion request: parse, convert all objects, encode the answer.
 
 use lariat_core::{describe, without_credentials};
 use serde_json::Value;
@@ -9,13 +9,13 @@ use super::error::ConversionError;
 use crate::deadline::Deadline;
 use crate::wire::{Answer, ConversionRequest, ConversionResponse};
 
-/// How many objects are converted before other tasks of the thread run.
+/// The number of objects that are converted before other tasks may run.
 const BATCH: usize = 16;
 
 /// Converts one object to a version.
 pub(crate) type Convert = dyn Fn(&Value, &str) -> Result<Value, ConversionError> + Send + Sync;
 
-/// Converts all objects of a body, or answers why one cannot be.
+/// Converts all objects of a body, or answers why one of them cannot be converted.
 pub(crate) async fn review(convert: &Convert, body: &[u8], deadline: Deadline) -> Answer {
     let request = match ConversionRequest::read(body) {
         Ok(request) => request,
@@ -28,16 +28,18 @@ pub(crate) async fn review(convert: &Convert, body: &[u8], deadline: Deadline) -
             Err(error) => {
                 let message = describe(&error);
                 let message = without_credentials(&message);
-                tracing::warn!(uid = request.uid, "a conversion has failed: {message}");
+                tracing::warn!(uid = request.uid, "a conversion failed: {message}");
                 return ConversionResponse::failed(&request.uid, &message).into_answer();
             }
         }
+        // A conversion review may have all objects of a list. Converting them in one go would block the thread.
         if index % BATCH == BATCH - 1 {
             yield_now().await;
             if Instant::now() >= deadline.at {
                 let (done, all) = (converted.len(), request.objects.len());
                 let limit = deadline.limit;
-                let message = format!("after {limit:?} {done} of {all} objects were converted");
+                let message =
+                    format!("only {done} of {all} objects were converted within {limit:?}");
                 return ConversionResponse::failed(&request.uid, &message).into_answer();
             }
         }

@@ -1,4 +1,4 @@
-//! A version of a kind, and the ways from it to the hub and back.
+//! One version of a kind, with its functions to the hub and from it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,20 +11,22 @@ use serde_json::Value;
 use super::error::ConversionError;
 use crate::admission::{ReviewError, Undecodable};
 
-/// Why a single step failed.
+/// The error of one step.
 pub(super) enum StepError {
     Undecodable(Undecodable),
     Failed(ReviewError),
 }
 
-/// An object on its way: the hub's type, and the object as its own type writes it.
+/// An object as the hub's type, and as its own type writes it.
 pub(super) struct AsHub<H> {
     pub(super) hub: H,
-    /// The object before the step, without what its type does not have.
+    /// The object before the step, without fields that its type does not know.
     pub(super) typed: Value,
 }
 
+/// A function to the hub, with the type of the version erased.
 type ToHub<H> = dyn Fn(&Value, &Gvk) -> Result<AsHub<H>, StepError> + Send + Sync;
+/// A function from the hub, with the type of the version erased.
 type FromHub<H> = dyn Fn(H) -> Result<Value, StepError> + Send + Sync;
 
 /// A version of a kind.
@@ -35,7 +37,7 @@ pub(super) struct Version<H> {
 }
 
 impl<H> Version<H> {
-    /// Returns a version with its functions.
+    /// Creates a version from its functions.
     pub(super) fn new<V, ToError, FromError>(
         gvk: Gvk,
         to_hub: impl Fn(V) -> Result<H, ToError> + Send + Sync + 'static,
@@ -48,6 +50,7 @@ impl<H> Version<H> {
     {
         let to_hub = move |object: &Value, gvk: &Gvk| {
             let value: V = decode(object, gvk).map_err(StepError::Undecodable)?;
+            // Kept to find out which metadata the function has changed, as opposed to what the type has dropped.
             let typed = write(&value)?;
             let hub = to_hub(value).map_err(|error| StepError::Failed(error.into()))?;
             Ok(AsHub { hub, typed })

@@ -1,4 +1,4 @@
-//! The errors of storage migrations.
+//! The error of storage migrations.
 
 /// A migration has ended early.
 #[derive(Debug, thiserror::Error)]
@@ -9,24 +9,24 @@ pub enum MigrationError {
     Definition {
         /// The name of the CRD.
         definition: String,
-        /// What was to be done.
+        /// The request that failed.
         verb: &'static str,
         /// The cause.
         source: Box<kube::Error>,
     },
-    /// The CRD stores no version.
+    /// The CRD has no storage version.
     #[error("the CustomResourceDefinition {0} has no storage version")]
     NoStorageVersion(String),
-    /// The storage version has changed meanwhile: run the migration again.
+    /// The storage version has changed during the migration: run it again.
     #[error(
         "the storage version of {definition} has changed from {from} to {to} during the migration: run it again"
     )]
     Moved {
         /// The name of the CRD.
         definition: String,
-        /// The version that was stored at the beginning.
+        /// The storage version at the beginning.
         from: String,
-        /// The version that is stored now.
+        /// The storage version now.
         to: String,
     },
     /// Objects cannot be listed or written.
@@ -34,9 +34,11 @@ pub enum MigrationError {
     Interrupted {
         /// The name of the CRD.
         definition: String,
-        /// How many objects were rewritten.
+        /// The number of objects that were rewritten.
         rewritten: usize,
-        /// Where to [resume](super::StorageMigration::resume); none at the beginning.
+        /// The token for [`resume`](super::StorageMigration::resume).
+        ///
+        /// `None` at the beginning.
         continue_token: Option<String>,
         /// The cause.
         source: Box<kube::Error>,

@@ -1,4 +1,4 @@
-//! The migration.
+//! The migration of the stored objects of a kind.
 
 use std::time::Duration;
 
@@ -15,23 +15,25 @@ use super::report::MigrationReport;
 
 /// The default number of objects in a page.
 const PAGE: u32 = 500;
-/// The default number of writes in a second.
+/// The default number of writes per second.
 const RATE: u32 = 50;
-/// How often a request that the server could not answer is sent again, and the pause before, which doubles.
+/// The number of attempts of a request that the API server cannot answer now.
 const ATTEMPTS: u32 = 6;
+/// The pause before the second attempt, which doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Rewrites all objects of a custom kind, so that they are stored in its storage version, and drops the others.
+/// Rewrites all objects of a custom resource in its storage version.
 ///
-/// Run it after the storage version of a CRD has changed, before an old version is removed from the CRD: a version in
-/// `status.storedVersions` cannot be removed. It changes nothing in the objects; each is written by an empty patch that
-/// holds only if it is as it was listed. Only metadata are transferred. With several API servers, wait until all of them
-/// know the new storage version.
+/// Run it after the storage version of a CRD has changed, and before an old version is removed from the CRD: a version
+/// in `status.storedVersions` cannot be removed. At the end the old versions are removed from that list.
+///
+/// The objects do not change. Each one is written by an empty patch, which is valid only for the state that was listed.
+/// Only metadata is transferred. With several API servers, first wait until all of them know the new storage version.
 ///
 /// ```no_run
-/// use lariat_webhook::StorageMigration;
+/// use lariat::webhook::StorageMigration;
 ///
-/// # async fn example(client: kube::Client) -> Result<(), lariat_webhook::MigrationError> {
+/// # async fn example(client: kube::Client) -> Result<(), lariat::webhook::MigrationError> {
 /// let report = StorageMigration::new(&client, "widgets.demo.dev").rate(20).run().await?;
 /// println!("{} rewritten as {}", report.rewritten, report.version);
 /// # Ok(()) }
@@ -46,14 +48,14 @@ pub struct StorageMigration {
     continue_token: Option<String>,
 }
 
-/// The kind, in the version in which it is stored.
+/// The kind, in its storage version.
 struct Stored {
     resource: ApiResource,
     is_namespaced: bool,
 }
 
 impl StorageMigration {
-    /// Creates a migration of the kind of a CRD, such as `widgets.demo.dev`.
+    /// Creates a migration for the kind of a CRD, such as `widgets.demo.dev`.
     pub fn new(client: &Client, definition: &str) -> Self {
         Self {
             client: client.clone(),
@@ -64,22 +66,33 @@ impl StorageMigration {
         }
     }
 
-    /// Sets how many objects a page has (default 500; at least 1).
+    /// Sets the number of objects in a page (default 500; at least 1).
     pub fn page(self, page: u32) -> Self {
         let page = page.max(1);
         Self { page, ..self }
     }
 
-    /// Sets how many objects are written in a second (default 50; at least 1).
+    /// Sets the number of writes per second (default 50; at least 1).
     pub fn rate(self, rate: u32) -> Self {
         let rate = rate.max(1);
         Self { rate, ..self }
     }
 
-    /// Goes on where a migration was [interrupted](MigrationError::Interrupted).
+    /// Continues a migration that was [interrupted](MigrationError::Interrupted).
     ///
-    /// The token holds for the version that was stored then: if another one is stored now, the migration begins again.
-    /// If the token has expired, it begins again, or goes on with newer objects, as the API server says.
+    /// The token is bound to the storage version of that migration: if another version is stored now, the migration
+    /// starts again. If the token has expired, the migration starts again or continues, as the API server decides.
+    ///
+    /// ```no_run
+    /// use lariat::webhook::{MigrationError, StorageMigration};
+    ///
+    /// # async fn example(client: kube::Client) -> Result<(), MigrationError> {
+    /// let migration = StorageMigration::new(&client, "widgets.demo.dev");
+    /// if let Err(MigrationError::Interrupted { continue_token: Some(token), .. }) = migration.clone().run().await {
+    ///     migration.resume(token).run().await?;
+    /// }
+    /// # Ok(()) }
+    /// ```
     pub fn resume(self, continue_token: impl Into<String>) -> Self {
         let continue_token = Some(continue_token.into());
         Self {
@@ -88,7 +101,7 @@ impl StorageMigration {
         }
     }
 
-    /// Returns the permissions that a migration of a resource needs.
+    /// Returns the permissions that the migration needs.
     #[must_use]
     pub fn needs(&self) -> Vec<Rule> {
         let (plural, group) = self
@@ -109,19 +122,21 @@ impl StorageMigration {
         ]
     }
 
-    /// Rewrites all objects, and then drops the old versions from the status of the CRD.
+    /// Rewrites all objects, then removes the old versions from the status of the CRD.
     ///
-    /// If the status has the storage version alone, nothing is done. Requests that the API server cannot answer now are
-    /// sent again some times.
+    /// If the status has only the storage version, no object is written. Requests that the API server cannot answer now
+    /// are retried a few times.
     ///
     /// # Errors
     ///
-    /// The CRD is missing, a request is refused, or the storage version has changed meanwhile. Nothing is dropped then.
+    /// The CRD does not exist, a request is refused, or the storage version has changed meanwhile. The status of the
+    /// CRD is not changed then.
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, some objects are rewritten, which harms nothing.
+    /// If the future is dropped, some objects are rewritten, which does no harm.
     pub async fn run(self) -> Result<MigrationReport, MigrationError> {
+        // The storage version is fixed here. If it changes during the migration, the last step notices it.
         let definition = self.definition().await?;
         let version = storage_version(&definition)
             .ok_or_else(|| MigrationError::NoStorageVersion(self.definition.clone()))?;
@@ -129,6 +144,7 @@ impl StorageMigration {
             version: version.clone(),
             ..MigrationReport::default()
         };
+        // A second replica, or a second run, finds nothing to do.
         if old_versions(&definition, &version).is_empty() {
             return Ok(report);
         }
@@ -164,7 +180,8 @@ impl StorageMigration {
             };
             let page = match again(async || all.list_metadata(&params).await).await {
                 Ok(page) => page,
-                // The server names a token to go on with, with newer objects; else it begins again.
+                // The continue token has expired. The API server may offer another one, which continues with a newer
+                // list; without it the list starts again.
                 Err(Error::Api(status)) if status.code == 410 && token.is_some() => {
                     let metadata = status.metadata.as_ref();
                     token = metadata.and_then(|metadata| metadata.continue_.clone());
@@ -173,6 +190,7 @@ impl StorageMigration {
                 Err(error) => return Err(interrupted(error, report.rewritten)),
             };
             for object in &page.items {
+                // Limits the load of the API server and of everybody who watches the kind: each write is a watch event.
                 ticks.tick().await;
                 match self.touch(stored, object).await {
                     Ok(true) => report.rewritten += 1,
@@ -188,7 +206,10 @@ impl StorageMigration {
         }
     }
 
-    /// Writes an object as it is; false if it is gone or others have written it.
+    /// Writes an object without a change.
+    ///
+    /// Returns `false` if it does not exist any more, or another client has written it, which stores it in the new
+    /// version too.
     async fn touch(
         &self,
         stored: &Stored,
@@ -201,6 +222,8 @@ impl StorageMigration {
             Api::all_with(self.client.clone(), &stored.resource)
         };
         let metadata = &object.metadata;
+        // The patch names uid and resource version only. The API server stores the object even though nothing changes,
+        // because the stored version differs.
         let condition = json!({"metadata": {
             "uid": metadata.uid, "resourceVersion": metadata.resource_version,
         }});
@@ -213,7 +236,7 @@ impl StorageMigration {
         }
     }
 
-    /// Drops all versions but one from the status of the CRD, and returns them.
+    /// Removes all versions but one from the status of the CRD, and returns them.
     async fn drop_old(&self, version: &str) -> Result<Vec<String>, MigrationError> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         loop {
@@ -234,7 +257,7 @@ impl StorageMigration {
             let patch = Patch::Merge(&patch);
             match api.patch_status(&self.definition, &params, &patch).await {
                 Ok(_) => return Ok(old_versions(&definition, version)),
-                // It was changed meanwhile, perhaps its storage version.
+                // The CRD was changed meanwhile, perhaps its storage version: read it again.
                 Err(Error::Api(status)) if status.code == 409 => {}
                 Err(error) => return Err(self.failed("changed", error)),
             }
@@ -272,12 +295,12 @@ impl Stored {
     }
 }
 
-/// Returns a token of the API server with the version in which objects before it are stored.
+/// Binds a continue token to the version in which the objects before it are stored.
 fn bound(token: &str, version: &str) -> String {
     format!("{version}:{token}")
 }
 
-/// Returns the token of the API server, if it is bound to a version.
+/// Returns the continue token, if it is bound to a version.
 fn token_of(bound: &str, version: &str) -> Option<String> {
     let (of, token) = bound.split_once(':')?;
     (of == version && !token.is_empty()).then(|| token.to_owned())
@@ -296,7 +319,7 @@ fn old_versions(definition: &CustomResourceDefinition, version: &str) -> Vec<Str
     all.filter(|each| each != version).collect()
 }
 
-/// Sends a request again some times if the server cannot answer it now.
+/// Sends a request, and retries a few times if the API server cannot answer it now.
 async fn again<T>(mut send: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {
@@ -313,7 +336,7 @@ async fn again<T>(mut send: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, 
 
 fn ticks(rate: u32) -> Interval {
     let mut ticks = time::interval(Duration::from_secs(1) / rate);
-    // After a slow answer the rate is kept, rather than caught up with.
+    // After a slow answer the rate is kept; there is no burst to catch up.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks
 }

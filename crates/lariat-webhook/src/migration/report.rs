@@ -1,15 +1,19 @@
-//! What a migration has done.
+//! The report of a migration.
 
-/// What a migration has done.
+/// The result of a migration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MigrationReport {
     /// The storage version.
     pub version: String,
-    /// How many objects were rewritten.
+    /// The number of objects that were rewritten.
     pub rewritten: usize,
-    /// How many objects others had written, or deleted, since they were listed; they need no rewrite.
+    /// The number of objects that other clients have written or deleted since.
+    ///
+    /// They need no rewrite.
     pub skipped: usize,
-    /// The versions that were dropped from the status of the CRD; none if there was nothing to do.
+    /// The versions that were removed from the status of the CRD.
+    ///
+    /// Empty if there was nothing to do.
     pub dropped: Vec<String>,
 }

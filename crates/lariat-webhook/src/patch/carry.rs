@@ -1,13 +1,14 @@
-//! Carries the change of a typed value over to the raw object it was read from.
+//! Carries the changes of a typed value over to the JSON from which it was read.
 
 use serde_json::{Map, Value};
 
-/// Fields that identify an element of a list, most telling first.
+/// Fields that identify an element of a list, the most specific ones first.
 const IDENTITIES: [&str; 5] = ["name", "key", "type", "uid", "containerPort"];
 
-/// Returns the raw value with the difference between two typed values.
+/// Returns the raw value with the changes between two typed values.
 ///
-/// What is the same in both stays as it is in the raw value, which may lack it where the type has a default.
+/// Parts that are equal in both typed values stay as they are in the raw value, which may lack them where the type has
+/// a default.
 pub(super) fn over(raw: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return raw.clone();
@@ -17,6 +18,7 @@ pub(super) fn over(raw: &Value, before: &Value, after: &Value) -> Value {
             Value::Object(over_object(raw, before, after))
         }
         (Value::Array(raw), Value::Array(before), Value::Array(after))
+            // Serializing the type may drop or add elements. Then the indexes say nothing, and the list is replaced.
             if raw.len() == before.len() =>
         {
             Value::Array(over_list(raw, before, after))
@@ -31,6 +33,7 @@ fn over_object(
     after: &Map<String, Value>,
 ) -> Map<String, Value> {
     let mut wanted = raw.clone();
+    // Removed by the handler. Members that only the raw object has are not in `before`, and stay.
     for name in before.keys().filter(|name| !after.contains_key(*name)) {
         wanted.remove(name);
     }
@@ -39,6 +42,8 @@ fn over_object(
         if old == Some(value) {
             continue;
         }
+        // A member that the raw object lacks was a default of the type. It is written as a whole once the handler
+        // changes it.
         let carried = match (raw.get(name), old) {
             (Some(raw), Some(old)) => over(raw, old, value),
             _ => value.clone(),
@@ -48,7 +53,9 @@ fn over_object(
     wanted
 }
 
-/// Carries over a list, each of whose elements is that of the raw list at the same index.
+/// Carries the changes of a list over.
+///
+/// The elements of `raw` and `before` correspond by index.
 fn over_list(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     let origins = origins(before, after);
     let carried = after
@@ -61,9 +68,13 @@ fn over_list(raw: &[Value], before: &[Value], after: &[Value]) -> Vec<Value> {
     carried.collect()
 }
 
-/// Returns for every element which one it was before: an equal one, one of its name, or that of its index.
+/// Returns, for every element, the index of its former state.
+///
+/// An equal element comes first, then one with the same name, then the one at the same index.
 fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     let mut origins = vec![None; after.len()];
+    // Three passes from certain to uncertain matches. An element that is taken by one pass is not available to the
+    // next.
     let mut is_taken = vec![false; before.len()];
     let mut find = |origins: &mut [Option<usize>], is_it: &dyn Fn(&Value, &Value) -> bool| {
         for (origin, value) in origins.iter_mut().zip(after) {
@@ -80,6 +91,7 @@ fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
             }
         }
     };
+    // Equal elements first: a moved element keeps the fields that only its raw state has.
     find(&mut origins, &|old, value| old == value);
     for identity in IDENTITIES {
         find(&mut origins, &|old, value| {
@@ -90,7 +102,7 @@ fn origins(before: &[Value], after: &[Value]) -> Vec<Option<usize>> {
     if before.len() == after.len() {
         let by_index = origins.iter_mut().enumerate();
         for (index, origin) in by_index.filter(|(_, origin)| origin.is_none()) {
-            // An element with another name is another element.
+            // An element with another name is another element, even at the same index.
             if !is_taken[index] && !is_named(&after[index]) {
                 *origin = Some(index);
             }

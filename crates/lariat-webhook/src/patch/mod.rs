@@ -1,4 +1,7 @@
-//! The JSON patch that makes of an object what a handler made of its typed value.
+//! The JSON patch that turns an object into what a handler made of its typed value.
+//!
+//! A handler works on a typed value, which may lack fields of the object and add defaults. So its changes are carried
+//! over to the raw object first (`carry`), and the patch is the difference of the raw states (`operations`).
 
 mod carry;
 mod operations;
@@ -6,9 +9,9 @@ mod operations;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Returns the JSON patch of a raw object, from a typed value before and after; none if nothing changed.
+/// Returns the JSON patch of a raw object, or `None` if nothing has changed.
 ///
-/// Fields that the type does not have are not among those compared, so they stay.
+/// The patch has the changes between the two typed values. Fields that the type does not know stay as they are.
 ///
 /// # Errors
 ///

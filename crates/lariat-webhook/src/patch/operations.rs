@@ -1,4 +1,4 @@
-//! The operations that make one JSON value of another.
+//! The JSON patch operations between two values.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,7 @@ pub(super) enum Operation {
     Remove { path: String },
 }
 
-/// Returns the operations, which are to be applied one after the other.
+/// Returns the operations, which must be applied in order.
 pub(super) fn between(old: &Value, new: &Value) -> Vec<Operation> {
     let mut operations = Vec::new();
     compare(String::new(), old, new, &mut operations);
@@ -21,9 +21,11 @@ pub(super) fn between(old: &Value, new: &Value) -> Vec<Operation> {
 
 fn compare(path: String, old: &Value, new: &Value, operations: &mut Vec<Operation>) {
     match (old, new) {
+        // Equal parts need no operation, so an unchanged object has an empty patch.
         _ if old == new => {}
         (Value::Object(old), Value::Object(new)) => {
             for name in old.keys().filter(|name| !new.contains_key(*name)) {
+                // Names may contain `/` and `~`, such as the keys of labels, and are escaped.
                 let path = member(&path, name);
                 operations.push(Operation::Remove { path });
             }
@@ -46,7 +48,9 @@ fn compare(path: String, old: &Value, new: &Value, operations: &mut Vec<Operatio
     }
 }
 
-/// Compares what is between the elements that both lists begin with, and those they end with.
+/// Compares two lists after removing their common start and end.
+///
+/// Then an insertion or removal in the middle is one operation, not a change of every later element.
 fn compare_lists(path: &str, old: &[Value], new: &[Value], operations: &mut Vec<Operation>) {
     let same = |pair: &(&Value, &Value)| pair.0 == pair.1;
     let start = old.iter().zip(new).take_while(same).count();
@@ -62,6 +66,7 @@ fn compare_lists(path: &str, old: &[Value], new: &[Value], operations: &mut Vec<
         compare(format!("{path}/{}", start + index), old, new, operations);
     }
     let both = old.len().min(new.len());
+    // All removals have the same index: each one moves the rest of the list forward.
     for _ in both..old.len() {
         let path = format!("{path}/{}", start + both);
         operations.push(Operation::Remove { path });

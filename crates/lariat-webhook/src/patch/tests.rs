@@ -1,4 +1,4 @@
-//! Patches are judged by what the embedded cluster makes of them.
+//! Tests of patches, by applying them on the embedded cluster.
 
 use lariat_apimachinery::go_json;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! A server that runs.
+//! A running server, from start to stop.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,9 +14,9 @@ use super::routes::Routes;
 use crate::certificates::{Keeper, Shown};
 use crate::error::WebhookError;
 
-/// Webhooks that are being served.
+/// A running server of webhooks.
 ///
-/// Dropping the handle stops the server, without waiting for it.
+/// Dropping the handle stops the server without waiting for it.
 #[must_use = "dropping the handle stops the server"]
 pub struct WebhookServer {
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct WebhookServer {
     _stops: DropGuard,
 }
 
-/// What a server is started with.
+/// Everything that a server is started with.
 pub(crate) struct Start {
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
@@ -39,6 +39,7 @@ pub(crate) struct Start {
 /// Starts a server, and applies the configurations once it listens.
 pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
     let shown = start.keeper.shown();
+    // The configuration asks for the certificate in each handshake, so it is built only once.
     let tls = shown.config().map_err(WebhookError::Tls)?;
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     let health = WebhookHealth::new(Arc::clone(&shown), stopping.clone());
@@ -63,6 +64,8 @@ pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
         .run_until_cancelled_owned(start.keeper.run());
     tasks.spawn(kept);
     if let Some(installer) = start.installer {
+        // The server accepts connections before the configurations are applied: the API server may call a webhook at
+        // once.
         let mut authority = shown.authority();
         let present = authority.borrow_and_update().clone();
         if let Err(error) = installer.apply(present, &shown).await {
@@ -72,38 +75,61 @@ pub(crate) async fn start(start: Start) -> Result<WebhookServer, WebhookError> {
         let installed = installer.run(Arc::clone(&shown), authority, health);
         tasks.spawn(stopping.run_until_cancelled_owned(installed));
     }
+    // A closed tracker ends its wait once all tasks have ended.
     tasks.close();
     tracing::info!(address = %server.address, "webhooks are served");
     Ok(server)
 }
 
 impl WebhookServer {
-    /// Returns the address that is listened on, with the port that the system chose.
+    /// Returns the address on which the server listens, with the actual port.
+    ///
+    /// ```no_run
+    /// use lariat::webhook::{Certificates, WebhookError, Webhooks};
+    ///
+    /// # async fn example(webhooks: Webhooks, certificates: Certificates) -> Result<(), WebhookError> {
+    /// let server = webhooks.serve("127.0.0.1:0", certificates).await?;
+    /// println!("https://{}", server.address());
+    /// # server.shutdown().await;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns the authorities that clients have to trust, in PEM; none if others inject them.
+    /// Returns the authorities that clients must trust, in PEM.
+    ///
+    /// `None` if another program injects them.
     #[must_use]
     pub fn authority(&self) -> Option<String> {
         self.shown.authority().borrow().clone()
     }
 
-    /// Returns the health, for probes.
+    /// Returns the health of the server, for probes.
     #[must_use]
     pub fn health(&self) -> WebhookHealth {
         self.health.clone()
     }
 
-    /// Stops the server: no further connection is accepted, and running requests have ten seconds.
+    /// Stops the server, and waits for running requests, for at most ten seconds.
     ///
-    /// The configurations stay: other replicas may serve the webhooks. API servers notice only after some seconds that
-    /// a Pod ends, so a Pod needs a `preStop` hook that sleeps for some.
+    /// No further connections are accepted. The configurations are kept, because other replicas may serve the webhooks.
+    /// API servers take some seconds to notice that a Pod terminates, so the Pod needs a `preStop` hook that sleeps for
+    /// a few seconds.
+    ///
+    /// ```no_run
+    /// use lariat::webhook::WebhookServer;
+    ///
+    /// # async fn example(server: WebhookServer) {
+    /// lariat::termination().await;
+    /// server.shutdown().await;
+    /// # }
+    /// ```
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future ends only the wait.
+    /// Dropping the future only ends the wait.
     pub async fn shutdown(&self) {
         self.stopping.cancel();
         self.tasks.close();

@@ -1,4 +1,4 @@
-//! Whether webhooks can be called.
+//! The health of a server.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::certificates::Shown;
 
-/// The health of a server of webhooks; clones are the same.
+/// The health of a server of webhooks. Clones share it.
 #[derive(Debug, Clone)]
 pub struct WebhookHealth {
     inner: Arc<Inner>,
@@ -17,7 +17,7 @@ pub struct WebhookHealth {
 struct Inner {
     shown: Arc<Shown>,
     stopping: CancellationToken,
-    /// Why the configurations could not be applied the last time.
+    /// The reason why the configurations could not be applied the last time, if any.
     unapplied: RwLock<Option<String>>,
 }
 
@@ -32,24 +32,31 @@ impl WebhookHealth {
         }
     }
 
-    /// Returns whether webhooks can be called: the server runs, and certificates and configurations are up to date.
+    /// Checks that the webhooks can be called.
     ///
-    /// `/readyz` of the server answers it. A console takes it as a check:
+    /// The server must be running, and certificates and configurations must be up to date. `/readyz` of the server
+    /// returns the result.
     ///
-    /// ```ignore
+    /// ```no_run
+    /// use lariat::webhook::WebhookServer;
+    ///
+    /// # fn example(server: &WebhookServer) {
     /// let health = server.health();
-    /// console.health_check(HealthCheck::new("webhooks", move || health.check()))
+    /// if let Err(problem) = health.check() {
+    ///     println!("not ready: {problem}");
+    /// }
+    /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why they cannot be called.
     pub fn check(&self) -> Result<(), String> {
         if self.inner.stopping.is_cancelled() {
             return Err("the webhooks are stopping".to_owned());
         }
         if let Some(problem) = self.inner.shown.problem() {
-            return Err(format!("the certificate is not replaced: {problem}"));
+            return Err(format!("the certificate cannot be replaced: {problem}"));
         }
         match &*self.inner.unapplied.read() {
             Some(problem) => Err(problem.clone()),
@@ -57,7 +64,7 @@ impl WebhookHealth {
         }
     }
 
-    /// Remembers whether the configurations could be applied; returns whether a problem is news.
+    /// Records the result of applying; returns whether a problem is new.
     pub(super) fn applied(&self, outcome: Result<(), String>) -> bool {
         let problem = outcome.err();
         let mut last = self.inner.unapplied.write();

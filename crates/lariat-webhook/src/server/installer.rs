@@ -1,4 +1,4 @@
-//! Applies the configurations, at the start and when the authority changes.
+//! Applies the configurations at the start, after changes, and periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,23 +14,26 @@ use crate::configuration::{Described, apply};
 use crate::error::WebhookError;
 use crate::reach::Reach;
 
-/// The pause after a failed attempt; it doubles up to the longest one.
+/// The first pause after a failed attempt, which doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// How often configurations are applied although nothing has changed here: others may have changed them.
+/// The interval at which unchanged configurations are applied.
+///
+/// Other clients may have changed them.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// What is applied, and where.
+/// Everything that applying the configurations needs.
 pub(crate) struct Installer {
     pub(crate) described: Described,
     pub(crate) reach: Reach,
     pub(crate) client: Client,
-    /// The port listened on.
+    /// The port on which the server listens.
     pub(crate) port: u16,
 }
 
 impl Installer {
-    /// Applies the configurations once, with an authority, and notes that they have it.
+    /// Applies the configurations once, and records the authority that they have.
     pub(super) async fn apply(
         &self,
         authority: Option<String>,
@@ -44,7 +47,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Applies them whenever the authority has changed, and from time to time.
+    /// Applies the configurations whenever the authority changes, and periodically.
     pub(super) async fn run(
         self,
         shown: Arc<Shown>,
@@ -55,10 +58,11 @@ impl Installer {
         let mut wait = AGAIN;
         loop {
             let changed = time::timeout(wait, authority.changed()).await;
-            // The certificates are kept no longer: the server stops.
+            // The sender is dropped when the server stops.
             if matches!(changed, Ok(Err(_))) {
                 return;
             }
+            // Marked as seen before the apply: a change during the apply ends the next wait immediately.
             let present = authority.borrow_and_update().clone();
             match self.apply(present, &shown).await {
                 Ok(()) => {
@@ -68,7 +72,9 @@ impl Installer {
                 Err(error) => {
                     let problem = describe(&error);
                     if health.applied(Err(problem.clone())) {
-                        tracing::warn!("configurations of webhooks are not up to date: {problem}");
+                        tracing::warn!(
+                            "cannot apply the configurations of the webhooks: {problem}"
+                        );
                     }
                     wait = pause;
                     pause = (pause * 2).min(LONGEST_PAUSE);

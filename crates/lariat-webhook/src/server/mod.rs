@@ -1,4 +1,7 @@
-//! The server: requests, deadlines, certificates, configurations, from start to stop.
+//! The server: requests, deadlines, certificates and configurations, from start to stop.
+//!
+//! `handle` starts the tasks: the HTTP server with its `routes`, the keeper of the certificates, and the `installer` of
+//! the configurations. `respond` encodes answers, and `health` collects the problems of all tasks for `/readyz`.
 
 mod handle;
 mod health;

@@ -18,12 +18,12 @@ impl Answer {
     }
 
     pub(super) fn method(method: &http::Method) -> Self {
-        let message = format!("webhooks are called by POST, not by {method}");
+        let message = format!("webhooks accept POST, not {method}");
         Self::Refused(StatusCode::METHOD_NOT_ALLOWED, message)
     }
 
     pub(super) fn media_type(found: &str) -> Self {
-        let message = format!("webhooks take {JSON}, not {found:?}");
+        let message = format!("webhooks accept {JSON}, not {found:?}");
         Self::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
     }
 
@@ -44,7 +44,7 @@ pub(super) fn respond(answer: Answer) -> Response<Body> {
     let status = answer.status();
     let (media_type, body) = match answer {
         Answer::Review(body) => (JSON, Body::from(body)),
-        // API servers quote bodies that are text.
+        // API servers quote bodies that are plain text in their errors.
         Answer::Refused(_, message) => (TEXT, Body::from(message)),
     };
     let mut response = Response::new(body);

@@ -1,4 +1,4 @@
-//! From a request to the handler of its path.
+//! Routes a request to the handler of its path.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::deadline::Deadline;
 use crate::metrics::WebhookMetrics;
 use crate::wire::Answer;
 
-/// What is called at a path.
+/// The handler at a path.
 pub(crate) enum Target {
-    /// A handler, with the full name of its webhook.
+    /// A handler of admission reviews, with the full name of its webhook.
     Admission(String, Arc<Handler>),
     Conversion(Arc<Convert>),
 }
 
-/// The maximum lengths of bodies, in bytes.
+/// The maximum lengths of bodies in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) admission: usize,
     pub(crate) conversion: usize,
 }
 
-/// All that a server answers.
+/// Everything that a server answers.
 pub(crate) struct Routes {
     pub(crate) targets: HashMap<String, Target>,
     pub(crate) factory: SharedControllerFactory,
@@ -53,6 +53,8 @@ impl Routes {
 
     async fn route(&self, request: Request<Body>, health: &WebhookHealth) -> Response<Body> {
         match request.uri().path() {
+            // Liveness says only that the process answers. A restart would not cure a missing permission or
+            // certificate.
             "/healthz" | "/livez" => return probe(Ok(())),
             "/readyz" => return probe(health.check()),
             _ => {}
@@ -61,6 +63,7 @@ impl Routes {
         let Some(target) = self.targets.get(&path) else {
             return respond(Answer::not_found(&path));
         };
+        // Dropped with the future too, if the client closes the connection.
         let (begun, _in_flight) = (Instant::now(), self.metrics.begin(&path));
         let answer = self.answer(target, request).await;
         self.metrics
@@ -76,11 +79,12 @@ impl Routes {
         let media_type = media_type
             .and_then(|value| value.to_str().ok())
             .unwrap_or_default();
+        // Parameters such as a charset do not matter.
         let essence = media_type.split(';').next().unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("application/json") {
             return Answer::media_type(media_type);
         }
-        // What the body takes is no longer there for the handler.
+        // The deadline covers the body too: time that a slow body takes is missing for the handler.
         let deadline = Deadline::of_query(request.uri().query());
         let most = match target {
             Target::Admission(..) => self.limits.admission,
@@ -99,16 +103,16 @@ impl Routes {
     }
 }
 
-/// Reads a body that is not too long and comes in time.
+/// Reads a body, which must not be too long and must arrive in time.
 async fn read(body: Body, most: usize, deadline: Deadline) -> Result<Bytes, Answer> {
     match timeout_at(deadline.at, Limited::new(body, most).collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Answer::too_large(most)),
         Ok(Err(error)) => Err(Answer::bad_request(format!(
-            "the body has ended early: {error}"
+            "the body ended early: {error}"
         ))),
         Err(_) => Err(Answer::bad_request(format!(
-            "the body has not come within {limit:?}",
+            "the body did not arrive within {limit:?}",
             limit = deadline.limit
         ))),
     }

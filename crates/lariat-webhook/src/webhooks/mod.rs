@@ -1,4 +1,4 @@
-//! The webhooks of a program.
+//! The entry point: [`Webhooks`], the builder of a program's webhooks.
 
 mod names;
 mod webhooks;

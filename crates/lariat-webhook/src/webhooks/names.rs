@@ -1,10 +1,10 @@
-//! Names of webhooks.
+//! The rules for the names of webhooks.
 
 use crate::error::WebhookError;
 
 /// Checks the full name of a webhook, such as `quota.widgets.demo.dev`.
 ///
-/// API servers take domain names of at least three parts.
+/// API servers accept domain names of at least three parts.
 pub(super) fn check(name: &str) -> Result<(), WebhookError> {
     let wrong = |reason| {
         Err(WebhookError::Name {
@@ -20,15 +20,16 @@ pub(super) fn check(name: &str) -> Result<(), WebhookError> {
             && !part.ends_with('-')
     };
     if !name.split('.').all(is_part) {
-        return wrong("it consists of lower-case letters, digits and dashes, with dots between");
+        return wrong("it must have lower-case letters, digits and dashes, separated by dots");
     }
+    // The API server refuses names of fewer parts.
     if name.split('.').count() < 3 {
         return wrong(
-            "with the name of the webhooks it has at least three parts, as in quota.demo.dev",
+            "with the name of the webhooks it must have at least three parts, as in quota.demo.dev",
         );
     }
     if name.len() > 253 {
-        return wrong("it has at most 253 characters");
+        return wrong("it must have at most 253 characters");
     }
     Ok(())
 }

@@ -27,22 +27,24 @@ use crate::reach::Reach;
 use crate::rules::Role;
 use crate::server::{Installer, Limits, Routes, Start, Target, WebhookServer, start};
 
-/// The maximum length of an admission review: two objects of the most that etcd takes, and room for escapes.
+/// The default limit of admission reviews.
+///
+/// They have two objects, each as large as etcd accepts, and JSON escapes make them longer.
 const ADMISSION: usize = 7 << 20;
-/// The maximum length of a conversion review, which has all objects of a list.
+/// The default limit of conversion reviews, which may have all objects of a list.
 const CONVERSION: usize = 64 << 20;
 
 /// The webhooks of a program, on the factory of its controllers.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-/// use lariat_controller::SharedControllerFactory;
-/// use lariat_webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+/// use lariat::webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+/// use lariat::SharedControllerFactory;
 ///
 /// /// Denies Pods in namespaces whose ConfigMap `closed` exists.
 /// async fn open(request: Admission<Pod>) -> ReviewResult<Verdict> {
 ///     let namespace = request.key().namespace().unwrap_or_default();
-///     let closed = lariat_core::ObjectKey::namespaced(namespace, "closed");
+///     let closed = lariat::ObjectKey::namespaced(namespace, "closed");
 ///     Ok(match request.cache::<ConfigMap>().get(&closed)? {
 ///         Some(_) => Verdict::deny(format!("the namespace {namespace} is closed")),
 ///         None => Verdict::allow(),
@@ -78,10 +80,10 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// Creates webhooks on a factory; nothing is sent.
+    /// Creates webhooks on a factory; no request is sent.
     ///
-    /// The name is that of the configurations, the field manager that applies them, and the end of the full name of
-    /// each webhook: a domain name such as `widgets.demo.dev`.
+    /// The name is a domain name such as `widgets.demo.dev`. It is the name of the configurations, the field manager
+    /// that applies them, and the end of the full name of each webhook.
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
         Self {
             described: Described {
@@ -100,7 +102,7 @@ impl Webhooks {
         }
     }
 
-    /// Adds a webhook that allows or denies, at `/validate/NAME`.
+    /// Adds a webhook that allows or denies requests, at `/validate/NAME`.
     ///
     /// An error, a panic and a timeout are failed calls: the API server applies the failure policy. For deletions there
     /// is only the [old object](Admission::old).
@@ -116,7 +118,7 @@ impl Webhooks {
     /// Adds a webhook that changes objects, at `/mutate/NAME`.
     ///
     /// The handler gets the object to change, and returns it in a [`Mutation`]. It is called for creations and updates,
-    /// possibly [twice](Hook::reinvoke), so the same change must be made no second time.
+    /// perhaps [twice](Hook::reinvoke), so it must be idempotent. See [`Mutation`] for an example.
     pub fn mutate<K, F, Fut>(self, hook: Hook<K>, handler: F) -> Self
     where
         K: DeserializeOwned + Serialize + Send + Sync + 'static,
@@ -126,11 +128,13 @@ impl Webhooks {
         self.add(Role::Mutating, hook, mutating(handler))
     }
 
-    /// Adds a webhook that changes objects by a function, such as one that sets defaults; see [`mutate`](Self::mutate).
+    /// Adds a webhook that changes objects by a plain function, such as defaults.
+    ///
+    /// Otherwise like [`mutate`](Self::mutate).
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::ConfigMap;
-    /// # use lariat_webhook::{Hook, Webhooks};
+    /// # use lariat::webhook::{Hook, Webhooks};
     /// # fn example(webhooks: Webhooks) -> Webhooks {
     /// webhooks.defaults(Hook::new("team"), |config: &mut ConfigMap| {
     ///     let labels = config.metadata.labels.get_or_insert_default();
@@ -154,7 +158,7 @@ impl Webhooks {
 
     /// Adds the conversion of a kind, at `/convert/CRD`.
     ///
-    /// The CRD has to be there when the webhooks are served: see
+    /// The CRD must exist when the webhooks are served; see
     /// [`Operator::ensure_crds`](lariat_operator::Operator::ensure_crds).
     pub fn convert<H>(mut self, conversion: Conversion<H>) -> Self
     where
@@ -167,32 +171,47 @@ impl Webhooks {
         self
     }
 
-    /// Adds a policy, which is applied with the configurations, under the name of its hook and that of the webhooks.
+    /// Adds an admission policy, which is applied with the configurations.
     ///
-    /// Two policies of one name are an error.
+    /// Its name is that of its hook, followed by that of the webhooks. Two policies of the same name are an error.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat::webhook::{Hook, Policy, Webhooks};
+    ///
+    /// # fn example(webhooks: Webhooks) -> Webhooks {
+    /// let labels = Policy::of(Hook::<Pod>::new("labels")).rule("has(object.metadata.labels)", "a Pod has labels");
+    /// webhooks.policy(labels)
+    /// # }
+    /// ```
     pub fn policy(mut self, policy: Policy) -> Self {
         self.described.policies.push(policy);
         self
     }
 
-    /// Says where API servers call the webhooks, and has the configurations applied when they are served.
+    /// Sets where API servers call the webhooks, and applies the configurations.
     ///
-    /// What webhooks of the same name have applied before, and is no longer among them, is removed: it has the label
-    /// `lariat.dev/webhooks`. The Service and what CRDs have about conversion stay.
-    /// Without it nothing is applied, for configurations that are installed by others.
+    /// They are applied when the webhooks are served, and kept up to date. Configurations that webhooks of the same
+    /// name applied earlier, with the label `lariat.dev/webhooks`, are removed if they are no longer wanted. The
+    /// Service and the conversion of CRDs are kept. Without this call nothing is applied, for configurations that
+    /// another program installs.
     pub fn reached_by(self, reach: Reach) -> Self {
         let reach = Some(reach);
         Self { reach, ..self }
     }
 
-    /// Adds an annotation to configurations and CRDs, such as cert-manager's `cert-manager.io/inject-ca-from`.
+    /// Adds an annotation to the configurations and CRDs.
+    ///
+    /// Such as cert-manager's `cert-manager.io/inject-ca-from`.
     pub fn annotate(mut self, key: &str, value: &str) -> Self {
         let annotations = &mut self.described.annotations;
         annotations.insert(key.to_owned(), value.to_owned());
         self
     }
 
-    /// Sets the maximum length of bodies, in bytes: of admission (default 7 MiB) and conversion reviews (64 MiB).
+    /// Sets the maximum lengths of bodies in bytes.
+    ///
+    /// The defaults are 7 MiB for admission reviews, and 64 MiB for conversion reviews.
     pub fn body_limits(self, admission: usize, conversion: usize) -> Self {
         let limits = Limits {
             admission,
@@ -201,23 +220,35 @@ impl Webhooks {
         Self { limits, ..self }
     }
 
-    /// Returns the figures, to be registered.
+    /// Returns the metrics, to register them.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn metrics(&self) -> WebhookMetrics {
         self.metrics.clone()
     }
 
-    /// Returns the permissions for applying the configurations and keeping certificates.
+    /// Returns the permissions to apply the configurations and store certificates.
     ///
-    /// Handlers need what they do themselves, and caches what they watch; see [`Operator::rules`].
+    /// The permissions of the handlers' own requests are not included, nor those of the caches that they read; see
+    /// [`Operator::rules`].
     #[must_use]
     pub fn needs(&self, certificates: &Certificates) -> Vec<Rule> {
         let secret = certificates.shared_secret();
         needs(&self.described, self.reach.as_ref(), secret)
     }
 
-    /// Declares the [permissions](Self::needs) to an operator, so that its rules have them.
+    /// Declares the [permissions](Self::needs) on an operator, for its RBAC rules.
+    ///
+    /// ```no_run
+    /// use lariat::Operator;
+    /// use lariat::webhook::{Certificates, WebhookError, Webhooks};
+    ///
+    /// # async fn example(webhooks: Webhooks, operator: Operator) -> Result<(), WebhookError> {
+    /// let certificates = Certificates::directory("/etc/webhooks");
+    /// let server = webhooks.declare(&operator, &certificates).serve("0.0.0.0:9443", certificates).await?;
+    /// # server.shutdown().await;
+    /// # Ok(()) }
+    /// ```
     pub fn declare(self, operator: &Operator, certificates: &Certificates) -> Self {
         for rule in self.needs(certificates) {
             operator.needs(rule);
@@ -229,7 +260,7 @@ impl Webhooks {
     ///
     /// # Errors
     ///
-    /// A name cannot be used, a webhook has no rule, or there is no [way](Self::reached_by) to the webhooks.
+    /// A name is invalid, a webhook has no rule, or [`reached_by`](Self::reached_by) was not called.
     pub fn configurations(&self, authority: Option<&str>) -> Result<Configurations, WebhookError> {
         self.check()?;
         let reach = self.reach.as_ref();
@@ -237,13 +268,13 @@ impl Webhooks {
         Ok(self.described.configurations(reach, authority, 443))
     }
 
-    /// Listens on an address, and applies the configurations once it does.
+    /// Listens on an address, applies the configurations, and serves the webhooks.
     ///
-    /// `/healthz` and `/readyz` answer probes, over TLS too. Connections are HTTP/1.1, at most 1,024 at once.
+    /// `/healthz` and `/readyz` answer probes, also over TLS. Connections are HTTP/1.1, at most 1,024 at once.
     ///
     /// # Errors
     ///
-    /// The names, the certificates or the address cannot be used, or a configuration is refused. Nothing is served then.
+    /// A name, the certificates or the address is invalid, or a configuration is refused. Nothing is served then.
     ///
     /// # Panics
     ///
@@ -251,7 +282,7 @@ impl Webhooks {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, nothing is served; certificates and configurations may have been written.
+    /// If the future is dropped, nothing is served. Certificates and configurations may have been written.
     pub async fn serve(
         self,
         address: &str,
@@ -260,12 +291,15 @@ impl Webhooks {
         self.check()?;
         let client = self.factory.client();
         let names = self.reach.as_ref().map(Reach::names).unwrap_or_default();
+        // Without a `Reach` another program installs the configurations, and nobody here knows when clients trust an
+        // authority.
         let injects = self.reach.is_some();
         let keeper = certificates.load(client.clone(), names, injects).await?;
         let unusable = |source| WebhookError::Listen {
             address: address.to_owned(),
             source,
         };
+        // Bound before anything is applied, because a local `Reach` and the Service need the actual port.
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
         let targets = self.targets();
@@ -339,7 +373,7 @@ impl Webhooks {
     }
 }
 
-/// Returns a text that is there twice.
+/// Returns a text that occurs twice, if there is one.
 fn twice(mut texts: impl Iterator<Item = String>) -> Option<String> {
     let mut seen = HashSet::new();
     texts.find(|text| !seen.insert(text.clone()))

@@ -53,7 +53,7 @@ pub(crate) struct AdmissionResponse {
     pub(crate) allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<Value>,
-    /// A JSON patch in base64.
+    /// The JSON patch, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

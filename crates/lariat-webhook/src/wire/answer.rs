@@ -1,4 +1,4 @@
-//! What is answered to the API server.
+//! The answer to a call.
 
 use http::StatusCode;
 use lariat_core::without_credentials;
@@ -6,18 +6,18 @@ use serde::Serialize;
 
 /// The answer to a call.
 ///
-/// A review is an answer of a handler. A refusal is a failed call: the API server applies the failure policy, and
+/// A review is the answer of a handler. A refusal is a failed call: the API server applies the failure policy, and
 /// quotes the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// A review with a response, as JSON.
     Review(Vec<u8>),
-    /// A failed call, with what is wrong.
+    /// A failed call, with the reason.
     Refused(StatusCode, String),
 }
 
 impl Answer {
-    /// Returns the review with a response.
+    /// Returns the answer with the response of a handler.
     pub(crate) fn review(api_version: &str, kind: &str, response: &impl Serialize) -> Self {
         let review = Envelope {
             api_version,
@@ -35,9 +35,9 @@ impl Answer {
         Self::Refused(StatusCode::BAD_REQUEST, message.into())
     }
 
-    /// Returns the answer of a handler that failed.
+    /// Returns the answer for a handler that failed.
     ///
-    /// The API server quotes texts of status 500 alone of those above.
+    /// The status is 500: of all server errors, API servers quote the text of this one only.
     pub(crate) fn failed(message: impl AsRef<str>) -> Self {
         let message = without_credentials(message.as_ref()).into_owned();
         Self::Refused(StatusCode::INTERNAL_SERVER_ERROR, message)

@@ -16,7 +16,9 @@ struct Envelope<'a> {
     request: Option<&'a RawValue>,
 }
 
-/// Reads the request of a review of a version and a kind.
+/// Reads the request of a review, which must have this version and kind.
+///
+/// Values are left out of the error, because API servers show it to clients.
 pub(crate) fn read<R: DeserializeOwned>(
     body: &[u8],
     api_version: &str,
@@ -24,17 +26,19 @@ pub(crate) fn read<R: DeserializeOwned>(
 ) -> Result<R, Answer> {
     let unreadable = |error: &serde_json::Error| {
         let reason = without_values(&error.to_string());
-        Answer::bad_request(format!("the body is no {kind}: {reason}"))
+        Answer::bad_request(format!("the body is not a valid {kind}: {reason}"))
     };
+    // Only an object is accepted: serde would read an array as a struct too.
     let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(body)
         .map_err(|error| unreadable(&error))?;
     let found = (
         envelope.api_version.as_deref().unwrap_or_default(),
         envelope.kind.as_deref().unwrap_or_default(),
     );
+    // Another version would have other fields, and its answer would not be understood.
     if found != (api_version, kind) {
         return Err(Answer::bad_request(format!(
-            "the body is a review of {:?}, kind {:?}; only {kind} of {api_version} is understood: put {:?} into the \
+            "the body is a review of {:?}, kind {:?}; only {kind} of {api_version} is supported: put {:?} into the \
              review versions of the configuration",
             found.0, found.1, "v1"
         )));
@@ -64,16 +68,16 @@ mod tests {
 
     #[test]
     fn what_is_no_review_is_refused_with_what_it_is() {
-        check("", "no AdmissionReview: EOF while parsing");
-        check("[]", "no AdmissionReview: invalid type");
-        check("{", "no AdmissionReview: EOF while parsing");
+        check("", "not a valid AdmissionReview: EOF while parsing");
+        check("[]", "not a valid AdmissionReview: invalid type");
+        check("{", "not a valid AdmissionReview: EOF while parsing");
         check("{}", r#"a review of "", kind """#);
         let old =
             r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{}}"#;
         check(old, r#"a review of "admission.k8s.io/v1beta1""#);
         check(
             old,
-            "only AdmissionReview of admission.k8s.io/v1 is understood",
+            "only AdmissionReview of admission.k8s.io/v1 is supported",
         );
         let empty = r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#;
         check(empty, "the AdmissionReview has no request");

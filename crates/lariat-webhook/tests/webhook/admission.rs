@@ -1,6 +1,6 @@
-//! Handlers: what they get, and what becomes of what they return.
+//! Tests of admission handlers: their arguments, and the effects of their results.
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::DynamicObject;
 use lariat_cluster::testing::{config_map, namespace};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
@@ -65,6 +65,23 @@ async fn a_validating_handler_allows_denies_and_warns() {
 }
 
 #[tokio::test]
+async fn the_key_of_a_namespace_has_no_namespace() {
+    let program = Program::new().await;
+    let named =
+        |request: Admission<Namespace>| async move { Ok(Verdict::deny(request.key().to_string())) };
+    let (_server, caller) = serve(program.webhooks().validate(Hook::new("named"), named)).await;
+    let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
+    let mut review = review("CREATE", &object, &Value::Null);
+    let request = &mut review["request"];
+    request["kind"] = json!({"group": "", "version": "v1", "kind": "Namespace"});
+    request["resource"] = json!({"group": "", "version": "v1", "resource": "namespaces"});
+    // As kube-apiserver sends it.
+    (request["name"], request["namespace"]) = (json!("shop"), json!("shop"));
+    let response = caller.review("/validate/named", &review).await;
+    assert_eq!(response["status"]["message"], "shop", "{response}");
+}
+
+#[tokio::test]
 async fn a_deletion_has_the_old_object_alone() {
     let program = Program::new().await;
     let (_server, caller) = serve(program.webhooks().validate(Hook::new("sized"), sized)).await;
@@ -103,7 +120,7 @@ async fn an_object_that_does_not_fit_its_type_is_denied_with_the_field() {
         // The value is not repeated.
         assert!(!message.contains("secret"), "{message}");
     }
-    // An old object may be whatever was stored once, as long as the handler does not ask for it.
+    // An old object need not decode, as long as the handler does not read it.
     let new = widget(&json!({"size": 1}));
     let response = caller
         .review("/validate/sized", &review("UPDATE", &new, &object))
@@ -169,7 +186,7 @@ async fn a_mutation_is_the_difference_of_the_typed_values() {
             },
         );
     let (_server, caller) = serve(webhooks).await;
-    // The size is a default of the type, and the field `new` is unknown to it.
+    // The size is a default of the type, which does not know the field `new`.
     let object = widget(&json!({"new": {"a": 1}}));
     let response = caller
         .review("/mutate/red", &review("CREATE", &object, &Value::Null))
@@ -186,7 +203,7 @@ async fn a_mutation_is_the_difference_of_the_typed_values() {
         json!([{"op": "add", "path": "/spec/size", "value": 1}])
     );
     assert_eq!(response["warnings"], json!(["it has grown"]));
-    // Nothing to change is no patch.
+    // Without a change there is no patch.
     let object = widget(&json!({"color": "blue"}));
     let response = caller
         .review("/mutate/red", &review("CREATE", &object, &Value::Null))

@@ -1,4 +1,4 @@
-//! Certificates from files: wrong ones, and those that are replaced.
+//! Tests of certificates from files: invalid ones, and replacements.
 
 use std::fs;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ async fn a_client_that_trusts_another_authority_gets_no_answer() {
         error.to_string().contains("UnknownIssuer") || error.to_string().contains("BadSignature"),
         "{error}"
     );
-    // A failed handshake harms no other connection.
+    // A failed handshake does not affect other connections.
     assert_eq!(caller.post("/validate/any", creation()).await.0, 200);
 }
 

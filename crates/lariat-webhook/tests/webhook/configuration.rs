@@ -1,4 +1,4 @@
-//! Configurations: what is applied, when, and what that needs.
+//! Tests of configurations: what is applied, when, and with which permissions.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ async fn install(program: &Program) {
         .unwrap();
 }
 
-/// Serves all webhooks, and returns what reaches them at a path.
+/// Serves all webhooks, and returns the client configuration of one path.
 async fn served(program: &Program) -> (WebhookServer, impl Fn(&str) -> Value) {
     install(program).await;
     let folder = Folder::new();
@@ -234,7 +234,7 @@ async fn a_configuration_that_is_refused_is_an_error_and_nothing_is_served() {
     let program = Program::new().await;
     let folder = Folder::new();
     folder.mount(&issue());
-    // The CRD that is to be converted is missing.
+    // The CRD of the conversion is missing.
     let webhooks = webhooks(&program).reached_by(Reach::url("https://127.0.0.1:9443"));
     let served = webhooks
         .serve("127.0.0.1:0", Certificates::directory(folder.path()))
@@ -274,7 +274,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     );
     check(
         named("quota").validate(Hook::new("quota"), any),
-        "two webhooks at /validate/quota",
+        "two webhooks have the path /validate/quota",
     );
     let nothing = Hook::<Value>::of("quota", []);
     let of_nothing = program.webhooks().reached_by(url());
@@ -284,7 +284,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     );
     check(
         program.webhooks().validate(Hook::new("quota"), any),
-        "no way to the webhooks",
+        "unknown where API servers call the webhooks",
     );
     let policy = Policy::of(Hook::<Value>::of("quota", []));
     check(
@@ -295,9 +295,9 @@ async fn wrong_names_and_missing_rules_are_errors() {
     let twice = program.webhooks().policy(small()).policy(small());
     check(
         twice.reached_by(url()),
-        "two policies of the name small.widgets.demo.dev",
+        "two policies have the name small.widgets.demo.dev",
     );
-    // One name for two roles is two webhooks.
+    // The same name in two roles is allowed: the paths differ.
     let both = named("quota").defaults(Hook::new("quota"), |_: &mut Widget| {});
     let configurations = both.configurations(Some("pem")).unwrap();
     assert!(configurations.validating.is_some() && configurations.mutating.is_some());
@@ -319,7 +319,7 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
         "validatingadmissionpolicies",
         "validatingadmissionpolicybindings",
     ] {
-        // What is no longer wanted is found and removed.
+        // Unwanted configurations are found and removed.
         let of_plural = role.rules.iter().flatten().filter(|rule| {
             let mut resources = rule.resources.iter().flatten();
             resources.any(|resource| resource == plural)
@@ -341,7 +341,7 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
     ] {
         assert!(rules.contains(expected), "{rules}");
     }
-    // Under the manifests, the Secret and the Service are allowed in their namespace alone.
+    // The manifests allow the Secret and the Service in their namespace only.
     let account = ObjectKey::namespaced("demo", "widgets");
     let manifests = operator
         .manifests("widgets", &account)

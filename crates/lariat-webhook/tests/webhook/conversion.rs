@@ -1,4 +1,4 @@
-//! Conversion of versions, over the wire and in tests of a program.
+//! Tests of conversions, over the wire and by `check_round_trip`.
 
 use kube::CustomResource;
 use lariat_webhook::{Conversion, ConversionError};
@@ -24,7 +24,7 @@ mod v2 {
 
 use v2::{Widget as V2, WidgetSpec as V2Spec};
 
-/// The annotation in which the older version keeps what it has no field for.
+/// The annotation in which the older version keeps values that it has no field for.
 const HEIGHT: &str = "demo.dev/height";
 
 impl TryFrom<V1> for V2 {
@@ -198,7 +198,7 @@ async fn other_reviews_are_refused() {
         .await;
     assert_eq!(status, 400);
     assert!(
-        text.contains("only ConversionReview of apiextensions.k8s.io/v1 is understood"),
+        text.contains("only ConversionReview of apiextensions.k8s.io/v1 is supported"),
         "{text}"
     );
 }
@@ -291,6 +291,6 @@ fn a_round_trip_finds_fields_that_get_lost() {
     let error = lossy.check_round_trip(&new).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a does not survive the way from demo.dev/v2 to demo.dev/v1 and back: spec.color differ"
+        "a does not survive the conversion from demo.dev/v2 to demo.dev/v1 and back: spec.color differ"
     );
 }

@@ -1,4 +1,4 @@
-//! Handlers and requests that fail.
+//! Tests of handlers and requests that fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ fn creation() -> Value {
     review("CREATE", &widget(&json!({"size": 1})), &Value::Null)
 }
 
-/// Serves a handler that fails in the way that the color says.
+/// Serves a handler that fails as the color of the object says.
 async fn failing(program: &Program) -> (lariat_webhook::WebhookServer, Caller) {
     let webhooks =
         program
@@ -63,10 +63,10 @@ async fn a_handler_that_fails_is_a_failed_call_and_no_denial() {
         .post("/validate/failing?timeout=300ms", review.to_string())
         .await;
     assert_eq!(status, 500);
-    assert!(text.ends_with("it was not ready within 270ms"), "{text}");
-    // Before the API server gives up, which is what makes the reason known.
+    assert!(text.ends_with("it timed out after 270ms"), "{text}");
+    // Before the API server gives up, so that it gets the reason.
     assert!(begun.elapsed() < Duration::from_secs(5));
-    // The server goes on.
+    // The server keeps running.
     let response = caller.review("/validate/failing", &creation()).await;
     assert_eq!(response["allowed"], true);
 }
@@ -80,14 +80,14 @@ async fn requests_that_are_no_reviews_are_refused_with_what_is_wrong() {
         assert_eq!(status, 400, "{text}");
         assert!(text.contains(expected), "{body}: {text}");
     };
-    check(String::new(), "the body is no AdmissionReview").await;
-    check("{".to_owned(), "the body is no AdmissionReview").await;
-    check("[]".to_owned(), "the body is no AdmissionReview").await;
+    check(String::new(), "the body is not a valid AdmissionReview").await;
+    check("{".to_owned(), "the body is not a valid AdmissionReview").await;
+    check("[]".to_owned(), "the body is not a valid AdmissionReview").await;
     let mut other = creation();
     other["apiVersion"] = "admission.k8s.io/v1beta1".into();
     check(
         other.to_string(),
-        "only AdmissionReview of admission.k8s.io/v1 is understood",
+        "only AdmissionReview of admission.k8s.io/v1 is supported",
     )
     .await;
     let mut other = creation();
@@ -95,7 +95,7 @@ async fn requests_that_are_no_reviews_are_refused_with_what_is_wrong() {
     check(other.to_string(), "the AdmissionReview has no request").await;
     let mut other = creation();
     other["request"]["operation"] = "PATCH".into();
-    check(other.to_string(), "the operation \"PATCH\" is unknown").await;
+    check(other.to_string(), "unknown operation \"PATCH\"").await;
     let mut other = creation();
     other["request"].as_object_mut().unwrap().remove("uid");
     check(other.to_string(), "missing field `uid`").await;
@@ -116,10 +116,7 @@ async fn other_paths_methods_and_media_types_are_refused() {
         .header("host", "a")
         .body(Full::default());
     let (status, text) = caller.send(get.unwrap()).await.unwrap();
-    assert_eq!(
-        (status, &*text),
-        (405, "webhooks are called by POST, not by GET")
-    );
+    assert_eq!((status, &*text), (405, "webhooks accept POST, not GET"));
     let text = hyper::Request::post("/validate/failing").header("host", "a");
     let text = text
         .header("content-type", "text/plain")
@@ -127,7 +124,7 @@ async fn other_paths_methods_and_media_types_are_refused() {
     let (status, text) = caller.send(text.unwrap()).await.unwrap();
     assert_eq!(
         (status, &*text),
-        (415, "webhooks take application/json, not \"text/plain\"")
+        (415, "webhooks accept application/json, not \"text/plain\"")
     );
     for probe in ["/healthz", "/livez", "/readyz"] {
         let get = hyper::Request::get(probe)
@@ -176,7 +173,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
     let answer = String::from_utf8_lossy(&answer[..length]).into_owned();
     assert!(answer.starts_with("HTTP/1.1 400 Bad Request"), "{answer}");
     assert!(
-        answer.contains("the body has not come within 180ms"),
+        answer.contains("the body did not arrive within 180ms"),
         "{answer}"
     );
 }

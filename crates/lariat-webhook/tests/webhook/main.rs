@@ -1,4 +1,4 @@
-//! Webhooks over TLS on a loopback socket, called as API servers call them, with caches on a cluster in memory.
+//! Tests of webhooks over TLS on a loopback socket, called as by an API server, with caches on the embedded cluster.
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod support;

@@ -1,4 +1,4 @@
-//! The figures for Prometheus.
+//! Tests of the metrics for Prometheus.
 
 use lariat_webhook::prometheus_client::encoding::text::encode;
 use lariat_webhook::prometheus_client::registry::Registry;
@@ -23,7 +23,7 @@ async fn requests_are_counted_by_path_and_code() {
         caller.post("/validate/any", body.clone()).await;
     }
     caller.post("/validate/any", "{").await;
-    // Paths of others make no series.
+    // Other paths create no series.
     caller.post("/validate/other", "{").await;
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();

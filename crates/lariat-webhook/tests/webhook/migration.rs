@@ -1,4 +1,4 @@
-//! Migrations of what is stored, and what interrupts them.
+//! Tests of storage migrations, and of their interruptions.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams, PostParams};
@@ -63,7 +63,7 @@ async fn every_object_is_written_once_and_old_versions_are_dropped() {
     assert_eq!(stored_versions(&client).await, ["v1"]);
     let patches = cluster.journal().count("patch", "widgets");
     assert_eq!(patches, 7);
-    // There is nothing left to do, so no object is read.
+    // Nothing is left to do, so no object is read.
     let before = cluster.journal().requests().len();
     let report = migration.run().await.unwrap();
     assert_eq!((report.rewritten, report.dropped.len()), (0, 0));
@@ -112,7 +112,7 @@ async fn a_token_of_another_storage_version_begins_the_migration_again() {
     else {
         panic!("{error}");
     };
-    // Now the other version is stored.
+    // The storage version changes.
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut definition = api.get(NAME).await.unwrap();
     for version in &mut definition.spec.versions {

@@ -1,4 +1,4 @@
-//! What remains of an earlier release of a program.
+//! Tests of the removal of an earlier release's configurations.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -116,6 +116,6 @@ async fn a_policy_that_cannot_be_removed_is_an_error_with_the_webhooks() {
     let error = serve(red(program.webhooks())).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a ValidatingAdmissionPolicy of the webhooks widgets.demo.dev that is no longer wanted cannot be removed"
+        "cannot remove an unwanted ValidatingAdmissionPolicy of the webhooks widgets.demo.dev"
     );
 }

@@ -1,4 +1,4 @@
-//! Certificates that are made, in a Secret that replicas share.
+//! Tests of generated certificates, in a Secret that replicas share.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -81,14 +81,14 @@ async fn replicas_that_start_at_once_show_one_certificate() {
 #[tokio::test]
 async fn a_client_that_follows_the_bundle_is_never_without_trust_while_certificates_rotate() {
     let program = program().await;
-    // The next authority is made every four seconds, and trusted one second before it is used.
+    // A new authority is generated every four seconds, and trusted for one second before it is used.
     let certificates = made()
         .validity(Duration::from_secs(6))
         .overlap(Duration::from_secs(1));
     let server = serve(&program, certificates).await.unwrap();
     let first = server.authority().unwrap();
     let mut bundles = vec![first.clone()];
-    // Until neither the first authority is trusted, nor its successor is the only one.
+    // Until the first authority is no longer trusted, and its successor is not the only one.
     until("the first authority is trusted", async || {
         let bundle = server.authority().unwrap();
         let caller = Caller::trusting(&server, &bundle);
@@ -99,7 +99,7 @@ async fn a_client_that_follows_the_bundle_is_never_without_trust_while_certifica
         (!bundle.contains(&first)).then_some(())
     })
     .await;
-    // Every bundle shares an authority with the one before.
+    // Each bundle has an authority in common with the one before.
     for pair in bundles.windows(2) {
         let mut authorities = pair[0].split_inclusive("-----END CERTIFICATE-----\n");
         assert!(authorities.any(|authority| pair[1].contains(authority)));
@@ -115,7 +115,7 @@ async fn the_next_certificate_is_not_shown_while_its_authority_cannot_be_injecte
         .webhooks()
         .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()))
         .reached_by(Reach::local());
-    // A next one is shown as soon as it is trusted.
+    // The next one is served as soon as it is trusted.
     let certificates = made().overlap(Duration::ZERO);
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
     let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
@@ -125,7 +125,7 @@ async fn the_next_certificate_is_not_shown_while_its_authority_cannot_be_injecte
             .resource("validatingwebhookconfigurations"),
     );
     let first = Caller::of(&server);
-    // A replica with a name of its own has the next one made.
+    // A replica with another name causes a new certificate.
     let more = serve(&program, made().names(["more"])).await.unwrap();
     let health = server.health();
     until("it is injected", async || health.check().err()).await;

@@ -1,4 +1,4 @@
-//! Stops in the middle of calls.
+//! Tests of stops during calls.
 
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ pub(crate) struct Issued {
     pub(crate) authority: String,
 }
 
-/// Issues a certificate for this machine, by an authority of its own.
+/// Issues a certificate for this machine, by a new authority.
 pub(crate) fn issue() -> Issued {
     let mut authority = CertificateParams::default();
     authority.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
@@ -69,7 +69,7 @@ impl Folder {
         Self(folder)
     }
 
-    /// Mounts a certificate as a kubelet does: in a folder of its own, to which a link is swapped.
+    /// Mounts a certificate as a kubelet does: in a new folder, to which a link is swapped.
     pub(crate) fn mount(&self, issued: &Issued) {
         let data = self.0.join(fastrand_name());
         fs::create_dir(&data).unwrap();
@@ -129,7 +129,7 @@ impl Program {
 pub(crate) async fn serve(webhooks: Webhooks) -> (WebhookServer, Caller) {
     let folder = Folder::new();
     folder.mount(&issue());
-    // The folder is gone when they would be read again.
+    // The folder is deleted before the files would be read again.
     let certificates = Certificates::directory(folder.path()).period(Duration::from_secs(3600));
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
     let caller = Caller::of(&server);
@@ -147,7 +147,7 @@ pub(crate) struct Caller {
 pub(crate) type Answered = (u16, String);
 
 impl Caller {
-    /// Returns a caller that trusts what the server's configurations say.
+    /// Returns a caller that trusts the authorities in the server's configurations.
     pub(crate) fn of(server: &WebhookServer) -> Self {
         Self::trusting(server, &server.authority().unwrap())
     }
@@ -163,7 +163,7 @@ impl Caller {
             .unwrap()
             .with_root_certificates(roots)
             .with_no_client_auth();
-        // A resumed session shows no certificate.
+        // A resumed session sends no certificate.
         config.resumption = Resumption::disabled();
         Self {
             port: server.address().port(),
@@ -214,7 +214,7 @@ impl Caller {
     }
 }
 
-/// With errors of any type.
+/// A result with errors of any type.
 pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Waits until something holds; the text says what does not.
@@ -230,7 +230,7 @@ pub(crate) fn widget(spec: &Value) -> Value {
     })
 }
 
-/// Returns a review of a widget; null for a state that there is not.
+/// Returns a review of a widget; null for a missing state.
 pub(crate) fn review(operation: &str, object: &Value, old: &Value) -> Value {
     json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",

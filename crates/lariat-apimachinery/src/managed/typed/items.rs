@@ -16,9 +16,15 @@ pub(super) fn element_of(
 ) -> Result<PathElement, String> {
     match kind {
         ListKind::Set => match value {
-            Value::Array(_) | Value::Object(_) => {
-                Err("associative lists as values are not supported".to_owned())
+            Value::Object(_) => {
+                Err("associative list without keys has an element that's a map type".to_owned())
             }
+            Value::Array(_) => {
+                Err("not supported: associative list with lists as elements".to_owned())
+            }
+            Value::Null => Err(
+                "associative list without keys has an element that's an explicit null".to_owned(),
+            ),
             _ => Ok(PathElement::value(value)),
         },
         ListKind::Map(keys) => keyed(keys, item, value),
@@ -31,21 +37,30 @@ fn keyed(
     item: TypeRef<'_>,
     value: &Value,
 ) -> Result<PathElement, String> {
-    let Value::Object(members) = value else {
-        return Err("associative list with keys may not have non-map elements".to_owned());
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Null => {
+            return Err("associative list with keys may not have a null element".to_owned());
+        }
+        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
     };
     let mut found = Map::new();
     for key in keys {
-        let default = || item.field(key)?.default.clone();
+        // What Go writes in any case is empty by default.
+        let default = || {
+            let field = item.field(key)?;
+            field.default.clone().or_else(|| item.zero_of(field))
+        };
         if let Some(value) = members.get(&**key).cloned().or_else(default) {
             found.insert(key.clone().into_owned(), value);
         }
     }
     if found.is_empty() {
+        let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
         return Err(format!(
-            "associative list with keys has an element that omits key field {:?} (and doesn't have \
-             default value)",
-            keys.first().map_or("", |key| key)
+            "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values \
+             for any key fields)",
+            keys.join(" ")
         ));
     }
     Ok(PathElement::keys(found))

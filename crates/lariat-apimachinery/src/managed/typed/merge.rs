@@ -37,7 +37,9 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
 
 /// Returns whether a value is empty, or not a list or map like another.
 fn cannot_merge(other: &Value, value: Option<&Value>) -> bool {
-    let is_form = value.is_some_and(|value| value.is_array() == other.is_array());
+    // Null has any form.
+    let is_form =
+        value.is_some_and(|value| other.is_null() || value.is_array() == other.is_array());
     let is_scalar = value.is_some_and(|value| !value.is_array() && !value.is_object());
     is_void(value) || is_scalar || !is_form
 }

@@ -7,7 +7,7 @@ use crate::schema::{Resolved, TypeRef};
 /// Returns the form of a value; an untyped null counts as an empty map.
 pub(super) fn form<'a>(typed: TypeRef<'a>, value: &Value) -> Resolved<'a> {
     match typed.resolve(value) {
-        Resolved::Scalar(None) if value.is_null() => Resolved::AnyMap,
+        Resolved::Scalar(None) if value.is_null() && !typed.is_atomic() => Resolved::AnyMap,
         form => form,
     }
 }

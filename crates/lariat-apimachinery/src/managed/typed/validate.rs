@@ -8,7 +8,9 @@ use super::items::element_of;
 use crate::go_text;
 use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
 
-/// Returns the errors of an applied object, each with its path, in the API server's words.
+/// Returns the schema errors of an applied object, each with its path.
+///
+/// The texts are those of the API server.
 ///
 /// Source: `validatingObjectWalker` in `structured-merge-diff`.
 pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
@@ -66,14 +68,12 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>)
 
 fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
     let (fits, wanted) = match scalar {
-        Scalar::String | Scalar::Bytes | Scalar::Time | Scalar::MicroTime => {
-            (value.is_string(), "string")
-        }
+        Scalar::String | Scalar::Bytes => (value.is_string(), "string"),
         Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
             (value.is_number(), "numeric (int or float)")
         }
         Scalar::Bool => (value.is_boolean(), "boolean"),
-        Scalar::IntOrString | Scalar::Quantity => {
+        Scalar::IntOrString | Scalar::Quantity | Scalar::Time | Scalar::MicroTime => {
             (!value.is_array() && !value.is_object(), "any scalar")
         }
     };

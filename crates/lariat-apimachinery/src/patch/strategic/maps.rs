@@ -4,20 +4,21 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::errors::{self, Kind};
-use super::lists;
+use super::lookup::{self, unmergeable};
+use super::{items, lists, order};
+use crate::go_text;
 use crate::object::Object;
 use crate::patch::PatchError;
-use crate::schema::{PatchStrategy, TypeRef};
+use crate::schema::TypeRef;
 
 /// The directive of a map or a list item that is not merged.
 pub(super) const DIRECTIVE: &str = "$patch";
 /// The members to retain; others are removed.
 const RETAIN_KEYS: &str = "$retainKeys";
 /// Items to take out of a list of scalars.
-pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
+const DELETE_FROM: &str = "$deleteFromPrimitiveList";
 /// The order of the items of a list.
-pub(super) const SET_ORDER: &str = "$setElementOrder/";
+pub(super) const SET_ORDER: &str = "$setElementOrder";
 
 pub(super) type Outcome<T> = Result<T, PatchError>;
 
@@ -39,55 +40,87 @@ pub(super) fn merge_map(
     mut original: Object,
     mut patch: Object,
 ) -> Outcome<Object> {
-    if let Some(directive) = patch.remove(DIRECTIVE) {
-        return match directive.as_str() {
-            Some("replace") => Ok(patch),
-            Some("delete") => Ok(Object::new()),
-            _ => {
-                patch.insert(DIRECTIVE.to_owned(), directive.clone());
-                errors::unknown_directive(&directive, &Value::Object(patch))
-            }
-        };
+    if let Some(directive) = patch.get(DIRECTIVE).cloned() {
+        return carry_out(&directive, patch);
     }
     retain_keys(&mut original, &mut patch)?;
-    lists::set_orders(typed, &mut original, &mut patch)?;
+    order::set_orders(typed, &mut original, &mut patch)?;
     for (name, value) in patch {
-        let list = name.strip_prefix(DELETE_FROM).map(str::to_owned);
-        let deletes = list.is_some();
-        let name = list.unwrap_or(name);
-        if value.is_null() {
-            original.remove(&name);
+        let Some(rest) = name.strip_prefix(DELETE_FROM) else {
+            merge_member(typed, &mut original, &name, value, false)?;
             continue;
-        }
-        let old = original.remove(&name);
-        // There is nothing of that kind to delete from.
-        if deletes && old.as_ref().map(Kind::of) != Some(Kind::of(&value)) {
-            original.extend(old.map(|old| (name, old)));
-            continue;
-        }
-        let merged = match (old, value) {
-            (Some(Value::Object(old)), Value::Object(new)) => {
-                lists::check_field(typed, &name)?;
-                let below = typed.member(&name).unwrap_or(typed.any());
-                Some(Value::Object(if replaces(&typed.patch(&name)) {
-                    without_nulls(new)
-                } else {
-                    merge_map(below, old, new)?
-                }))
-            }
-            (Some(Value::Array(old)), Value::Array(new)) => {
-                let merged = lists::merge(typed, &name, (old, new), deletes)?;
-                Some(Value::Array(merged))
-            }
-            (_, value) => taken(value),
         };
-        original.extend(merged.map(|merged| (name, merged)));
+        match rest.strip_prefix('/') {
+            Some("") => {}
+            Some(name) => merge_member(typed, &mut original, name, value, true)?,
+            None => return malformed("invalid patch format of primitive list"),
+        }
     }
     Ok(original)
 }
 
-fn replaces(patch: &PatchStrategy) -> bool {
-    patch.replace && !patch.merge
+/// Does with a whole map what its directive says.
+fn carry_out(directive: &Value, mut patch: Object) -> Outcome<Object> {
+    match directive.as_str() {
+        Some("replace") => {
+            patch.remove(DIRECTIVE);
+            Ok(patch)
+        }
+        Some("delete") => Ok(Object::new()),
+        _ => unknown_directive(directive, &Value::Object(patch)),
+    }
+}
+
+pub(super) fn unknown_directive<T>(directive: &Value, map: &Value) -> Outcome<T> {
+    let shown = go_text::value(directive);
+    // Go shows it as a text.
+    let shown = match directive {
+        Value::Bool(_) | Value::Number(_) => format!("%!s({}={shown})", items::type_of(directive)),
+        Value::Null => items::type_of(directive).to_owned(),
+        _ => shown,
+    };
+    let map = go_text::value(map);
+    unmergeable(format!("unknown patch type: {shown} in map: {map}"))
+}
+
+/// Merges a member of the patch, or takes its items out of a list.
+fn merge_member(
+    typed: TypeRef<'_>,
+    original: &mut Object,
+    name: &str,
+    value: Value,
+    deletes: bool,
+) -> Outcome<()> {
+    let old = original.remove(name);
+    let merged = match (old, value) {
+        (_, Value::Null) => None,
+        (Some(Value::Object(old)), Value::Object(new)) => {
+            let found = lookup::member(typed, name)?;
+            Some(Value::Object(if found.strategy.replace {
+                new
+            } else {
+                merge_map(found.typed, old, new)?
+            }))
+        }
+        (Some(Value::Array(old)), Value::Array(new)) => {
+            let list = lookup::list(typed, name)?;
+            Some(Value::Array(if deletes {
+                lists::delete(&list, old, new)?
+            } else {
+                lists::merge(&list, old, new)?
+            }))
+        }
+        (old, value) if deletes && !are_alike(old.as_ref(), &value) => old,
+        (_, value) => taken(value),
+    };
+    if let Some(merged) = merged {
+        original.insert(name.to_owned(), merged);
+    }
+    Ok(())
+}
+
+fn are_alike(old: Option<&Value>, new: &Value) -> bool {
+    old.is_some_and(|old| items::type_of(old) == items::type_of(new))
 }
 
 /// Drops the members of the original that a patch does not retain.
@@ -98,6 +131,9 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let Value::Array(keys) = keys else {
         return malformed("invalid patch format of retainKeys");
     };
+    if keys.iter().any(|key| key.is_object() || key.is_array()) {
+        return items::crash();
+    }
     let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
     let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER);
@@ -111,25 +147,38 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns a patch as a new value: without nulls, and without maps that are about something else.
+/// Returns a patch as a new value: without nulls, and without maps that have a directive.
 ///
-/// Other directives stay, and are unknown fields later.
+/// Other directives stay, as members that no kind has.
 pub(super) fn taken(value: Value) -> Option<Value> {
-    Some(match value {
-        Value::Object(object) if object.contains_key(DIRECTIVE) => return None,
-        Value::Object(object) => {
-            let members = object.into_iter().filter(|(_, value)| !value.is_null());
-            let kept = members.filter_map(|(name, value)| Some((name, taken(value)?)));
-            Value::Object(kept.collect())
-        }
-        Value::Array(items) => items.into_iter().filter_map(taken).collect(),
-        scalar => scalar,
-    })
+    without_directives(without_nulls(value))
 }
 
-fn without_nulls(object: Object) -> Object {
-    object
-        .into_iter()
-        .filter(|(_, value)| !value.is_null())
-        .collect()
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let kept = object.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(
+                kept.map(|(name, value)| (name, without_nulls(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        scalar => scalar,
+    }
+}
+
+pub(super) fn without_directives(value: Value) -> Option<Value> {
+    Some(match value {
+        // Whatever a directive says, there is nothing that it is about.
+        Value::Object(object) if object.contains_key(DIRECTIVE) => return None,
+        Value::Object(object) => {
+            let kept = object
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, without_directives(value)?)));
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.into_iter().filter_map(without_directives).collect(),
+        scalar => scalar,
+    })
 }

@@ -2,9 +2,11 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/strategicpatch`.
 
-mod errors;
+mod items;
 mod lists;
+mod lookup;
 mod maps;
+mod order;
 
 #[cfg(test)]
 mod tests;

@@ -77,52 +77,6 @@ fn lists_take_the_order_that_is_set() {
 }
 
 #[test]
-fn directives_that_contradict_the_types_are_refused() {
-    for (patch, part) in [
-        (
-            json!({"containers": [{"name": "a", "$patch": "some"}]}),
-            "unknown patch type: some in map: map[$patch:some name:a]",
-        ),
-        (
-            json!({"containers": [{"$patch": "delete"}]}),
-            "map: map[$patch:delete] does not contain declared merge key: name",
-        ),
-        (
-            json!({"containers": ["x"]}),
-            "list element types are not identical: [[map[image:i name:a]] [x]]",
-        ),
-        (
-            json!({"containers": [{"name": "a", "$patch": "merge"}]}),
-            "merging lists cannot yet be specified in the patch",
-        ),
-        (
-            json!({"$setElementOrder/containers": "x"}),
-            "expected a []interface {}, but received a string",
-        ),
-        (
-            json!({"$setElementOrder/containers": ["a"]}),
-            "value for key 0 is not a map",
-        ),
-        (
-            json!({"$setElementOrder/hostname": ["a"]}),
-            "expected a []interface {}, but received a string",
-        ),
-        (
-            json!({"$deleteFromPrimitiveList/containers": ["x"]}),
-            "list element types are not identical",
-        ),
-        (
-            json!({"nodeSelector": {"$patch": 1}}),
-            "unknown patch type: %!s(int64=1) in map: map[$patch:1]",
-        ),
-    ] {
-        let original =
-            json!({"containers": containers(&["a"]), "hostname": "h", "nodeSelector": {}});
-        check(original, patch, Err(part));
-    }
-}
-
-#[test]
 fn what_belongs_to_others_is_not_reached_into() {
     let schema = builtin("apps/v1", "ControllerRevision").unwrap();
     let object = |data: Value| json!({ "data": data }).as_object().unwrap().clone();
@@ -184,6 +138,81 @@ fn an_item_without_its_key_cannot_be_merged() {
         json!({"containers": [{"image": "j"}]}),
         Err("does not contain declared merge key: name"),
     );
+}
+
+#[test]
+fn what_is_new_keeps_its_nulls_in_a_list_and_its_other_directives() {
+    check(
+        json!({"containers": containers(&["a"])}),
+        json!({"containers": [{"name": "b", "image": null}], "securityContext": {"$retainKeys": [], "runAsUser": null}}),
+        Ok(json!({
+            "containers": [{"name": "b", "image": null}, {"name": "a", "image": "i"}],
+            "securityContext": {"$retainKeys": []},
+        })),
+    );
+}
+
+#[test]
+fn directives_that_contradict_the_types_are_refused_in_words_of_go() {
+    let present =
+        json!({"containers": containers(&["a"]), "nodeSelector": {"a": "b"}, "hostname": "h"});
+    for (patch, error) in [
+        (
+            json!({"$setElementOrder/containers": 1}),
+            "expected a []interface {}, but received a int64",
+        ),
+        (
+            json!({"$setElementOrder/hostname": []}),
+            "expected a []interface {}, but received a string",
+        ),
+        (
+            json!({"$setElementOrder/nonsense": []}),
+            "unable to find api field in struct PodSpec for the json field \"nonsense\"",
+        ),
+        (
+            json!({"nodeSelector": {"$setElementOrder/a": []}}),
+            "expected a []interface {}, but received a string",
+        ),
+        (
+            json!({"nodeSelector": {"$setElementOrder/b": []}}),
+            "data type is not struct, instead is: map",
+        ),
+        (
+            json!({"containers": [{"name": "a"}, 1]}),
+            "list element types are not identical: [[map[image:i name:a]] [map[name:a] 1]]",
+        ),
+        (
+            json!({"containers": [{"name": "a", "$patch": "merge"}]}),
+            "merging lists cannot yet be specified in the patch",
+        ),
+        (
+            json!({"$deleteFromPrimitiveList": []}),
+            "invalid patch format of primitive list",
+        ),
+        (json!({"containers": [{"name": {}}]}), "cannot be compared"),
+        (
+            json!({"containers": [{"name": "a", "$patch": "some"}]}),
+            "unknown patch type: some in map: map[$patch:some name:a]",
+        ),
+        (
+            json!({"nodeSelector": {"$patch": 1}}),
+            "unknown patch type: %!s(int64=1) in map: map[$patch:1]",
+        ),
+        (
+            json!({"containers": [{"$patch": "delete"}]}),
+            "map: map[$patch:delete] does not contain declared merge key: name",
+        ),
+        (
+            json!({"$setElementOrder/containers": ["a"]}),
+            "value for key 0 is not a map",
+        ),
+        (
+            json!({"$deleteFromPrimitiveList/containers": ["x"]}),
+            "list element types are not identical",
+        ),
+    ] {
+        check(present.clone(), patch, Err(error));
+    }
 }
 
 #[test]

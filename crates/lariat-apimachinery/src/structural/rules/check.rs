@@ -41,22 +41,36 @@ const KNOWN: [&str; 22] = [
     "uint",
 ];
 
-/// What is wrong with one rule.
+/// An error of one validation rule of a schema.
 #[derive(Debug)]
 pub struct RuleFault {
-    /// Which rule of the schema.
+    /// The index of the rule in the schema.
     pub at: usize,
-    /// Which member of it.
+    /// The member of the rule that is wrong.
     pub member: &'static str,
-    /// The sentence about it.
+    /// The message.
     pub detail: String,
-    /// Whether the rule compares with what was before.
+    /// Whether the rule uses `oldSelf`.
     pub uses_old_self: bool,
 }
 
-/// Checks the rules of a schema itself; `root` means the schema of a whole resource.
+/// Checks the rules of one schema; `root` is true for that of a whole resource.
 ///
-/// A rule that compares with what was before is reported too, with an empty detail.
+/// A rule that uses `oldSelf` is reported too, with an empty detail.
+///
+/// ```
+/// use lariat_apimachinery::structural::check_rules;
+/// use serde_json::json;
+///
+/// let with_rule = |rule: &str| json!({
+///     "type": "object",
+///     "properties": {"size": {"type": "integer"}},
+///     "x-kubernetes-validations": [{"rule": rule}],
+/// });
+/// assert!(check_rules(&with_rule("self.size <= 9"), false).is_empty());
+/// let faults = check_rules(&with_rule("self.size <="), false);
+/// assert!(faults[0].detail.starts_with("compilation failed"));
+/// ```
 #[must_use]
 pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
     let node = Node::compile(schema);

@@ -24,6 +24,11 @@ fn check_url(at: &Field<'_>, causes: &mut Causes) {
         causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
         return;
     }
+    if text.starts_with(':') {
+        let error = format!("parse {text:?}: missing protocol scheme");
+        causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
+        return;
+    }
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (before, query) = before.split_once('?').unwrap_or((before, ""));
     let (scheme, rest) = before.split_once(':').unwrap_or(("", before));

@@ -34,7 +34,7 @@ fn percent(at: &Field<'_>) -> Option<i64> {
     is_number.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// Returns whether a number or a share is zero; a text that is neither counts as zero.
+/// Returns whether a number or percentage is zero; invalid text counts as zero.
 pub(super) fn is_zero(at: &Field<'_>) -> bool {
     let number = match at.value() {
         Value::String(text) => percent(at).or_else(|| text.parse().ok()),

@@ -63,7 +63,7 @@ fn fixed(spec: &Field<'_>) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns claims without `apiVersion` and `kind`, which Go's type for them does not keep.
+/// Returns claims without `apiVersion` and `kind`, as Go's type keeps them.
 fn without_types(claims: &Value) -> Value {
     let mut claims = claims.clone();
     for claim in claims.as_array_mut().into_iter().flatten() {
@@ -74,7 +74,7 @@ fn without_types(claims: &Value) -> Value {
     claims
 }
 
-/// Checks a spec that may replace another, with or without what its template says of Pods.
+/// Checks the new spec of an update, optionally without the pod template.
 fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes: &mut Causes) {
     let policy = spec.get("podManagementPolicy");
     match policy.text() {

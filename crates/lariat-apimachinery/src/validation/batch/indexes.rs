@@ -1,6 +1,8 @@
 //! Indexes of Pods, written as in `1,3-5,7`.
 
-/// Counts the indexes, which are below the count of completions, or says what is wrong with them.
+/// Counts completion indexes, all of which are below the number of completions.
+///
+/// Returns the error if the text is invalid.
 pub(super) fn count(indexes: &str, completions: i64) -> Result<i64, String> {
     let mut total = 0;
     let mut last = None;

@@ -22,7 +22,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
     check_completions(&spec, &old, causes);
     for name in FIXED {
-        causes.check_immutable(&spec.get(name), &old.get(name));
+        check_fixed(&spec.get(name), &old.get(name), causes);
     }
     for (name, members) in FIXED_STRUCTS {
         causes.check_immutable_struct(&spec.get(name), &old.get(name), members);
@@ -31,10 +31,17 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     check_template(context, &spec, &old, causes);
 }
 
+/// Checks a member that is a pointer in Go, which is shown as null where it is gone.
+fn check_fixed(at: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    if at.value() != old.value() {
+        causes.invalid_as(at, at.value().clone(), "field is immutable");
+    }
+}
+
 fn check_completions(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let (new, old) = (spec.get("completions"), old.get("completions"));
     if spec.text_of("completionMode") != "Indexed" {
-        causes.check_immutable(&new, &old);
+        check_fixed(&new, &old, causes);
     } else if new.is_set() && new.value() != old.value() && new.int() != spec.int_of("parallelism")
     {
         let detail = "can only be modified in tandem with spec.parallelism";

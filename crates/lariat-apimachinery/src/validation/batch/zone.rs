@@ -13,6 +13,10 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let unknown = format!("unknown time zone {name}");
+    if name.contains("..") || name.starts_with(['/', '\\']) {
+        causes.invalid_json(at, "time: invalid location name");
+        return;
+    }
     if !name.split('/').all(is_part) {
         causes.invalid_json(at, &unknown);
         return;
@@ -35,7 +39,9 @@ fn is_part(part: &str) -> bool {
         && part.bytes().all(fits)
 }
 
-/// Returns whether there is a time zone of exactly this name; without a database of them, all names are good.
+/// Returns whether a time zone has exactly this name.
+///
+/// Without a time zone database every name is valid.
 fn is_known(name: &str) -> bool {
     name == "UTC"
         || jiff::tz::db().is_definitively_empty()

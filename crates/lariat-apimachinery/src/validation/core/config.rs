@@ -107,7 +107,12 @@ fn check_json<'a>(data: &Field<'a>, key: &'a str, causes: &mut Causes) {
         causes.required(&at, "");
     } else if let Err(error) = serde_json::from_slice::<Object>(&bytes(&data.get(key))) {
         let syntax = go_json::syntax_error(&bytes(&data.get(key)));
-        let detail = syntax.unwrap_or_else(|| error.to_string());
+        let detail = syntax.unwrap_or_else(|| {
+            let value = serde_json::from_slice(&bytes(&data.get(key)));
+            value.map_or(error.to_string(), |value: Value| {
+                go_json::type_error(&value, "map[string]interface {}")
+            })
+        });
         causes.invalid_as(&at, "<secret contents redacted>", &detail);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::go_text;
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
@@ -46,11 +47,12 @@ fn check_taints(taints: &Field<'_>, causes: &mut Causes) {
         check_effect(&taint.get("effect"), causes);
         if !seen.insert((taint.text_of("key"), taint.text_of("effect"))) {
             let detail = "taints must be unique by key and effect pair";
+            let text = |member: &str| go_text::json(&taint.text_of(member).into());
             let shown = format!(
-                "{{\"Key\":{:?},\"Value\":{:?},\"Effect\":{:?},\"TimeAdded\":{}}}",
-                taint.text_of("key"),
-                taint.text_of("value"),
-                taint.text_of("effect"),
+                "{{\"Key\":{},\"Value\":{},\"Effect\":{},\"TimeAdded\":{}}}",
+                text("key"),
+                text("value"),
+                text("effect"),
                 taint.member("timeAdded")
             );
             causes.duplicate_struct(&taint, &shown, detail);
@@ -72,13 +74,14 @@ fn check_features(features: &Field<'_>, causes: &mut Causes) {
     let mut before: Option<&str> = None;
     for feature in features.items() {
         let name = feature.text();
+        let quoted = go_text::quoted(name);
         if name.len() > 253 {
             let detail =
-                format!("invalid feature name {name:?}: must be no more than 253 characters");
+                format!("invalid feature name {quoted}: must be no more than 253 characters");
             causes.invalid(&feature, &detail);
         } else if !is_name(name) {
             let detail = format!(
-                "invalid feature name {name:?}: must start with an UpperCamelCase segment, with \
+                "invalid feature name {quoted}: must start with an UpperCamelCase segment, with \
                  subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), \
                  and contain only alphanumeric characters and slashes"
             );

@@ -205,7 +205,7 @@ pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut 
     rule::check(spec, INLINE, causes);
 }
 
-/// Returns whether a requirement is about the same label, perhaps under its new name.
+/// Returns whether a requirement is about the same label or its renamed form.
 fn is_key(now: &Object, was: &Object) -> bool {
     let key = |of: &Object| of.get("key").and_then(Value::as_str).map(str::to_owned);
     let (now, was) = (key(now).unwrap_or_default(), key(was).unwrap_or_default());

@@ -15,7 +15,7 @@ pub(super) use level::priority_level;
 /// The mandatory objects, whose specs are fixed.
 const MANDATORY: &[&str] = &["exempt", "catch-all"];
 
-/// Returns whether an update changes a mandatory object, apart from its `free` members.
+/// Returns whether an update changes a mandatory object outside its `free` members.
 fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
     let Some(old) = context.old("spec").filter(|_| MANDATORY.contains(&name)) else {
         return false;

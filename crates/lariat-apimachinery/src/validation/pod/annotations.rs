@@ -132,7 +132,9 @@ pub(super) fn check_profiles(annotations: &Field<'_>, spec: &Field<'_>, causes: 
     }
 }
 
-/// Checks one annotation against the profile in a context; causes are at another context.
+/// Compares one annotation with the profile in a security context.
+///
+/// Causes are at another context.
 fn check_match<'a>(
     annotations: &Field<'_>,
     key: &str,

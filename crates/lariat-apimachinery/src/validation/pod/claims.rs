@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::options::Options;
 use super::surroundings::Surroundings;
+use crate::go_text;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -32,8 +33,8 @@ pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
         };
         if !detail.is_empty() {
             let shown = format!(
-                "{{\"Name\":{:?},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
-                name.text(),
+                "{{\"Name\":{},\"ResourceClaimName\":{},\"ResourceClaimTemplateName\":{}}}",
+                go_text::json(&name.text().into()),
                 claim.member("resourceClaimName"),
                 claim.member("resourceClaimTemplateName")
             );
@@ -193,7 +194,8 @@ pub(super) fn check_resources(pod: &Surroundings<'_>, causes: &mut Causes) {
 fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
     for (name, request) in at.get("requests").entries() {
         let needed = needed(&pod.spec, "requests", name);
-        if needed > amount(&request) {
+        // What is negative is refused as such, and containers that need nothing are not compared.
+        if needed > Quantity::ZERO && needed > amount(&request) {
             let detail = format!(
                 "must be greater than or equal to aggregate container requests of {needed}"
             );

@@ -27,7 +27,9 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     for container in list.items() {
         check_common(&container, pod, causes);
         check_init(&container, pod, causes);
-        check_name(&container, &mut names, causes);
+        if !container.text_of("name").is_empty() {
+            check_name(&container, &mut names, causes);
+        }
         // The path of a port's cause has the index that the container has alone.
         let alone = list.item_as(0, container.value());
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
@@ -97,7 +99,7 @@ fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks that ports of the host are taken once; `shown` has the path of the container.
+/// Checks that each host port is used once; `shown` has the container's path.
 fn check_host_ports(
     container: &Field<'_>,
     shown: &Field<'_>,

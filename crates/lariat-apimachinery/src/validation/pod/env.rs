@@ -30,7 +30,9 @@ pub(super) fn check(container: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks where all variables of an object are taken from; causes about the choice are at the list.
+/// Checks the source of all variables of an object.
+///
+/// Causes about the choice of a source are at the list.
 fn check_whole(list: &Field<'_>, source: &Field<'_>, causes: &mut Causes) {
     let prefix = source.get("prefix");
     if !prefix.is_void() {

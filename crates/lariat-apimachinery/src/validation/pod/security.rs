@@ -20,10 +20,7 @@ const POD: Rules = &[
         "supplementalGroupsPolicy",
         Rule::SupportedIfSet(&["Merge", "Strict"]),
     ),
-    (
-        "seLinuxChangePolicy",
-        Rule::SupportedIfSet(&["MountOption", "Recursive"]),
-    ),
+    ("seLinuxChangePolicy", Rule::SupportedIfSet(&["Recursive"])),
 ];
 
 /// Checks the security context of a Pod as a whole.
@@ -96,7 +93,7 @@ const IPC: [&str; 10] = [
     "kernel.msg",
 ];
 
-/// Returns the member of a spec because of which a kernel parameter would be the host's.
+/// Returns the host namespace that forbids a kernel parameter, if one does.
 pub(super) fn host_conflict(spec: &Field<'_>, sysctl: &str) -> Option<&'static str> {
     // Names are written with dots or with slashes, as the first of them shows.
     let name = match sysctl.find(['.', '/']) {

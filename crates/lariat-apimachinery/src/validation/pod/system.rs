@@ -151,7 +151,7 @@ static DOMAIN: LazyLock<[Regex; 2]> = LazyLock::new(|| {
     .map(|form| Regex::new(&form).expect("it is a valid expression"))
 });
 
-/// Returns what is wrong with the name of a user of Windows, behind the name of the member.
+/// Returns the error about a Windows user name, after the member's name.
 fn problems(name: &str) -> Vec<&'static str> {
     let parts: Vec<&str> = name.split('\\').collect();
     let (domain, user) = match parts[..] {

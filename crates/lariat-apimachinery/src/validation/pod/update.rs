@@ -41,7 +41,7 @@ pub(super) fn check_annotations(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks the images of containers, and returns whether there are as many as before.
+/// Checks the images of containers; returns whether their number is unchanged.
 fn check_images(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool {
     if list.list().len() != old.list().len() {
         causes.forbidden(list, "pod updates may not add or remove containers");

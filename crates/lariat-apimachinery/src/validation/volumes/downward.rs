@@ -115,7 +115,7 @@ const RESOURCES: &[&str] = &[
 
 const SIZES: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei";
 
-/// Checks a reference to a resource of a container, which must be named in a volume.
+/// Checks a reference to a container's resource; in volumes it names the container.
 pub(in crate::validation) fn check_resource_reference(
     at: &Field<'_>,
     in_volume: bool,

@@ -56,7 +56,7 @@ pub(super) fn aws_disk(at: &Field<'_>, causes: &mut Causes) {
     check_partition(at, causes);
 }
 
-/// Checks the number of a partition; zero is the whole disk, which the message does not mention.
+/// Checks a partition number; zero, the whole disk, is not in the message.
 fn check_partition(at: &Field<'_>, causes: &mut Causes) {
     let partition = at.get("partition");
     if partition

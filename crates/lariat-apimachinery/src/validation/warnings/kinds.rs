@@ -12,7 +12,7 @@ const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 /// The suffix of names that are reserved for static manifests.
 const STATIC: &str = ".static.k8s.io";
 
-/// The numbers of completions and parallel Pods above which a Job's failed indexes may not fit.
+/// The completions and parallelism above which failed indexes may not fit.
 const COMPLETIONS: i64 = 100_000;
 const PARALLELISM: i64 = 10_000;
 

@@ -44,7 +44,7 @@ pub(super) fn check_key(at: &Field<'_>, warnings: &mut Warnings) {
     }
 }
 
-/// Checks the expressions of a term that selects nodes, and with `values` also what they compare with.
+/// Checks the expressions of a node selector term, with `values` also the values.
 pub(super) fn check_term(term: &Field<'_>, values: bool, warnings: &mut Warnings) {
     for expression in term.get("matchExpressions").items() {
         check_key(&expression.get("key"), warnings);

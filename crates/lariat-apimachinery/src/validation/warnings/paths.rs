@@ -11,7 +11,7 @@ struct Source<'a> {
     from: String,
 }
 
-/// Warns of files of one volume that have the same path, or one below that of another.
+/// Warns of files in one volume whose paths are the same or nested.
 pub(super) fn check(volumes: &Field<'_>, warnings: &mut Warnings) {
     for volume in volumes.items() {
         let name = volume.text_of("name");

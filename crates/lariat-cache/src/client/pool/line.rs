@@ -21,15 +21,13 @@ use super::open::{Http2, streams};
 
 /// How many requests share a connection at most.
 ///
-/// The windows are sized for that many.
+/// The flow-control windows are sized for that many.
 const SHARED_BY: usize = 100;
 
 /// How long a connection may be idle, unless it is the only one.
 const IDLE_FOR: Duration = Duration::from_secs(90);
-
-/// After a request was cancelled so late, its connection takes no more requests.
-///
-/// The time without an answer counts.
+/// A connection accepts no more requests after one was cancelled so late. The time counts from the request, without an
+/// answer: the connection may be dead.
 const UNANSWERED: Duration = Duration::from_secs(30);
 
 /// A connection.
@@ -37,7 +35,7 @@ pub(super) struct Line {
     send: SendRequest<Body>,
     /// Driven by a task of its own; stored here to query the server's stream limit.
     connection: Arc<Http2>,
-    /// The number of the certificates it was opened with.
+    /// The number of the certificates that it was opened with.
     number: u64,
     load: Mutex<Load>,
 }
@@ -46,9 +44,9 @@ pub(super) struct Line {
 struct Load {
     brief: usize,
     lasting: usize,
-    /// The limit that follows from refusals.
+    /// The limit that follows from refused streams.
     most: usize,
-    /// The connection takes no more requests, and is closed when the last has ended.
+    /// Whether it accepts no more requests, and is closed when the last one has ended.
     is_retired: bool,
     idle_since: Instant,
 }
@@ -61,9 +59,9 @@ pub(super) struct Share {
     is_answered: bool,
 }
 
-/// Why a request on a connection failed.
+/// The reason for which a request on a connection failed.
 pub(super) enum SendError {
-    /// The server did not process it: it can be sent again.
+    /// The server did not process the request, so it can be sent again.
     NotProcessed(BoxError),
     Failed(BoxError),
 }
@@ -78,7 +76,7 @@ impl Line {
         })
     }
 
-    /// Returns whether it is open and has these certificates.
+    /// Returns whether the connection is open and has these certificates.
     pub(super) fn is_usable(&self, number: u64) -> bool {
         self.number == number && !self.is_closed()
     }
@@ -87,7 +85,7 @@ impl Line {
         self.send.is_closed()
     }
 
-    /// Returns whether it takes no requests at all.
+    /// Returns whether the connection accepts no requests at all.
     pub(super) fn takes_none(&self) -> bool {
         self.is_closed() || streams(&self.connection) == 0
     }
@@ -147,7 +145,7 @@ impl Load {
         true
     }
 
-    /// Notes that a request has ended.
+    /// Records that a request has ended.
     ///
     /// `unanswered` is how long it waited for an answer that did not come.
     fn give_back(&mut self, length: Length, unanswered: Option<Duration>) {
@@ -162,7 +160,7 @@ impl Load {
         }
     }
 
-    /// Notes that the server refused a stream.
+    /// Records that the server refused a stream.
     fn refused(&mut self) {
         self.most = self.used().saturating_sub(1);
         self.is_retired |= self.most == 0;
@@ -171,7 +169,7 @@ impl Load {
 
 /// Returns how many slots watches leave to other requests.
 ///
-/// Other requests then need no extra connection.
+/// Otherwise every other request would need a further connection.
 fn reserve(limit: usize) -> usize {
     if limit > 1 { limit.div_ceil(10) } else { 0 }
 }
@@ -220,13 +218,13 @@ impl Drop for Share {
 /// What a server did not process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
-    /// One stream too many.
+    /// One stream above its limit.
     Stream,
-    /// All streams after a certain one: the connection is about to be closed.
+    /// All streams after a certain one, because it is about to close the connection.
     Connection,
 }
 
-/// Returns whether the server says that it did not process a request.
+/// Returns what the server did not process, if the error shows that.
 fn refusal(error: &hyper::Error) -> Option<Refusal> {
     let error = error.source()?.downcast_ref::<h2::Error>()?;
     match error.reason()? {

@@ -19,17 +19,17 @@ use super::super::dial::{Dialer, NotConnected};
 use super::super::socket::Socket;
 use super::line::Line;
 
-/// How long a connection may be silent before a ping, and the ping's time limit: as in client-go.
+/// The silence before a ping, and the timeout of its answer, as in client-go.
 pub(in crate::client) const PING_AFTER: Duration = Duration::from_secs(30);
 pub(in crate::client) const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The flow-control windows, in bytes: large enough that distance does not slow lists down.
+/// The flow-control windows, in bytes: large enough for lists from distant servers.
 ///
-/// The second one is shared by all answers of a connection, so an answer that is not read cannot block the others.
+/// The second one is shared by all answers of a connection, so that an answer that is not read cannot block the others.
 pub(in crate::client) const STREAM_WINDOW: u32 = 1024 * 1024;
 pub(in crate::client) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
-/// The stream limit before the server's settings arrive. Nothing is sent before, so it never applies.
+/// The stream limit before the server's settings arrive; nothing is sent before.
 const NOT_SETTLED: usize = 0;
 
 /// The result of opening a connection.
@@ -40,7 +40,7 @@ pub(super) enum Opened {
     NotHttp2,
 }
 
-/// A connection that could not be opened, or takes no requests.
+/// The error of a connection that could not be opened, or accepts no requests.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(in crate::client) enum OpenError {
     #[error(transparent)]
@@ -50,12 +50,12 @@ pub(in crate::client) enum OpenError {
         url: http::Uri,
         source: Option<Arc<hyper::Error>>,
     },
-    #[error("{url} did not announce a stream limit within {after:?}, or allows no streams")]
+    #[error("{url} announced no stream limit within {after:?}, or allows no streams")]
     NoStreams { url: http::Uri, after: Duration },
 }
 
 impl OpenError {
-    /// Returns the error for a new connection that takes no requests.
+    /// Returns the error for a new connection that accepts no requests.
     pub(super) fn of_no_use(dialer: &Dialer, is_closed: bool) -> Self {
         let url = dialer.url().clone();
         if is_closed {
@@ -66,12 +66,12 @@ impl OpenError {
     }
 }
 
-/// Returns the time limit for the server's settings.
+/// Returns the timeout for the server's settings.
 fn settling_timeout(dialer: &Dialer) -> Duration {
     dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT)
 }
 
-/// A connection until it has ended; while it is stored here, it takes requests.
+/// A connection until it has ended; it accepts requests while it is stored here.
 pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
 
 /// Opens a connection, and waits for the server's stream limit.
@@ -90,19 +90,19 @@ pub(super) async fn open(
         url: url(),
         source: Some(Arc::new(source)),
     };
-    let news = Arc::new(News::default());
+    let settled = Arc::new(Settled::default());
     let settling = Settling {
         socket,
-        news: Arc::clone(&news),
+        settled: Arc::clone(&settled),
     };
     let (send, connection) = builder().handshake(settling).await.map_err(ended)?;
     let connection = Arc::new(Mutex::new(Some(connection)));
-    drive(Arc::clone(&connection), Arc::clone(&news));
-    let settled = news.wait(&connection, &send);
+    drive(Arc::clone(&connection), Arc::clone(&settled));
+    let arrived = settled.wait(&connection, &send);
     let limit = settling_timeout(dialer);
-    let in_time = time::timeout(limit, settled).await.is_ok();
+    let in_time = time::timeout(limit, arrived).await.is_ok();
     if streams(&connection) == NOT_SETTLED {
-        let (url, source) = (url(), news.end.lock().clone());
+        let (url, source) = (url(), settled.end.lock().clone());
         return Err(if in_time {
             OpenError::Ended { url, source }
         } else {
@@ -125,10 +125,12 @@ fn builder() -> http2::Builder<TokioExecutor> {
     builder
 }
 
-/// Drives a connection until it ends: when the pool and all answers have released it.
+/// Drives a connection until it ends.
 ///
-/// hyper runs other tasks of the connection on the same executor, which end with it.
-fn drive(connection: Arc<Http2>, news: Arc<News>) {
+/// It ends when the pool and all answers have released it.
+///
+/// hyper runs other tasks of the connection on the same executor; they end with it.
+fn drive(connection: Arc<Http2>, settled: Arc<Settled>) {
     TokioExecutor::new().execute(async move {
         let poll = |cx: &mut Context<'_>| match &mut *connection.lock() {
             Some(connection) => connection.poll_unpin(cx),
@@ -136,10 +138,10 @@ fn drive(connection: Arc<Http2>, news: Arc<News>) {
         };
         if let Err(error) = std::future::poll_fn(poll).await {
             tracing::debug!(%error, "a connection to the API server ended");
-            *news.end.lock() = Some(Arc::new(error));
+            *settled.end.lock() = Some(Arc::new(error));
         }
         *connection.lock() = None;
-        news.notify.notify_waiters();
+        settled.notify.notify_waiters();
     });
 }
 
@@ -153,18 +155,19 @@ pub(super) fn streams(connection: &Http2) -> usize {
 
 /// Notifies when the server's settings may have arrived.
 #[derive(Default)]
-struct News {
+struct Settled {
     notify: Notify,
     is_settled: AtomicBool,
     /// The error with which the connection ended, if any.
     end: Mutex<Option<Arc<hyper::Error>>>,
 }
 
-impl News {
+impl Settled {
     /// Waits until the server's stream limit is known, or the connection has ended.
     async fn wait(&self, connection: &Http2, send: &SendRequest<Body>) {
         loop {
             let mut notified = std::pin::pin!(self.notify.notified());
+            // Registered before the check, so that a notification in between is not lost.
             notified.as_mut().enable();
             if streams(connection) != NOT_SETTLED || send.is_closed() {
                 self.is_settled.store(true, Ordering::Relaxed);
@@ -175,10 +178,12 @@ impl News {
     }
 }
 
-/// A socket that notifies on each read: by then, hyper has processed what was read before.
+/// A socket that notifies on each read.
+///
+/// By then hyper has processed the bytes that were read before.
 pub(in crate::client) struct Settling {
     socket: Socket,
-    news: Arc<News>,
+    settled: Arc<Settled>,
 }
 
 impl Read for Settling {
@@ -187,8 +192,8 @@ impl Read for Settling {
         cx: &mut Context<'_>,
         buf: ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        if !self.news.is_settled.load(Ordering::Relaxed) {
-            self.news.notify.notify_waiters();
+        if !self.settled.is_settled.load(Ordering::Relaxed) {
+            self.settled.notify.notify_waiters();
         }
         Pin::new(&mut self.socket).poll_read(cx, buf)
     }

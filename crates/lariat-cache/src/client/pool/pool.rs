@@ -24,7 +24,7 @@ pub(crate) enum Sent {
     NotHttp2(Request<Body>),
 }
 
-/// The service that sends requests to one server.
+/// The pool of connections to one server.
 pub(crate) struct Pool {
     lines: Mutex<Vec<Arc<Line>>>,
     /// Connections that are being opened, by the number of the certificates.
@@ -42,7 +42,7 @@ impl Pool {
         }
     }
 
-    /// Sends a request on a connection with a free slot; opens one if needed.
+    /// Sends a request on a connection with a free slot; opens one if necessary.
     pub(crate) async fn send(
         &self,
         dialer: &Dialer,
@@ -55,6 +55,7 @@ impl Pool {
             let Some(share) = self.share(dialer, number, length).await? else {
                 return Ok(Sent::NotHttp2(request));
             };
+            // Only a request that the server has certainly not processed is sent again, whatever its method.
             let again = copy(&request).filter(|_| attempt < ATTEMPTS);
             match (share.send(request).await, again) {
                 (Ok(response), _) => return Ok(Sent::Answered(response)),
@@ -67,7 +68,7 @@ impl Pool {
         }
     }
 
-    /// Returns a slot on a connection, or `None` if the server does not speak HTTP/2.
+    /// Returns a slot on a connection, or `None` if the server does not support HTTP/2.
     async fn share(
         &self,
         dialer: &Dialer,
@@ -79,8 +80,8 @@ impl Pool {
             if let Some(share) = self.room(number, length) {
                 return Ok(Some(share));
             }
-            // If other requests have filled the new connection, the next one has a slot. A server that ends each
-            // connection immediately, or lowers its limit to zero, would cause an endless loop.
+            // If other requests have filled the new connection, another one is opened. But a server that ends each
+            // connection at once, or lowers its limit to zero, would cause an endless loop.
             if let Some(line) = opened.filter(|line| line.takes_none()) {
                 return Err(OpenError::of_no_use(dialer, line.is_closed()));
             }

@@ -8,36 +8,43 @@ use super::dictionary::Dictionary;
 
 /// The form in which a kind's objects are stored.
 ///
-/// Every view can read every object in any form; the forms differ in memory and in the cost of reading an object for
-/// the first time.
+/// Views read objects in any form. The forms differ in memory, and in the cost of the first read of an object.
+///
+/// ```
+/// use lariat::{KindOptions, Storage};
+///
+/// // Many objects that are rarely read.
+/// let options = KindOptions::default().storage(Storage::Compressed);
+/// # let _ = options;
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Storage {
     /// Only metadata is watched and stored; content is fetched on demand.
     ///
-    /// Handlers get the whole object as always, for one request each. Synchronous reads of a cache fail with a
-    /// [`DecodeError`](crate::DecodeError) that says [`is_no_content`](crate::DecodeError::is_no_content).
+    /// Handlers still get the whole object, for one request each. Synchronous reads of a cache fail with a
+    /// [`DecodeError`](crate::DecodeError) for which [`is_no_content`](crate::DecodeError::is_no_content) is true.
     OnDemand,
-    /// JSON, compressed with a dictionary trained from the kind's own objects.
+    /// JSON, compressed with a dictionary that is trained from the kind's own objects.
     ///
-    /// It is small, and the first read costs a microsecond or two more.
+    /// It is small; the first read of an object costs a microsecond or two more.
     Compressed,
     /// JSON as the server sent it.
     Plain,
     /// JSON, and every value decoded from it until the object changes.
     ///
-    /// It is fast to read repeatedly, and several times as large.
+    /// Repeated reads are fast; the kind takes several times as much memory.
     Decoded,
     /// [`Plain`](Self::Plain) or, for larger kinds, [`Compressed`](Self::Compressed).
     ///
-    /// A kind is compressed once it has more than a megabyte, if that makes it smaller.
+    /// A kind is compressed once it takes more than a megabyte, if compression saves enough.
     #[default]
     Auto,
 }
 
 /// The JSON of an object, in one of two forms.
 pub(crate) enum Body {
-    /// Shared with its readers. Boxed, because the box of the JSON is used without a copy.
+    /// Shared with readers: reading it copies nothing.
     Plain(Arc<Text>),
     Packed {
         bytes: Box<[u8]>,
@@ -54,9 +61,9 @@ impl Body {
         Self::Plain(Arc::new(Text(json)))
     }
 
-    /// Returns the JSON.
+    /// Returns the JSON, unpacked if necessary.
     ///
-    /// `None` if it cannot be unpacked, which would be damaged memory.
+    /// `None` if it cannot be unpacked, which means damaged memory.
     pub(crate) fn json(&self) -> Option<ObjectJson> {
         let form = match self {
             Self::Plain(json) => Form::Shared(Arc::clone(json)),
@@ -69,7 +76,7 @@ impl Body {
         Some(ObjectJson(form))
     }
 
-    /// Returns the size in bytes.
+    /// Returns the size in memory, in bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             // An `Arc` has two counters in front.
@@ -86,7 +93,7 @@ impl Body {
         }
     }
 
-    /// Returns whether it is packed.
+    /// Returns whether the body is packed.
     #[cfg(test)]
     pub(crate) fn is_packed(&self) -> bool {
         matches!(self, Self::Packed { .. })
@@ -95,7 +102,17 @@ impl Body {
 
 /// The JSON of a cached object, shared with the cache or unpacked from it.
 ///
-/// Dereferences to the bytes. The text stays the same, whatever happens to the object meanwhile.
+/// Dereferences to the bytes. The text stays the same when the object changes in the cache.
+///
+/// ```
+/// use lariat::{CachedObject, Gvk, RawObject};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let raw = RawObject::parse(br#"{"metadata":{"name":"a"}}"#, &Gvk::new("", "v1", "Pod"))?;
+/// let json = CachedObject::new(raw).json().unwrap_or_default();
+/// assert!(json.starts_with(b"{"));
+/// # Ok(()) }
+/// ```
 #[derive(Clone, Default)]
 pub struct ObjectJson(Form);
 

@@ -15,12 +15,12 @@ const LEVEL: i32 = 1;
 pub(in crate::store) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
-    /// Its size in memory.
+    /// The memory that it takes, in bytes.
     bytes: usize,
 }
 
 thread_local! {
-    /// Contexts use much memory and have no state between calls: one per thread.
+    /// Contexts are large and keep no state between calls: one per thread serves all dictionaries.
     static PACKER: RefCell<(CCtx<'static>, Vec<u8>)> = RefCell::new((CCtx::create(), Vec::new()));
     static UNPACKER: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
@@ -47,6 +47,7 @@ impl Dictionary {
     /// Compresses a text; `None` if that does not make it smaller.
     pub(super) fn pack(&self, json: &[u8]) -> Option<Box<[u8]>> {
         PACKER.with_borrow_mut(|(context, scratch)| {
+            // The buffer is reused, and the result copied in its exact size.
             scratch.clear();
             scratch.reserve(compress_bound(json.len()));
             let packed = context.compress_using_cdict(scratch, json, &self.compress);

@@ -1,4 +1,4 @@
-//! The content of a cached object, as bytes in one of several forms.
+//! The content of a cached object: bytes in one of several forms, and when the form changes.
 
 mod body;
 mod codec;
@@ -7,5 +7,5 @@ mod dictionary;
 pub(super) use body::Body;
 pub use body::{ObjectJson, Storage};
 pub(crate) use codec::Age;
-pub(super) use codec::{Codec, Course, SAMPLES, pack};
+pub(super) use codec::{Codec, SAMPLES, Training, pack};
 pub(super) use dictionary::Dictionary;

@@ -14,9 +14,9 @@ fn json(number: usize) -> Box<[u8]> {
     .into()
 }
 
-fn learn(codec: &mut Codec, samples: &[Box<[u8]>]) -> bool {
-    let course = codec.course().unwrap();
-    codec.adopt(course, course.learn(samples))
+fn train(codec: &mut Codec, samples: &[Box<[u8]>]) -> bool {
+    let training = codec.training().unwrap();
+    codec.adopt(training, training.train(samples))
 }
 
 fn samples() -> Vec<Box<[u8]>> {
@@ -26,7 +26,7 @@ fn samples() -> Vec<Box<[u8]>> {
 #[test]
 fn what_is_packed_comes_out_again() {
     let mut codec = Codec::default();
-    assert!(learn(&mut codec, &samples()));
+    assert!(train(&mut codec, &samples()));
     for number in 1_000..1_100 {
         let body = codec.body(json(number));
         assert!(body.is_packed() && body.len() < body.json_len() / 2);
@@ -47,7 +47,7 @@ fn what_does_not_become_smaller_is_kept_as_it_is() {
     let random = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
     let samples: Vec<Box<[u8]>> = (0..SAMPLES).map(random).collect();
     let mut codec = Codec::default();
-    assert!(!learn(&mut codec, &samples));
+    assert!(!train(&mut codec, &samples));
     assert!(!codec.wants_samples(usize::MAX), "it does not try again");
     assert!(!codec.body(samples[0].clone()).is_packed());
 }
@@ -56,7 +56,7 @@ fn what_does_not_become_smaller_is_kept_as_it_is() {
 fn too_few_samples_are_no_dictionary() {
     let mut codec = Codec::default();
     codec.set_storage(Storage::Compressed);
-    assert!(!learn(&mut codec, &[json(1)]));
+    assert!(!train(&mut codec, &[json(1)]));
 }
 
 #[test]
@@ -72,8 +72,8 @@ fn plain_and_decoded_kinds_do_not_learn() {
 fn what_was_learned_of_metadata_is_forgotten_when_content_comes_and_the_reverse() {
     let mut codec = Codec::default();
     codec.expect(true);
-    assert!(learn(&mut codec, &samples()));
-    assert!(codec.course().is_none());
+    assert!(train(&mut codec, &samples()));
+    assert!(codec.training().is_none());
     codec.expect(true);
     assert!(codec.bytes() > 0, "the same again changes nothing");
     codec.expect(false);
@@ -81,16 +81,16 @@ fn what_was_learned_of_metadata_is_forgotten_when_content_comes_and_the_reverse(
     // What does not become smaller as content may do so as metadata.
     let sample = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
     let random: Vec<Box<[u8]>> = (0..SAMPLES).map(sample).collect();
-    assert!(!learn(&mut codec, &random));
+    assert!(!train(&mut codec, &random));
     codec.expect(true);
-    assert!(codec.course().is_some());
+    assert!(codec.training().is_some());
 }
 
 #[test]
 fn what_was_learned_for_another_form_is_not_adopted() {
     let mut codec = Codec::default();
-    let course = codec.course().unwrap();
+    let training = codec.training().unwrap();
     codec.expect(true);
-    assert!(!codec.adopt(course, course.learn(&samples())));
+    assert!(!codec.adopt(training, training.train(&samples())));
     assert_eq!(codec.bytes(), 0);
 }

@@ -1,4 +1,4 @@
-//! Indexes by functions of the user.
+//! Custom indexes, by functions of the user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,7 +20,7 @@ pub(in crate::store) type Values = Vec<Box<[Arc<str>]>>;
 pub(in crate::store) struct CustomIndex {
     name: Arc<str>,
     by_value: Postings<Arc<str>>,
-    /// The values of each object; objects without values are not in it.
+    /// The values of each object; objects without values have no entry.
     by_key: HashMap<ObjectKey, Box<[Arc<str>]>>,
 }
 
@@ -37,11 +37,13 @@ impl CustomIndex {
         &self.name
     }
 
-    /// Sets the values of an object; no values remove it.
+    /// Sets the values of an object; without values it is removed.
     pub(in crate::store) fn put(&mut self, key: &ObjectKey, values: Box<[Arc<str>]>) {
+        // Adding a value that stays has no effect; then only values that are no longer there are removed.
         for value in &values {
             self.by_value.add(&**value, key);
         }
+        // Stored, rather than computed again: the function may return other values for the old state by now.
         let before = self.by_key.remove(key).unwrap_or_default();
         for value in before.iter().filter(|value| !values.contains(value)) {
             self.by_value.remove(&**value, key);
@@ -78,20 +80,22 @@ impl fmt::Debug for CustomIndex {
     }
 }
 
-/// Calls a function of the user.
+/// Calls an index function of the user.
 ///
-/// If it panics, the object has no values and the error is logged.
+/// If it panics, the object has no values and an error is logged.
 pub(in crate::store) fn values(
     name: &str,
     function: &IndexFn,
     object: &Arc<CachedObject>,
 ) -> Box<[Arc<str>]> {
+    // A function that panics for one object must not stop the reflector.
     let values = catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
         let key = object.key();
-        tracing::error!(index = name, %key, "the function of an index panicked");
+        tracing::error!(index = name, %key, "the function of an index panicked; the object is not indexed");
         Vec::new()
     });
     let mut values: Vec<Arc<str>> = values.into_iter().map(Arc::from).collect();
+    // A function may return a value twice, which must count once.
     values.sort_unstable();
     values.dedup();
     values.into()

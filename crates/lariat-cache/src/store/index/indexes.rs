@@ -12,7 +12,7 @@ use crate::store::object::CachedObject;
 #[derive(Debug, Default)]
 pub(crate) struct Indexes {
     pub(crate) labels: LabelIndexes,
-    /// Created when an owner is first asked for.
+    /// Created by the first query for an owner.
     owners: Option<Postings<Uid>>,
     pub(crate) custom: Vec<CustomIndex>,
 }
@@ -20,7 +20,7 @@ pub(crate) struct Indexes {
 impl Indexes {
     /// Updates the indexes after an object was added, changed or removed.
     ///
-    /// `values` are those of the new state in the custom indexes.
+    /// `values` are the values of the new state in the custom indexes.
     pub(crate) fn update(
         &mut self,
         old: Option<&CachedObject>,
@@ -34,8 +34,10 @@ impl Indexes {
         let Some(key) = new.or(old).map(|object| object.key()) else {
             return;
         };
+        // In the order of the functions, which is the order of the indexes.
         let mut values = values.into_iter();
         for index in &mut self.custom {
+            // A removed object comes without values, which removes its entries.
             index.put(key, values.next().unwrap_or_default());
         }
     }
@@ -49,6 +51,7 @@ impl Indexes {
         {
             return;
         }
+        // Most updates leave the owners unchanged and have returned by now. Removed before added: an owner that both states have must remain.
         for (object, owner) in old.into_iter().flat_map(with_owners) {
             owners.remove(owner.uid(), object.key());
         }
@@ -69,8 +72,9 @@ impl Indexes {
         }
     }
 
-    /// Takes over the index of owners of another.
+    /// Takes over the index of owners from another set of indexes.
     pub(crate) fn adopt_owners(&mut self, other: Self) {
+        // The others of the fresh set are empty and must not replace those in use.
         self.owners = other.owners;
     }
 
@@ -83,9 +87,9 @@ impl Indexes {
         self.owners.as_ref().map_or(0, |owners| owners.count(uid))
     }
 
-    /// Returns the sizes of the indexes of a store with so many objects.
+    /// Returns the sizes of the indexes of a store with `objects` objects.
     ///
-    /// The index of owners is not included: it has as many entries as objects have owners, which nothing counts.
+    /// The index of owners is not included: its bound is the number of owner references, which nothing counts.
     pub(crate) fn remembered(&self, objects: usize) -> [Remembered; 2] {
         let (labels, keys) = self.labels.sizes();
         let found: usize = self.custom.iter().map(CustomIndex::len).sum();
@@ -96,7 +100,7 @@ impl Indexes {
         ]
     }
 
-    /// Estimates the memory use.
+    /// Estimates the memory use in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let custom: usize = self.custom.iter().map(CustomIndex::bytes).sum();
         let owners = self.owners.as_ref().map_or(0, Postings::bytes);
@@ -104,7 +108,7 @@ impl Indexes {
     }
 }
 
-/// Most changes leave labels alone, and equal label sets are one allocation.
+/// Compares by address: most changes leave labels alone, and equal label sets are one allocation.
 fn has_same_labels(old: Option<&CachedObject>, new: Option<&CachedObject>) -> bool {
     old.zip(new)
         .is_some_and(|(old, new)| old.labels().is_shared_with(new.labels()))

@@ -1,4 +1,4 @@
-//! Indexes: lookups other than by key.
+//! Indexes: lookups by labels, by owner and by functions of the user, rather than by key.
 
 mod custom;
 mod indexes;

@@ -1,4 +1,4 @@
-//! Keys of objects by value.
+//! Postings: the keys of the objects that have a value.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashMap};
@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use lariat_core::ObjectKey;
 
-/// Keys of objects by a value that they have in common.
+/// Sets of object keys, by a value that the objects have in common.
 #[derive(Debug)]
 pub(super) struct Postings<V> {
     by_value: HashMap<V, Posting>,
@@ -17,7 +17,7 @@ pub(super) struct Postings<V> {
 /// The keys of the objects with one value, in order.
 #[derive(Debug)]
 enum Posting {
-    /// Many values belong to one object only.
+    /// Most values belong to one object only.
     One(ObjectKey),
     Many(BTreeSet<ObjectKey>),
 }
@@ -37,6 +37,7 @@ impl<V: Eq + Hash> Postings<V> {
         V: Borrow<Q> + for<'a> From<&'a Q>,
         Q: Eq + Hash + ?Sized,
     {
+        // By reference first, so that a known value is not copied.
         let Some(posting) = self.by_value.get_mut(value) else {
             self.by_value
                 .insert(value.into(), Posting::One(key.clone()));
@@ -46,6 +47,7 @@ impl<V: Eq + Hash> Postings<V> {
         match posting {
             Posting::One(known) if known == key => return,
             Posting::One(known) => {
+                // A set only from the second key on, which most values never get.
                 *posting = Posting::Many(BTreeSet::from([known.clone(), key.clone()]));
             }
             Posting::Many(keys) => {
@@ -64,6 +66,7 @@ impl<V: Eq + Hash> Postings<V> {
     {
         let empty = match self.by_value.get_mut(value) {
             None => return,
+            // The key is not in the posting, so the count must stay.
             Some(Posting::One(known)) if known != key => return,
             Some(Posting::One(_)) => true,
             Some(Posting::Many(keys)) => {
@@ -75,6 +78,7 @@ impl<V: Eq + Hash> Postings<V> {
         };
         self.keys -= 1;
         if empty {
+            // Values come and go with their objects, so an empty posting must not stay.
             self.by_value.remove(value);
         }
     }
@@ -111,7 +115,9 @@ impl<V: Eq + Hash> Postings<V> {
         self.keys
     }
 
-    /// Estimates the memory use: a set node has room for eleven keys and is two thirds full.
+    /// Estimates the memory use in bytes.
+    ///
+    /// A node of a set has room for eleven keys and is about two thirds full.
     pub(super) fn bytes(&self) -> usize {
         self.keys * size_of::<ObjectKey>() * 3 / 2
             + self.by_value.capacity() * (size_of::<V>() + size_of::<Posting>() + 1)

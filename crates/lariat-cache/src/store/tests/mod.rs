@@ -3,8 +3,8 @@
 mod filter;
 mod model;
 mod own_writes;
+mod packing;
 mod queries;
-mod young;
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ fn replayed_events_change_nothing() {
         changes(&store, vec![present(1), present(2)]),
         Vec::<String>::new()
     );
-    let gone = |version| Delta::Gone(object(0, TestState { uid: 1, version }));
+    let gone = |version| Delta::Deleted(object(0, TestState { uid: 1, version }));
     assert_eq!(changes(&store, vec![gone(3), gone(3)]), ["deleted 3"]);
 }
 
@@ -78,7 +78,7 @@ fn another_object_under_the_same_name_is_a_deletion_and_an_addition() {
         changes(&store, vec![present(2, 5)]),
         ["deleted 1", "added 5"]
     );
-    let late = Delta::Gone(object(0, TestState { uid: 1, version: 4 }));
+    let late = Delta::Deleted(object(0, TestState { uid: 1, version: 4 }));
     assert_eq!(
         changes(&store, vec![late]),
         Vec::<String>::new(),
@@ -185,7 +185,7 @@ fn a_kind_that_grows_is_compressed_and_reads_the_same() {
         })
     };
     store.list_page(&listing, page(0).collect());
-    store.learn();
+    store.train();
     let before_packing = 500 * 3000;
     assert!(store.bytes() < before_packing / 4, "{}", store.bytes());
     store.list_page(&listing, page(500).collect());
@@ -326,7 +326,7 @@ fn fill(store: &Store, content: Content) {
     for page in 0..8 {
         let page = (page * 250..(page + 1) * 250).map(|n| pod(n, content == Content::Whole));
         store.list_page(&listing, page.collect());
-        store.learn();
+        store.train();
     }
     store.end_listing(&listing, &1.into());
 }

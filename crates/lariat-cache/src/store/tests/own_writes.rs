@@ -46,7 +46,7 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
     changes(&store, vec![Delta::Present(state(1, 1))]);
     let key = state(1, 1).key().clone();
     assert_eq!(store.deleted(&key, state(1, 1).uid(), None, LAST).len(), 1);
-    let late = vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
+    let late = vec![Delta::Present(state(1, 2)), Delta::Deleted(state(1, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
         changes(&store, vec![Delta::Present(state(2, 4))]),
@@ -81,7 +81,7 @@ async fn deleted_long_ago(watched: impl FnOnce(&Store)) -> Store {
 async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted() {
     let store = deleted_long_ago(|_| {}).await;
     store.watch_opened(None);
-    let late = || vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
+    let late = || vec![Delta::Present(state(1, 2)), Delta::Deleted(state(1, 3))];
     assert_eq!(changes(&store, late()), Vec::<String>::new());
     // The next one goes on from there; the server has been restored, and has the object again.
     tokio::time::advance(Duration::from_secs(61)).await;
@@ -221,7 +221,7 @@ fn a_list_in_progress_does_not_show_what_we_deleted_before_it_came() {
     store.end_listing(&listing, &5.into());
     // Nor does the watch that goes on from there.
     assert!(changes(&store, vec![Delta::Present(state(1, 6))]).is_empty());
-    assert!(changes(&store, vec![Delta::Gone(state(1, 7))]).is_empty());
+    assert!(changes(&store, vec![Delta::Deleted(state(1, 7))]).is_empty());
     let reported = changes(&store, vec![Delta::Present(state(2, 8))]);
     assert_eq!(reported, ["added 8"], "its successor is another object");
 }
@@ -237,7 +237,7 @@ fn what_left_the_selection_by_our_write_and_came_back_by_our_write_is_shown() {
     // Only now the watch reports that it left.
     let late = vec![
         Delta::Present(state(1, 100)),
-        Delta::Gone(state(1, 101)),
+        Delta::Deleted(state(1, 101)),
         Delta::Present(state(1, 102)),
     ];
     assert_eq!(changes(&store, late), Vec::<String>::new());
@@ -280,9 +280,9 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
     );
     let late = vec![
         Delta::Present(state(1, 2)),
-        Delta::Gone(state(1, 2)),
+        Delta::Deleted(state(1, 2)),
         Delta::Present(state(2, 3)),
-        Delta::Gone(state(2, 4)),
+        Delta::Deleted(state(2, 4)),
     ];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
@@ -305,7 +305,7 @@ fn a_late_answer_to_a_deletion_does_not_hide_what_was_written_since() {
     store.wrote(state(2, 3), Content::Whole, LAST);
     store.left(&state(2, 4));
     store.deleted(&key, &first, Some(&first), LAST);
-    let late = vec![Delta::Gone(state(1, 2)), Delta::Present(state(2, 3))];
+    let late = vec![Delta::Deleted(state(1, 2)), Delta::Present(state(2, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
 }
 
@@ -313,7 +313,7 @@ fn a_late_answer_to_a_deletion_does_not_hide_what_was_written_since() {
 fn a_late_answer_does_not_take_away_what_came_back_meanwhile() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
-    let news = vec![Delta::Gone(state(1, 101)), Delta::Present(state(1, 102))];
+    let news = vec![Delta::Deleted(state(1, 101)), Delta::Present(state(1, 102))];
     changes(&store, news);
     assert!(store.left(&state(1, 101)).is_empty());
     assert_eq!(shown(&store), Some(102));
@@ -325,7 +325,7 @@ fn an_answer_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
     list(&store, 4, Vec::new());
     let reported = vec![Delta::Present(state(1, 5)), Delta::Present(state(1, 6))];
     changes(&store, reported);
-    changes(&store, vec![Delta::Gone(state(1, 7))]);
+    changes(&store, vec![Delta::Deleted(state(1, 7))]);
     assert!(store.wrote(state(1, 6), Content::Whole, LAST).is_empty());
     // Nor one that a list swept away, nor one that no list ever mentioned.
     let swept = || object(1, TestState { uid: 2, version: 8 });
@@ -391,7 +391,7 @@ fn what_a_watch_reports_while_a_list_is_read_is_not_all_that_happened() {
             version: 30,
         },
     );
-    store.apply(vec![Delta::Gone(gone)], Content::Whole);
+    store.apply(vec![Delta::Deleted(gone)], Content::Whole);
     assert_eq!(store.wrote(state(1, 20), Content::Whole, LAST).len(), 1);
     store.list_page(&listing, vec![state(1, 20)]);
     store.end_listing(&listing, &31.into());
@@ -507,7 +507,7 @@ async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
     let page = vec![RawObject::parse(json.as_bytes(), &gvk()).unwrap()];
     assert!(store.list_page(&listing, page).is_empty());
     // One that was given up shows nothing.
-    store.give_up_lists();
+    store.abandon_lists();
     for number in 5_000..20_000 {
         leave(&store, number);
         tokio::time::advance(Duration::from_millis(100)).await;

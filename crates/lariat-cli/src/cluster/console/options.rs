@@ -11,12 +11,12 @@ use crate::token::Token;
 /// Whether and where there is a console.
 #[derive(Debug, Default, PartialEq, clap::Args)]
 pub(crate) struct ConsoleOptions {
-    /// Serve a page of the cluster here: objects, watches, requests, and faults to switch on and off.
+    /// Serve a web page here: objects, watches, requests, and faults to inject.
     ///
-    /// On a loopback address everyone on the machine may use it, unless there is a token.
+    /// On a loopback address every user of the machine may use it, unless a token is required.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address, help_heading = "Console")]
     pub(crate) console: Option<SocketAddr>,
-    /// Require the bearer token in this file for the console; by default that of the cluster, if it has one.
+    /// Require the bearer token in this file for the page [default: the cluster's].
     #[arg(
         long,
         value_name = "FILE",

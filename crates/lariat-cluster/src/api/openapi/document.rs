@@ -41,7 +41,7 @@ fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
     std::iter::once("").chain(catalog.groups())
 }
 
-/// Returns the digest of the document at a path below `/openapi/v3/`, if there is one.
+/// Returns the digest of the document at a path below `/openapi/v3/`.
 pub(super) fn digest_of(catalog: &Catalog, path: &str) -> Option<String> {
     let Some((group, version)) = version_of(path) else {
         return fixed::has(catalog, path).then(|| digest::of_path(path));
@@ -54,7 +54,7 @@ pub(super) fn digest_of(catalog: &Catalog, path: &str) -> Option<String> {
     Some(digest.clone())
 }
 
-/// Returns the document at a path below `/openapi/v3/`, compressed, if there is one.
+/// Returns the compressed document at a path below `/openapi/v3/`.
 pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
     Some(match version_of(path) {
         Some((group, version)) => {

@@ -82,7 +82,9 @@ pub(super) fn parameters() -> impl Iterator<Item = &'static str> {
     all.flatten().copied()
 }
 
-/// Returns the paths of a resource; those that say `watch` are there on request, and never of custom kinds.
+/// Returns the paths of a resource.
+///
+/// Paths with `watch` are added on request, and never for custom kinds.
 pub(super) fn paths(
     resource: &Resource,
     subresources: &[Subresource],

@@ -21,7 +21,11 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
     let items = Items::new(renderer);
     let mut opening = items.opening(&page);
     let mut end = END;
-    if page.objects.is_empty() && items.only_metadata && items.renderer.table.is_none() {
+    let is_made_of_nil = match &items.renderer.table {
+        Some(table) => table.has_default_columns(),
+        None => items.only_metadata,
+    };
+    if page.objects.is_empty() && is_made_of_nil {
         // Go appends to a nil slice here, so an empty list is null.
         opening.pop();
         end = b"null}\n";

@@ -28,13 +28,10 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
         call.query.list()?;
         return Err(ApiError::only_acceptable(offers.streams()));
     }
-    if verb == Verb::Watch && form.shape == Shape::Table {
-        Include::of(&call.query)?;
-    }
     Ok(())
 }
 
-/// Refuses the shape of a list for a single object, and that of an object for a list.
+/// Refuses the shape of a list for an object, and of an object for a list.
 ///
 /// A genuine server checks this when it writes the answer, so the request has taken effect.
 pub(in crate::api) fn check_shape(
@@ -45,7 +42,11 @@ pub(in crate::api) fn check_shape(
     let answers_list = match answer {
         Answer::List(_) => true,
         Answer::Object { .. } | Answer::DryRunCreation(_) => false,
-        // Events have objects of their own, and a status is answered as it is.
+        // Events have objects of their own.
+        Answer::Watch(_) if form.shape == Shape::Table => {
+            return Include::of(&call.query).map(drop);
+        }
+        // A status is answered as it is.
         _ => return Ok(()),
     };
     let is_wrong = match form.shape {

@@ -1,6 +1,7 @@
 //! The lines of a watch.
 
 use bytes::Bytes;
+use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema;
 
@@ -18,7 +19,7 @@ pub(super) struct Lines {
     /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
     head: String,
     only_metadata: bool,
-    /// What Go writes of an object of the kind that has nothing but metadata, behind a comma.
+    /// The rest that Go writes of an object with metadata only, after a comma.
     zeros: String,
     /// Whether a table was sent; only the first defines the columns.
     columns_sent: bool,
@@ -100,16 +101,24 @@ impl Lines {
             let stored = table.bookmark(revision, ends_initial);
             return table_line(table, &mut self.columns_sent, &stored, "BOOKMARK");
         }
-        let annotations = if ends_initial {
-            r#","annotations":{"k8s.io/initial-events-end":"true"}"#
-        } else {
-            ""
+        let annotations = match (ends_initial, is_daemon_set(&self.renderer.resource)) {
+            (true, false) => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
+            (true, true) => {
+                r#","annotations":{"deprecated.daemonset.template.generation":"0","k8s.io/initial-events-end":"true"}"#
+            }
+            (false, true) => r#","annotations":{"deprecated.daemonset.template.generation":"0"}"#,
+            (false, false) => "",
         };
         let Self { head, zeros, .. } = self;
         let metadata = format!(r#"{{"resourceVersion":"{revision}"{annotations}}}"#);
         format!("{{\"type\":\"BOOKMARK\",\"object\":{{{head},\"metadata\":{metadata}{zeros}}}}}\n")
             .into()
     }
+}
+
+/// Returns whether objects have an annotation for what their internal type has as a member.
+fn is_daemon_set(resource: &Resource) -> bool {
+    resource.group == "apps" && resource.plural == "daemonsets"
 }
 
 /// Writes the members beside metadata that Go writes of an empty object.

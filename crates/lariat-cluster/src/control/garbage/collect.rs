@@ -42,6 +42,8 @@ impl Look<'_> {
         };
         let metadata = Metadata::of(&current);
         if current.is_deleting() {
+            // Orphaning comes first: with both finalizers, dependents must lose their reference before foreground
+            // deletion could collect them.
             return if metadata.is_orphan() {
                 self.release_dependents(resource, node, &current)
             } else if metadata.is_foreground() && !self.plane.graph.is_blocked(&node.uid) {
@@ -62,6 +64,8 @@ impl Look<'_> {
 
     fn current(&self, node: &Node) -> Option<Arc<Stored>> {
         let current = self.plane.server.store.get(node.table, &node.key)?;
+        // An object that was deleted and created again has the key, but is another object; it is queued under its own
+        // uid.
         (current.uid() == &*node.uid).then_some(current)
     }
 
@@ -78,6 +82,8 @@ impl Look<'_> {
             match owner::find(self.plane, self.catalog, node, reference) {
                 Owner::Solid => classes.solid.push(reference),
                 Owner::Waiting => classes.waiting.push(reference),
+                // The kind may be served again, when its CRD returns, and its objects with it. An object is never
+                // deleted on a guess.
                 Owner::Unknown => return Err(Outcome::Unresolved),
                 Owner::Unreachable => {
                     invalid::report(self.plane, self.catalog, node, reference);
@@ -104,6 +110,8 @@ impl Look<'_> {
         if metadata.owner_references.is_empty() {
             return Outcome::Done;
         }
+        // One living owner keeps the object. References to the others go, since they would block or mislead later
+        // decisions.
         if !classes.solid.is_empty() {
             let gone = classes.dangling.iter().chain(&classes.waiting);
             let uids: Vec<&str> = gone.map(|reference| &*reference.uid).collect();
@@ -113,6 +121,8 @@ impl Look<'_> {
                 outcome(self.drop_references(resource, current, &uids))
             };
         }
+        // No owner lives. If one waits for its dependents, this object must wait for its own dependents as well, so
+        // that the foreground deletion goes through the whole tree from the leaves up.
         let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();
         let propagation = if !classes.waiting.is_empty() && has_dependents {
             if self.is_in_circle(current) && self.unblock(resource, current) == Written::Raced {
@@ -120,6 +130,7 @@ impl Look<'_> {
             }
             Propagation::Foreground
         } else if metadata.is_orphan() {
+            // Nobody waits for it, so its own finalizers say how it is deleted; without them it goes in the background.
             Propagation::Orphan
         } else if metadata.is_foreground() {
             Propagation::Foreground
@@ -197,6 +208,8 @@ impl Look<'_> {
         current: &Arc<Stored>,
     ) -> Outcome {
         for node in self.plane.graph.dependents(&owner.uid) {
+            // The finalizer of the owner may be dropped only when no dependent refers to it; a race with a client that
+            // writes the dependent is therefore repeated here, not at the next look.
             while let (Some(resource), Some(dependent)) = (self.resource(node), self.current(node))
             {
                 let written = self.drop_references(resource, &dependent, &[&owner.uid]);

@@ -66,6 +66,8 @@ impl Collector {
         }
         for reference in old {
             let now = by_uid.get(&*reference.uid);
+            // An owner in foreground deletion is looked at when it is marked and when a blocking dependent goes. A
+            // dependent that only stops to block makes no deletion that would lead to a look.
             let is_released = now.is_none_or(|now| reference.blocks() && !now.blocks());
             if is_released && let Some(owner) = plane.graph.node(&reference.uid) {
                 self.enqueue(plane, owner);
@@ -78,6 +80,8 @@ impl Collector {
         let marked_before = event.previous.as_ref().filter(|each| each.is_deleting());
         let before = marked_before.map_or_else(Metadata::default, |each| Metadata::of(each));
         let now = Metadata::of(&event.object);
+        // Only the change to foreground deletion: every later write of the object would enqueue all its dependents
+        // again.
         if now.is_foreground() && !before.is_foreground() {
             self.enqueue_dependents(plane, &node.uid);
             self.enqueue(plane, node);
@@ -90,6 +94,8 @@ impl Collector {
     /// Looks again at objects whose owners' kinds may be served now.
     fn resolve(&mut self, plane: &Plane) {
         let catalog = plane.server.kinds.catalog();
+        // Every change of the served kinds makes a new catalog, so the pointer tells whether any owner can be found
+        // now.
         if !Arc::ptr_eq(&catalog, &self.catalog) {
             self.catalog = catalog;
             for node in std::mem::take(&mut self.unresolved) {
@@ -112,6 +118,7 @@ impl Controller for Collector {
             return;
         }
         let new = Metadata::owners_of(&event.object);
+        // Most writes leave the references alone, a status for example, and change nothing for the collector.
         if new != old {
             self.enqueue_released(plane, &old, &new);
             if !new.is_empty() {

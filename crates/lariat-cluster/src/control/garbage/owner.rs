@@ -32,6 +32,8 @@ pub(super) fn find(
     node: &Node,
     reference: &OwnerReference,
 ) -> Owner {
+    // Uids are never used again, so an owner that was seen to go is absent whatever has its name now, and even if its
+    // kind is no longer served.
     if plane.graph.is_gone(&reference.uid) {
         return Owner::Absent;
     }
@@ -43,6 +45,8 @@ pub(super) fn find(
     }
     let key = resource.key(node.key.namespace(), &reference.name);
     match plane.server.store.get(resource.table, &key) {
+        // By uid: an object that was created again under the name is another one, and does not own the dependents of
+        // the first.
         Some(owner) if owner.uid() == reference.uid => {
             if owner.is_deleting() && Metadata::of(&owner).is_foreground() {
                 Owner::Waiting

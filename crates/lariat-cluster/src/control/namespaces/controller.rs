@@ -175,6 +175,7 @@ impl Look<'_> {
             return Outcome::Remaining(0);
         }
         let contents = Contents::delete(self.plane, &catalog, self.name);
+        // Large namespaces are emptied in portions, so that other controllers and clients get their turn in between.
         if contents.is_cut_short {
             return Outcome::Again;
         }
@@ -182,9 +183,12 @@ impl Look<'_> {
             Written::Raced => return Outcome::Again,
             Written::Done | Written::Refused => {}
         }
+        // Objects with finalizers are left. Their deletion brings the next look, so nothing polls.
         if contents.remaining() > 0 {
             return Outcome::Remaining(contents.remaining());
         }
+        // No object can come after the contents were found empty: the store refuses creations in a terminating
+        // namespace.
         match self.finalize(namespaces) {
             Written::Raced => Outcome::Again,
             Written::Done | Written::Refused => Outcome::Remaining(0),

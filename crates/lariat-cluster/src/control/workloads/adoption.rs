@@ -38,7 +38,9 @@ pub(super) fn adopt(set: &Reconcile<'_>, selectors: &Selectors) -> Option<Requeu
     next
 }
 
-/// Releases Pods that a ReplicaSet no longer selects; `pods` are those that are left.
+/// Releases Pods that a ReplicaSet no longer selects.
+///
+/// `pods` are then the remaining ones.
 pub(super) fn release(
     set: &Reconcile<'_>,
     selectors: &Selectors,

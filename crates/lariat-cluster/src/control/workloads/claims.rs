@@ -14,7 +14,7 @@ const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONER: &str = "volumes.lariat.dev";
 
-/// Creates the claims that a StatefulSet has for one of its Pods, and adds them to the volumes of the Pod.
+/// Creates the claims of a StatefulSet's Pod, and adds them to its volumes.
 pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
     let templates = set.at("/spec/volumeClaimTemplates").as_array();
     for template in templates.into_iter().flatten() {

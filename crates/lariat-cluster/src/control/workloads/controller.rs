@@ -68,7 +68,7 @@ impl Simulation {
         self.queue.add(Item { kind, key });
     }
 
-    /// Enqueues the controller of an object, and returns its node in the graph of owners.
+    /// Enqueues the controller of an object, and returns its node in the owner graph.
     fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
         let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
@@ -133,7 +133,9 @@ impl Simulation {
         }
     }
 
-    /// Fails the Pods that tests asked to fail; one that was written meanwhile fails in the next turn.
+    /// Fails the Pods that tests asked to fail.
+    ///
+    /// A Pod that was written meanwhile fails in the next round.
     fn fail_pods(&self, plane: &Plane, simulated: &Simulated) {
         for key in simulated.take_failing() {
             if let Some(pod) = Reconcile::new(plane, &self.settings, Kind::Pod, &key)

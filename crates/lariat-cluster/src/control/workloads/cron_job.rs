@@ -106,7 +106,7 @@ fn clean_up(cron: &Reconcile<'_>, jobs: &[Child]) -> Requeue {
     next
 }
 
-/// Creates the Job that is due, if one is; requeues for the next time of the schedule.
+/// Creates the Job that is due, if any, and requeues for the next time.
 fn run(cron: &Reconcile<'_>, jobs: &[Child], status: &mut Value) -> Requeue {
     let Some(schedule) = Schedule::parse(cron.text("/spec/schedule")) else {
         return Requeue::OnChange;

@@ -55,7 +55,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
         .or(Requeue::from(set.write_status(status)))
 }
 
-/// Returns the oldest Pod of each node; Pods of the same second are ordered by name.
+/// Returns the oldest Pod of each node; ties are ordered by name.
 fn firsts(pods: &[Child]) -> HashMap<&str, &Child> {
     let mut firsts: HashMap<&str, &Child> = HashMap::new();
     for pod in pods.iter().filter(|pod| pod.is_active()) {

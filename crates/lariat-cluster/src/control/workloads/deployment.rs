@@ -66,7 +66,7 @@ fn revision(rollout: &Rollout<'_>) -> i64 {
     rollout.old.iter().map(number_of).max().unwrap_or(0) + 1
 }
 
-/// Creates or adopts a set for the present template; `None` if the server does not admit one.
+/// Creates or adopts the ReplicaSet of the template; `None` if it is refused.
 fn ensure_set(rollout: &Rollout<'_>) -> Option<Requeue> {
     let deployment = rollout.deployment;
     let collisions = deployment.number("/status/collisionCount").unwrap_or(0);

@@ -108,7 +108,7 @@ pub(super) fn publishes_all(service: &Reconcile<'_>) -> bool {
     service.at("/spec/publishNotReadyAddresses") == true
 }
 
-/// Returns the ports of a Service as a Pod has them; those it does not have are left out.
+/// Returns a Service's ports as resolved by a Pod; missing ones are left out.
 pub(super) fn ports(service: &Reconcile<'_>, pod: &Child) -> Vec<Port> {
     let ports = service.at("/spec/ports").as_array().into_iter().flatten();
     let port = |port: &Value| {

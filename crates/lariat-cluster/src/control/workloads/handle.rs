@@ -6,7 +6,24 @@ use lariat_core::ObjectKey;
 
 use crate::server::Server;
 
-/// What a test does to [simulated workloads](crate::Workloads); clones refer to the same cluster.
+/// Controls [simulated workloads](crate::Workloads); clones share the cluster.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use lariat::cluster::testing::{pod, wait_for};
+/// use lariat::cluster::{Cluster, Workloads};
+/// use std::time::Duration;
+///
+/// let workloads = Workloads::default().run_time(Duration::from_secs(3600));
+/// let cluster = Cluster::builder().simulate_workloads(workloads).for_test().await;
+/// let job = pod("job").set("/spec/restartPolicy", "Never");
+/// let pods = job.api(&cluster.client());
+/// job.create(&cluster.client()).await?;
+/// wait_for(&pods, "job", |pod| pod.data["status"]["phase"] == "Running").await?;
+/// cluster.workloads().fail_pod("default", "job");
+/// wait_for(&pods, "job", |pod| pod.data["status"]["phase"] == "Failed").await?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct SimulatedWorkloads {
     pub(crate) server: Arc<Server>,

@@ -63,7 +63,7 @@ impl Nodes {
         true
     }
 
-    /// Observes to which node a Pod is bound; returns the address of a Pod that was created with one.
+    /// Records the node of a Pod; returns the address of a Pod created with one.
     pub(super) fn observe_pod(&mut self, event: &Event) -> Option<String> {
         let uid = event.object.shared_uid();
         if event.event == EventType::Deleted {

@@ -86,7 +86,7 @@ pub(super) fn ready(pod: &Reconcile<'_>) -> Value {
     status
 }
 
-/// Returns the status of a Pod whose containers have ended; its restart policy decides what follows.
+/// Returns a Pod's status after its containers ended, by its restart policy.
 pub(super) fn ended(pod: &Reconcile<'_>, code: i64) -> Value {
     let restarts = match pod.text("/spec/restartPolicy") {
         "Never" => false,

@@ -166,7 +166,7 @@ impl<'a> Reconcile<'a> {
             .collect()
     }
 
-    /// Returns the object of a kind and a name, in this one's namespace if the kind is namespaced.
+    /// Returns an object by kind and name, in this namespace if it is namespaced.
     pub(super) fn find(&self, kind: Kind, name: &str) -> Option<Child> {
         let resource = kind.resource(&self.catalog)?;
         let key = resource.key(self.stored.key().namespace(), name);
@@ -204,7 +204,7 @@ impl<'a> Reconcile<'a> {
         })
     }
 
-    /// Creates an object in this one's namespace; returns whether the server admitted it.
+    /// Creates an object in this namespace; returns whether it was admitted.
     pub(super) fn create(&self, kind: Kind, object: &Value) -> bool {
         let Some(resource) = kind.resource(&self.catalog) else {
             return false;

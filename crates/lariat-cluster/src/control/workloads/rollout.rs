@@ -72,7 +72,7 @@ impl<'a> Rollout<'a> {
             && self.sum_old("/spec/replicas") == 0
     }
 
-    /// Returns whether the rollout has progressed since the status of the Deployment was written.
+    /// Returns whether a rollout progressed since the Deployment's status was written.
     pub(super) fn has_moved(&self) -> bool {
         let known = |member: &str| {
             let number = self.deployment.number(&format!("/status/{member}"));

@@ -35,7 +35,7 @@ impl Selectors {
         };
     }
 
-    /// Observes a change of a Pod; returns what selects it or did, and what may adopt it.
+    /// Observes a change of a Pod; returns old and new selectors and adopters.
     pub(super) fn observe_pod(&mut self, event: &Event) -> Vec<(Kind, ObjectKey)> {
         let pod = &event.object;
         let states = [Some(pod), event.previous.as_ref()].into_iter().flatten();

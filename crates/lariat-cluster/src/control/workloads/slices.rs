@@ -99,7 +99,9 @@ impl Content {
     }
 }
 
-/// Returns the wanted content of the slices of a Service, one or more for each set of ports.
+/// Returns the desired EndpointSlices of a Service, grouped by ports.
+///
+/// Each set of ports has one slice or more.
 fn contents(service: &Reconcile<'_>, pods: &[Child]) -> Vec<Content> {
     let mut groups: BTreeMap<(&'static str, Vec<Port>), Vec<Value>> = BTreeMap::new();
     for pod in pods {

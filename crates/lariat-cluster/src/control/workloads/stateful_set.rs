@@ -77,7 +77,7 @@ impl<'a> Set<'a> {
         }
     }
 
-    /// Creates, deletes or replaces the next Pod, or all at once with parallel Pod management.
+    /// Creates, deletes or replaces the next Pod; all at once if `Parallel`.
     fn advance(&self) -> Requeue {
         for (ordinal, pod) in &self.wanted {
             match pod {
@@ -100,7 +100,9 @@ impl<'a> Set<'a> {
         self.shrink().unwrap_or_else(|| self.update())
     }
 
-    /// Waits for a Pod to become available; deletes it if its template is old and it is not ready.
+    /// Waits for a Pod to become available.
+    ///
+    /// An unready Pod of an old template is deleted.
     fn replace(&self, pod: &Child) -> Requeue {
         let is_stuck = !pod.is_going() && !pod.is_ready() && !self.is_current(pod);
         if is_stuck && self.updates(pod) {

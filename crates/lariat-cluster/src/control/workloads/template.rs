@@ -60,7 +60,7 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
     digits.bytes().map(encode).collect()
 }
 
-/// Returns a number of Pods given as such or in percent of all, by default in percent.
+/// Returns a number of Pods from a number or a percentage of all.
 pub(super) fn share(given: &Value, default_percent: i64, all: i64, rounds_up: bool) -> i64 {
     let percent = match given {
         Value::Number(number) => {

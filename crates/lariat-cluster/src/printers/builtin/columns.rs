@@ -86,16 +86,20 @@ fn column(line: &str) -> Result<Column, String> {
         ["Age"] => Ok(Column::age("string")),
         [name, kind, source] => {
             let wide = kind.strip_suffix(" wide");
+            let kind = wide.unwrap_or(kind);
+            let named = kind.strip_suffix(" name");
+            let column = Column::new(name, named.unwrap_or(kind), parse_source(source)?);
             Ok(Column {
                 priority: i32::from(wide.is_some()),
-                ..Column::new(name, wide.unwrap_or(kind), parse_source(source)?)
+                format: named.map_or(column.format, |_| "name".to_owned()),
+                ..column
             })
         }
         _ => Err(format!("not a column: {line}")),
     }
 }
 
-/// Parses the alternatives of a source, the last of which may be what is printed for no value.
+/// Parses the alternatives of a source; the last may be a literal default.
 fn parse_source(text: &str) -> Result<Source, String> {
     let mut parts: Vec<&str> = text.split(" or ").collect();
     let literal = parts.pop_if(|part| !part.starts_with('.') && !part.ends_with(')'));
@@ -113,7 +117,7 @@ fn parse_source(text: &str) -> Result<Source, String> {
     })
 }
 
-/// Parses a path or a function of a path; `of_value` prints the value of a path without a function.
+/// Parses a path or a function of one; `of_value` prints a plain path's value.
 fn alternative(text: &str, of_value: Function) -> Result<(JsonPath, Function), String> {
     if text.starts_with('.') {
         return Ok((JsonPath::parse(text)?, of_value));

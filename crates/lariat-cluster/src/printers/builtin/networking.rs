@@ -53,7 +53,7 @@ pub(super) fn balancer(ingress: Row<'_>) -> String {
     addresses.join(",")
 }
 
-/// Returns the hosts of the first rules of an ingress; more than three rules are only counted.
+/// Returns the hosts of an Ingress; after three rules the rest are counted.
 pub(super) fn ingress_hosts(ingress: Row<'_>) -> String {
     let hosts: Vec<&str> = ingress
         .rows("/spec/rules")

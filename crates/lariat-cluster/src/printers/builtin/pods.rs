@@ -35,7 +35,7 @@ pub(super) fn status(pod: Row<'_>) -> String {
     }
 }
 
-/// Returns how often the containers of a Pod were restarted, and when the last of them was.
+/// Returns the number of container restarts of a Pod, and the last one's time.
 pub(super) fn restarts(pod: Row<'_>) -> String {
     let summary = summarize(pod);
     if summary.restarts == 0 || summary.restarted.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn restarts(pod: Row<'_>) -> String {
     format!("{} ({ago} ago)", summary.restarts)
 }
 
-/// Returns the conditions of the row of a Pod, which report that it has run to its end.
+/// Returns the conditions of a Pod's row, which mark a completed Pod.
 pub(in crate::printers) fn conditions(resource: &Resource, pod: &Value) -> Option<Value> {
     let is_pod = resource.group.is_empty() && resource.plural == "pods";
     let phase = pod.pointer("/status/phase").and_then(Value::as_str);
@@ -99,7 +99,7 @@ fn summarize(pod: Row<'_>) -> Summary {
 }
 
 impl Summary {
-    /// Counts the init containers; if all have ended or started, returns the restarts of the sidecars.
+    /// Counts init containers; once all are done, returns the sidecars' restarts.
     fn initialize(&mut self, pod: Row<'_>) -> Option<(i64, String)> {
         let total = pod.count("/spec/initContainers");
         let mut sidecars = (0, String::new());
@@ -165,7 +165,7 @@ fn ended(status: Row<'_>) -> &str {
     status.text("/lastState/terminated/finishedAt")
 }
 
-/// Keeps the later of two times; both are written alike, so that their order is that of the texts.
+/// Keeps the later of two times, which sort as text in this format.
 fn later(known: &mut String, time: &str) {
     if time > known.as_str() {
         *known = time.to_owned();

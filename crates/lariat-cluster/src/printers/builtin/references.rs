@@ -47,7 +47,7 @@ pub(super) fn owner(reference: Row<'_>) -> String {
     format!("{kind}/{}", reference.text("/name"))
 }
 
-/// Returns `resource.group/namespace/name`, without a namespace or a name that is empty.
+/// Returns `resource.group/namespace/name`, without the parts that are empty.
 pub(super) fn parent(reference: Row<'_>) -> String {
     let resource = qualified(reference.text("/resource"), reference.text("/group"));
     let parts = ["/namespace", "/name"].map(|part| reference.text(part));

@@ -90,7 +90,7 @@ impl<'a> Row<'a> {
         ago.as_str().unwrap_or(UNKNOWN).to_owned()
     }
 
-    /// Returns the status of a condition of the object, empty if it has none of the type.
+    /// Returns the status of a condition; empty if the object does not have it.
     pub(super) fn condition(self, kind: &str) -> &'a str {
         let mut conditions = self.rows("/status/conditions");
         let condition = conditions.find(|condition| condition.text("/type") == kind);

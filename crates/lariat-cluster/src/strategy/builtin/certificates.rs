@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::strategy::metadata::copy_member;
 use crate::strategy::part::Part;
 
-/// Keeps what was requested, and in a write of the status also what was decided about it.
+/// Keeps the request of a CSR, and its conditions on writes of the status.
 pub(in crate::strategy) fn keep(part: Part, old: &Object, new: &mut Object) {
     copy_member(old, new, "spec");
     if part != Part::Status {

@@ -7,7 +7,12 @@ use super::parts::{at, is_void};
 
 /// A new Pod waits, and its class of service follows from its resources.
 pub(super) fn prepare_create(object: &mut Object) {
-    let class = class_of_service(object);
+    // A class that the client sent is taken for one that was computed before.
+    let sent = at(object, &["status", "qosClass"]).and_then(Value::as_str);
+    let class = match sent {
+        Some(class) if !class.is_empty() => class.to_owned(),
+        _ => class_of_service(object).to_owned(),
+    };
     object.insert(
         "status".into(),
         json!({"phase": "Pending", "qosClass": class}),

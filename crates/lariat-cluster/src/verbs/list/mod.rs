@@ -4,4 +4,4 @@ mod page;
 mod pages;
 
 pub(crate) use page::ListPage;
-pub(super) use pages::{all, list, parse_version, wait_for};
+pub(super) use pages::{list, parse_version, present, wait_for};

@@ -28,11 +28,15 @@ pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     select(call, &plan, &filter).map(Answer::List)
 }
 
-/// Reads everything a collection request selects at present.
-pub(crate) async fn all(call: &Call) -> Result<ListPage, ApiError> {
+/// Reads what a collection request selects at present, or a page of it.
+pub(crate) async fn present(call: &Call) -> Result<ListPage, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
-    select(call, &Plan::default(), &filter)
+    let plan = Plan {
+        limit: query.limit,
+        ..Plan::default()
+    };
+    select(call, &plan, &filter)
 }
 
 /// What a list reads, by the table of resource version semantics.

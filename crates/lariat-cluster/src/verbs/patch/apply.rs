@@ -20,9 +20,7 @@ use crate::wire::verb::Verb;
 pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
     let dry_run = call.query.dry_run("PatchOptions")?;
-    let mut applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
-    let is_named = !metadata_text(&applied, "name").is_empty();
-    metadata_mut(&mut applied).insert("name".into(), call.name().into());
+    let (applied, duplicates) = read(call, &call.resource.api_version(), &call.resource.kind)?;
     let writer = Writer::of(call);
     let key = call.resource.key(call.namespace(), call.name());
     loop {
@@ -31,7 +29,7 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
             Some(current) => Some(call.present(current).await?),
             None => None,
         };
-        if live.is_none() && call.target.subresource.is_some() {
+        if live.is_none() && call.target.subresource.is_some() && !creates_by_status(call) {
             return Err(call.not_found());
         }
         if live.is_none() {
@@ -45,10 +43,10 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
+        check_duplicates(call, &duplicates)?;
         let (Some(current), Some(live)) = (current, live) else {
-            if !is_named {
-                return Err(unnamed(call));
-            }
+            call.check_same_namespace(&merged)?;
+            call.check_same_name(&merged)?;
             match create_applied(call, merged, dry_run).await {
                 // Another client was faster, so there is something to merge into.
                 Err(error) if error.is_already_exists() => continue,
@@ -62,6 +60,14 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
+/// Returns whether an apply of the status makes an object that is not there.
+///
+/// Source: the `StatusREST` that does not refuse it, as all others do.
+fn creates_by_status(call: &Call) -> bool {
+    let resource = &call.resource;
+    resource.kind == "ValidatingAdmissionPolicy" && !resource.rules.custom
+}
+
 /// Checks that the sender of an apply may also create what it is about.
 ///
 /// Source: `createAuthorizerAttributes` in `k8s.io/apiserver/pkg/endpoints/handlers/patch.go`.
@@ -73,25 +79,40 @@ fn check_create(call: &Call) -> Result<(), ApiError> {
     call.server.check(&call.user, &attributes)
 }
 
-/// Reads the object that is applied, and checks that it is the one the path names.
+/// Reads the object that is applied, with the members that are in it twice.
 pub(in crate::verbs) fn read(
     call: &Call,
     api_version: &str,
     kind: &str,
-) -> Result<Object, ApiError> {
+) -> Result<(Object, Duplicates), ApiError> {
     if call.query.text("fieldManager").is_none() {
         let cause = StatusCause::required("fieldManager", "is required for apply patch");
         return Err(ApiError::invalid_options("PatchOptions", cause));
     }
     let refuse = |reason: &str| ApiError::bad_request(format!("error decoding YAML: {reason}"));
-    let document = Document::yaml(&call.body).map_err(|error| refuse(&error))?;
-    let Value::Object(mut applied) = document.value else {
-        return Err(refuse("the patch is no object"));
+    let document = Document::yaml(&call.body)
+        .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?;
+    let mut applied = match document.value {
+        Value::Object(applied) => applied,
+        Value::Null => Object::new(),
+        _ => return Err(refuse("the patch is no object")),
     };
     check_type(&applied, api_version, kind)?;
     // Of what is applied, Go knows no type yet, and takes a whole number for an integer.
     applied.values_mut().for_each(schema::write_whole_numbers);
-    let duplicates = document.duplicates;
+    let metadata = applied.get("metadata");
+    if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|f| !f.is_null()))
+    {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok((applied, document.duplicates))
+}
+
+/// Refuses members that are there twice, or warns of them.
+pub(in crate::verbs) fn check_duplicates(
+    call: &Call,
+    duplicates: &Duplicates,
+) -> Result<(), ApiError> {
     match Validation::of(call) {
         Validation::Ignore => {}
         Validation::Warn => duplicates
@@ -108,34 +129,7 @@ pub(in crate::verbs) fn read(
             }
         }
     }
-    let metadata = applied.get("metadata");
-    if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|f| !f.is_null()))
-    {
-        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
-    }
-    let name = metadata_text(&applied, "name");
-    if !name.is_empty() && name != call.name() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            call.name()
-        )));
-    }
-    let namespace = metadata_text(&applied, "namespace");
-    if let Some(wanted) = call.namespace()
-        && !namespace.is_empty()
-        && namespace != wanted
-    {
-        return Err(ApiError::namespace_mismatch());
-    }
-    Ok(applied)
-}
-
-/// Refuses to create what is named in the path alone.
-fn unnamed(call: &Call) -> ApiError {
-    ApiError::bad_request(format!(
-        "the name of the object ({} based on URL) was undeterminable: name must be provided",
-        call.name()
-    ))
+    Ok(())
 }
 
 fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), ApiError> {
@@ -146,18 +140,18 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
             .unwrap_or_default()
     };
     let (kind, version) = (text("kind"), text("apiVersion"));
-    if version != wanted {
-        return Err(ApiError::bad_request(format!(
-            "Incorrect version specified in apply patch. Specified patch version: {version}, \
-             expected: {wanted}"
-        )));
+    if version == wanted && kind == wanted_kind {
+        return Ok(());
     }
-    if kind != wanted_kind {
-        return Err(ApiError::bad_request(format!(
-            "Incorrect kind specified in apply patch. Specified patch kind: {kind:?}, expected: {wanted_kind:?}"
-        )));
-    }
-    Ok(())
+    // What is no version Go takes for none.
+    let version = match version.matches('/').count() {
+        0 => format!("/{version}"),
+        1 => version.to_owned(),
+        _ => "/".to_owned(),
+    };
+    Err(ApiError::bad_request(format!(
+        "invalid object type: {version}, Kind={kind}"
+    )))
 }
 
 /// Stores an applied object that was not there.

@@ -163,6 +163,11 @@ impl Call {
         })
     }
 
+    /// Returns whether a patch gets as far as its resource: for an unknown type of patch a built-in kind has no route.
+    pub(crate) fn has_route_of_patches(&self) -> bool {
+        self.resource.rules.custom || is_patch(self.media_type())
+    }
+
     fn is_strategic_on_custom(&self) -> bool {
         self.resource.rules.custom && self.is_strategic()
     }

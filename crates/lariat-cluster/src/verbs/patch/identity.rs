@@ -51,23 +51,8 @@ pub(super) fn check_identity(
     patched: &Object,
     current: &Stored,
 ) -> Result<(), ApiError> {
+    call.check_same_namespace(patched)?;
     call.check_same_name(patched)?;
-    // What a patch removes is put back.
-    let differs = |member: &str, is: &str| {
-        let given = metadata_text(patched, member);
-        !given.is_empty() && given != is
-    };
-    if call
-        .namespace()
-        .is_some_and(|namespace| differs("namespace", namespace))
-    {
-        return Err(ApiError::namespace_mismatch());
-    }
-    if differs("uid", current.uid()) {
-        let uid = metadata_text(patched, "uid");
-        let cause = StatusCause::invalid("metadata.uid", &uid.into(), "field is immutable");
-        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
-    }
     match metadata_text(patched, "resourceVersion") {
         "" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))

@@ -51,7 +51,7 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     object.insert(
         "metadata".into(),
         json!({
-            "name": call.name(), "namespace": call.namespace(),
+            "name": call.name(), "namespace": call.namespace(), "uid": account.uid(),
             "creationTimestamp": call.server.clock.now(),
         }),
     );
@@ -105,7 +105,6 @@ fn read_request(call: &Call) -> Result<Object, ApiError> {
         kind: "TokenRequest",
         api_version: "authentication.k8s.io/v1",
         custom: false,
-        typed: None,
     })?;
     Ok(object)
 }

@@ -25,7 +25,6 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
             kind: "Binding",
             api_version: "v1",
             custom: false,
-            typed: None,
         },
     )?;
     let named = metadata_text(&binding, "name");

@@ -35,7 +35,6 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
             kind: "Eviction",
             api_version,
             custom: false,
-            typed: None,
         },
     )?;
     let name = metadata_text(&eviction, "name");

@@ -30,7 +30,6 @@ const KIND: Expected<'static> = Expected {
     kind: "Scale",
     api_version: "autoscaling/v1",
     custom: false,
-    typed: None,
 };
 
 /// The replicas that a patch of a custom resource finds where none are set.
@@ -71,7 +70,7 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
-    let scale = read_body(call, KIND)?;
+    let scale = read_body(call, KIND).map_err(|error| unreadable(call, error))?;
     let name = metadata_text(&scale, "name");
     if name != call.name() {
         return Err(ApiError::bad_request(format!(
@@ -93,8 +92,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     ownership::check_manager(call, "PatchOptions")?;
     let dry_run = call.query.dry_run("PatchOptions")?;
     if applies && call.resource.rules.custom {
-        current(call)?;
-        return Err(unapplicable(call));
+        check_applicable(call)?;
     }
     if applies {
         return apply(call, dry_run).await;
@@ -115,18 +113,51 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// A real server cannot apply the scale of a custom resource, which it takes for one.
-fn unapplicable(call: &Call) -> ApiError {
+/// Words a body that is no Scale as the handler of custom resources does.
+///
+/// Its scheme has no Scale.
+fn unreadable(call: &Call, error: ApiError) -> ApiError {
+    if !call.resource.rules.custom {
+        return error;
+    }
+    ApiError::bad_request(
+        "no kind is registered for the type v1.Scale in scheme \
+         \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"",
+    )
+}
+
+/// Refuses to apply the scale of a custom resource, as a genuine server does.
+///
+/// That server takes the Scale for a custom resource and fails to convert it, unless the apply changes nothing.
+fn check_applicable(call: &Call) -> Result<(), ApiError> {
+    let (sent, _) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
+    let live = current(call)?.object();
+    let reason =
+        "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
+    let metadata = live.get("metadata");
+    let has_managers = metadata.is_some_and(|metadata| metadata.get("managedFields").is_some());
+    if !has_managers {
+        return Err(ApiError::internal(format!(
+            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) \
+             {reason}"
+        )));
+    }
+    let wanted = sent.get("spec").and_then(|spec| spec.get("replicas"));
+    let is = replicas_of(call, &live).filter(|count| *count != 0);
+    if wanted.and_then(Value::as_i64) == is {
+        return Ok(());
+    }
     let (namespace, name) = (call.namespace().unwrap_or_default(), call.name());
-    ApiError::internal(format!(
-        "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) to proper version: request \
-         to convert CR to an invalid group/version: autoscaling/v1"
-    ))
+    Err(ApiError::internal(format!(
+        "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) {reason}"
+    )))
 }
 
 /// Applies the replicas as an object that has nothing else.
 async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
-    let mut sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
+    let (mut sent, duplicates) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
+    patch::check_duplicates(call, &duplicates)?;
+    current(call)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
     check_type(call, &writer, &sent)?;
@@ -181,7 +212,7 @@ fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiErro
     let typed = write.apply(None, sent, true);
     typed
         .map(drop)
-        .map_err(|refused| ownership::refusal_of(call, KIND.api_version, KIND.kind, sent, &refused))
+        .map_err(|refused| ownership::refusal_of(KIND.api_version, KIND.kind, sent, &refused))
 }
 
 /// Checks the version and the uid that a scale names.

@@ -23,7 +23,7 @@ use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
 use crate::wire::query::ListQuery;
 
-/// How much a watcher reads at a time, and keeps in memory while its client does not read on.
+/// The events that a watcher reads at a time and buffers for a slow client.
 const BATCH: Portion = Portion {
     changes: 256,
     bytes: 1 << 20,
@@ -244,7 +244,9 @@ impl Watcher {
         }
     }
 
-    /// Converts the state in an event, if a webhook has to; if it does not, the watch ends with its error.
+    /// Converts the state of an event through a webhook, where one is needed.
+    ///
+    /// If the webhook fails, the watch ends with its error.
     async fn in_version(&mut self, event: WatchEvent) -> WatchEvent {
         let (event, stored) = match event {
             WatchEvent::Object { event, stored } if self.resource.conversion.is_some() => {

@@ -20,12 +20,12 @@ use tracing::subscriber::{NoSubscriber, with_default};
 /// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many bytes of an answer are read at most.
+/// The maximum number of bytes that are read of a response.
 const MOST: usize = 1024 * 1024;
 
-/// A client with a runtime of its own, which runs on the thread that exports.
+/// An HTTP client with a runtime of its own, on the thread that exports.
 ///
-/// So the spans that are left are exported although the runtime of the program has ended, or its only thread waits for
+/// So the remaining spans can be exported when the runtime of the program has ended, or when its only thread waits for
 /// the export.
 pub(super) struct CollectorClient {
     /// None while it is dropped.
@@ -60,14 +60,14 @@ impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let runtime = self.runtime.lock();
         let runtime = runtime.as_ref().ok_or("the export has ended")?;
-        // What the client logs would be exported too, and so without end.
+        // Without a subscriber: spans of the client would be exported too, and exporting them would create more.
         with_default(NoSubscriber::new(), || runtime.block_on(self.send(request)))
     }
 }
 
 impl Drop for CollectorClient {
     fn drop(&mut self) {
-        // Dropping a runtime waits for it, which panics on a thread of another runtime.
+        // Dropping a runtime blocks, which panics inside another runtime.
         if let Some(runtime) = self.runtime.get_mut().take() {
             runtime.shutdown_background();
         }

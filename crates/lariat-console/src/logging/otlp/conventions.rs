@@ -1,6 +1,6 @@
-//! Names as OpenTelemetry's semantic conventions have them.
+//! Names of spans and attributes according to OpenTelemetry's semantic conventions.
 //!
-//! Fields of spans have short names, which logs show. Here they become attributes. `docs/tracing.md` lists them.
+//! Fields of spans have short names, which log lines show. Here they become attributes. `docs/tracing.md` lists them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 
-/// Kinds whose names have an attribute, with their groups.
+/// The kinds for whose names there is an attribute: group, kind and attribute.
 const NAMED: [(&str, &str, &str); 12] = [
     ("", "Namespace", "k8s.namespace.name"),
     ("", "Node", "k8s.node.name"),
@@ -31,7 +31,9 @@ const NAMED: [(&str, &str, &str); 12] = [
     ("batch", "Job", "k8s.job.name"),
 ];
 
-/// Gives spans of Lariat their conventional names before they are exported, and logs when exports begin to fail.
+/// An exporter that gives spans of Lariat their conventional names.
+///
+/// It also logs when exports begin to fail, and when they succeed again.
 #[derive(Debug)]
 pub(super) struct Conventional<E> {
     inner: E,
@@ -48,10 +50,11 @@ impl<E> Conventional<E> {
 
     /// Logs the first failure of several, and the first success after them.
     fn note(&self, result: &OTelSdkResult) {
+        // One log line per change, since an export fails every few seconds while the collector is down.
         let failed = self.is_failing.swap(result.is_err(), Ordering::Relaxed);
         match result {
             Err(error) if !failed => {
-                tracing::warn!(%error, "spans cannot be exported; they are dropped until the collector takes them");
+                tracing::warn!(%error, "cannot export spans, dropping them until the collector accepts them");
             }
             Ok(()) if failed => tracing::info!("spans are exported again"),
             _ => {}
@@ -86,6 +89,7 @@ fn renamed(mut span: SpanData) -> SpanData {
     let Some(ours) = target.as_deref().and_then(|it| it.strip_prefix("lariat::")) else {
         return span;
     };
+    // Lariat's spans are runs of handlers, and requests to the API server.
     let is_request = ours != "run";
     if is_request {
         span.span_kind = SpanKind::Client;
@@ -106,6 +110,7 @@ fn renamed(mut span: SpanData) -> SpanData {
     }
     if let Status::Error { .. } = span.status {
         let error_type = get("outcome").or(get("status"));
+        // The value that the conventions prescribe for an error without a type.
         let error_type = error_type.unwrap_or_else(|| "_OTHER".to_owned());
         span.attributes
             .push(KeyValue::new("error.type", error_type));
@@ -128,7 +133,7 @@ fn is_refusal(status: &str) -> bool {
     status.parse::<u16>().is_ok_and(|status| status >= 400)
 }
 
-/// Returns the attributes for an object of a group and version, and a kind.
+/// Returns the attributes of an object; `api` is its group and version.
 fn of_object(api: &str, kind: &str, key: &str) -> Vec<KeyValue> {
     let group = api.split_once('/').map_or("", |(group, _)| group);
     let (namespace, name) = key.split_once('/').unwrap_or(("", key));
@@ -149,7 +154,7 @@ fn of_object(api: &str, kind: &str, key: &str) -> Vec<KeyValue> {
 fn attribute(field: KeyValue) -> Option<KeyValue> {
     let KeyValue { key, value, .. } = field;
     match (key.as_str(), value) {
-        // The name of the span begins with the target; the status of the span has the error.
+        // The name of the span contains the target, and the status of the span the error.
         ("target" | "error", _) => None,
         ("method", value) => Some(KeyValue::new("http.request.method", value)),
         ("status", value) => Some(KeyValue::new("http.response.status_code", number(value))),
@@ -159,7 +164,7 @@ fn attribute(field: KeyValue) -> Option<KeyValue> {
     }
 }
 
-/// Returns a value as a number, as the conventions have it, if it is the text of one.
+/// Returns a value as a number, if it is the text of one.
 fn number(value: Value) -> Value {
     let parsed = value.as_str().parse();
     parsed.map_or(value, Value::I64)

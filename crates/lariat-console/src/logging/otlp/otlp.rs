@@ -1,4 +1,4 @@
-//! Where spans go, and how their export begins and ends.
+//! Sets up the export of spans, and ends it.
 
 use std::env;
 use std::io;
@@ -17,27 +17,29 @@ use super::client::CollectorClient;
 use super::conventions::Conventional;
 use crate::logging::filter::{FilterError, LogFilter};
 
-/// The collector of the machine.
+/// The default endpoint: a collector on the same machine.
 const LOCAL: &str = "http://localhost:4318";
 
+/// The environment variable of the URL for spans.
 const TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 
+/// The environment variable of the base URL for all signals.
 const ANY: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /// Exports spans to an OpenTelemetry collector, by OTLP over HTTP without TLS.
 ///
-/// A collector beside the program, on its node or in its cluster takes them; it is what speaks TLS to others. Spans are
-/// sent in batches by a thread of their own, every 5 seconds or 512 spans; where 2048 wait, further ones are dropped.
+/// Use a collector in the same pod, node or cluster, which can forward spans with TLS. Spans are sent in batches by a
+/// thread of their own, every 5 seconds or 512 spans. While 2,048 spans wait, further ones are dropped.
 ///
 /// The environment is read as OpenTelemetry defines it: `OTEL_EXPORTER_OTLP_ENDPOINT` (or
 /// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`), `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_EXPORTER_OTLP_TIMEOUT`,
 /// `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY` and so on.
 ///
 /// ```no_run
-/// use lariat_console::logging::{Logging, Otlp};
+/// use lariat::console::logging::{Logging, Otlp};
 ///
 /// let _logging = Logging::builder().otlp(Otlp::from_env("shop-operator")).init()?;
-/// # Ok::<(), lariat_console::logging::LoggingError>(())
+/// # Ok::<(), lariat::console::logging::LoggingError>(())
 /// ```
 #[derive(Debug, Clone)]
 #[must_use]
@@ -47,41 +49,48 @@ pub struct Otlp {
     filter: String,
 }
 
-/// Spans cannot be exported.
+/// The error of setting up the export of spans.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OtlpError {
-    /// The endpoint of the collector is no URL, or one with TLS.
+    /// The endpoint of the collector is not a URL, or uses TLS.
     #[error("the endpoint `{endpoint}` {problem}; an example is `{LOCAL}`")]
     Endpoint {
-        /// The endpoint, without a user and password.
+        /// The endpoint, without user and password.
         endpoint: String,
-        /// What is wrong with it.
+        /// Why it is refused.
         problem: &'static str,
     },
     /// The filter of spans cannot be read.
     #[error("the filter of spans cannot be read")]
     Filter(#[from] FilterError),
-    /// The thread that exports cannot have a runtime.
-    #[error("no runtime for the export of spans")]
+    /// The runtime of the exporting thread cannot be created.
+    #[error("cannot create a runtime for the export of spans")]
     Runtime(#[from] io::Error),
     /// An environment variable of OpenTelemetry has a value that is not supported.
     #[error("the exporter cannot be set up: {problem}")]
     Exporter {
-        /// What is wrong.
+        /// The problem, as text.
         problem: String,
     },
 }
 
 debug_as_description!(OtlpError);
 
-/// An export that has begun. Dropping it exports what is left.
+/// A running export. Dropping it exports the remaining spans.
 pub(crate) struct Exporting(SdkTracerProvider);
 
 impl Otlp {
-    /// Exports to the endpoint of the environment, or to `http://localhost:4318`.
+    /// Exports to the endpoint of the environment, or else to `http://localhost:4318`.
     ///
-    /// `service` is the name of the program, unless the environment has another.
+    /// `service` is the service name, unless the environment sets one.
+    ///
+    /// ```
+    /// use lariat::console::logging::Otlp;
+    ///
+    /// let otlp = Otlp::new("shop-operator").endpoint("http://collector.observability:4318");
+    /// # let _ = otlp;
+    /// ```
     pub fn new(service: impl Into<String>) -> Self {
         Self {
             service: service.into(),
@@ -97,21 +106,24 @@ impl Otlp {
         (is_set(TRACES) || is_set(ANY)).then(|| Self::new(service))
     }
 
-    /// Sets the endpoint, such as `http://collector.observability:4318`; spans go to its path `/v1/traces`.
+    /// Sets the endpoint, such as `http://collector.observability:4318`.
+    ///
+    /// Spans are sent to its path `/v1/traces`. It takes precedence over the environment.
     pub fn endpoint(mut self, endpoint: impl Into<String>) -> Self {
         self.endpoint = Some(endpoint.into());
         self
     }
 
-    /// Sets which spans and events are exported (default `info,lariat::run=debug`), in the syntax of [`LogFilter`].
+    /// Sets which spans and events are exported (default `info,lariat::run=debug`).
     ///
-    /// It does not depend on the filter of the log. At the debug level of `lariat::run`, spans of runs have causes.
+    /// The syntax is that of [`LogFilter`]. The log filter has no effect on the export. At debug level of
+    /// `lariat::run`, the spans of runs have the causes.
     pub fn filter(mut self, filter: impl Into<String>) -> Self {
         self.filter = filter.into();
         self
     }
 
-    /// Begins the export.
+    /// Starts the export.
     pub(crate) fn begin<S>(self) -> Result<(impl Layer<S> + Send + Sync, Exporting), OtlpError>
     where
         S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
@@ -127,6 +139,7 @@ impl Otlp {
             .map_err(|error| OtlpError::Exporter {
                 problem: error.to_string(),
             })?;
+        // The builder reads the environment, which must not be overridden by the program's own name.
         let mut resource = Resource::builder();
         if env::var_os("OTEL_SERVICE_NAME").is_none() {
             resource = resource.with_service_name(self.service);
@@ -137,6 +150,7 @@ impl Otlp {
             .build();
         let layer = tracing_opentelemetry::layer()
             .with_tracer(provider.tracer("lariat"))
+            // Each of these would add attributes to every span.
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
@@ -144,9 +158,10 @@ impl Otlp {
         Ok((layer.with_filter(filter), Exporting(provider)))
     }
 
-    /// Returns the URL that takes spans.
+    /// Returns the URL for spans.
     fn traces_endpoint(&self, env: impl Fn(&str) -> Option<String>) -> Result<String, OtlpError> {
         let env = |variable| env(variable).filter(|value| !value.trim().is_empty());
+        // As OpenTelemetry defines it, this variable is the whole URL, while a base URL gets the path of the signal.
         let whole = env(TRACES).filter(|_| self.endpoint.is_none());
         if let Some(whole) = whole {
             return checked(&whole);
@@ -162,24 +177,25 @@ impl Otlp {
 
 impl Drop for Exporting {
     fn drop(&mut self) {
-        // A failure was logged by the exporter.
+        // The exporter has logged a failure.
         let _ = self.0.shutdown();
     }
 }
 
+/// Checks that an endpoint is a URL without TLS.
 fn checked(endpoint: &str) -> Result<String, OtlpError> {
     let wrong = |problem| OtlpError::Endpoint {
-        // A user and password are before the last `@`.
+        // The error must not contain user and password, which are before the last `@`.
         endpoint: endpoint.rsplit('@').next().unwrap_or_default().to_owned(),
         problem,
     };
-    let uri: Uri = endpoint.trim().parse().map_err(|_| wrong("is no URL"))?;
+    let uri: Uri = endpoint.trim().parse().map_err(|_| wrong("is not a URL"))?;
     match uri.scheme_str() {
         Some("http") => Ok(endpoint.trim().to_owned()),
         Some("https") => Err(wrong(
-            "has TLS, which this program does not speak to collectors; name one in the cluster, which does",
+            "uses TLS, which is not supported; use a collector in the cluster, which can forward spans with TLS",
         )),
-        _ => Err(wrong("is no URL that begins with `http://`")),
+        _ => Err(wrong("is not a URL that begins with `http://`")),
     }
 }
 
@@ -213,7 +229,7 @@ mod tests {
     fn a_wrong_endpoint_is_named_without_its_password() {
         let error = |text: &str| endpoint(&Otlp::new("shop").endpoint(text), &[]).unwrap_err();
         let tls = error("https://user:canary@c:4317");
-        assert!(tls.starts_with("the endpoint `c:4317` has TLS"), "{tls}");
+        assert!(tls.starts_with("the endpoint `c:4317` uses TLS"), "{tls}");
         for text in ["collector:4317", "", "grpc://c:4317", "http:// c"] {
             let error = error(text);
             assert!(error.contains("URL"), "{error}");

@@ -1,4 +1,4 @@
-//! A failed call, and what comes of it.
+//! A failed call, and whether it is retried.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +17,12 @@ pub(crate) struct Failed<'a> {
     pub(crate) panicked: Option<Panicked>,
 }
 
-/// What happens after a failure.
+/// Whether and when a failed handler is called again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A retry after a delay.
+    /// It is retried after a delay.
     Retry(Duration),
-    /// No retry. The handler may still be called again after a delay.
+    /// It is not retried. The handler's options may still ask for a call after a delay.
     Final(Option<Duration>),
 }
 

@@ -1,4 +1,4 @@
-//! The failures of a kind's handlers, and the lines that report them.
+//! The recent failures of a kind's handlers, and when they are logged.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,27 +19,28 @@ use crate::lane::{LaneList, Lanes};
 /// The recent failures of a kind's handlers: logged, or still to be summarised.
 pub(crate) struct Failures {
     gvk: Gvk,
-    /// Whether `handlers` is not empty. Spares a success the lock while nothing fails.
+    /// Whether `handlers` is not empty. While nothing fails, a successful call takes no lock.
     are_any: AtomicBool,
     handlers: Mutex<Vec<OfHandler>>,
-    /// Notified when a line may be due earlier than before.
+    /// Notified when a summary may be due earlier than before.
     changed: Notify,
 }
 
+/// The recent failures of one handler.
 struct OfHandler {
     handler: Arc<str>,
-    /// The keys the handler fails for, with the signature of the error.
+    /// The keys that the handler fails for, with the signature of the error.
     ///
     /// At most [`KEYS`].
     failing: HashMap<ObjectKey, u64>,
-    /// At most [`GROUPS`], and one for all other errors.
+    /// The failures by error: at most [`GROUPS`], and one group for all other errors.
     groups: Vec<Group>,
 }
 
-/// How many failing keys of a handler are tracked one by one.
+/// The maximum number of failing keys of a handler that are tracked.
 pub(crate) const KEYS: usize = 4096;
 
-/// How many different errors of a handler are counted separately.
+/// The maximum number of different errors of a handler that are counted separately.
 const GROUPS: usize = 16;
 
 /// The signature of all errors that are not counted separately.
@@ -80,8 +81,8 @@ impl Failures {
 
     /// Records that a handler succeeded for a key.
     pub(crate) fn succeeded(&self, handler: &Arc<str>, key: &ObjectKey) {
-        // Relaxed is enough: a key is processed by one worker at a time, and passing it on synchronises, so a failure
-        // of this very key is visible here.
+        // Relaxed is enough. Only an earlier failure of this key matters here. The worker that recorded it gave the key
+        // back to the queue, whose lock makes the flag visible to the worker that dequeues the key next.
         if !self.are_any.load(Ordering::Relaxed) {
             return;
         }
@@ -111,7 +112,7 @@ impl Failures {
         }
     }
 
-    /// Logs failures that were counted but not logged, and forgets all.
+    /// Logs failures that were counted but not logged, and forgets all failures.
     pub(crate) fn flush(&self) {
         let handlers = std::mem::take(&mut *self.handlers.lock());
         self.are_any.store(false, Ordering::Relaxed);
@@ -211,7 +212,9 @@ impl OfHandler {
         lanes.any(|lane| Arc::ptr_eq(lane.name(), &self.handler))
     }
 
-    /// Returns the line to log now, and whether the next one is due earlier than before.
+    /// Counts a failure.
+    ///
+    /// Returns the line to log now, and whether the next summary is due earlier than before.
     fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> (Option<Line>, bool) {
         let is_final = failed.next.is_final();
         let wanted = signature(failed.error, failed.key, is_final);
@@ -220,10 +223,11 @@ impl OfHandler {
         let before = self.failing.remove(failed.key);
         // A key is in one group at a time.
         if let Some(before) = before.filter(|before| *before != signature) {
-            // The key fails with another error now, which is no success.
+            // The key fails with another error now. That is no success, so no recovery is logged.
             self.release(before, None);
         }
         if !is_final {
+            // A key beyond the bound is counted in the totals, but its success cannot be attributed to a group.
             let has_room = self.failing.len() < KEYS;
             if has_room {
                 self.failing.insert(failed.key.clone(), signature);
@@ -237,6 +241,7 @@ impl OfHandler {
         (line, is_new || self.groups[at].due() < due)
     }
 
+    /// Records a success; returns whether a group has no failing keys any more.
     fn succeeded(&mut self, key: &ObjectKey, now: Instant) -> bool {
         let signature = self.failing.remove(key);
         signature.is_some_and(|signature| self.release(signature, Some(now)))

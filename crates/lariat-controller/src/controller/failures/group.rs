@@ -1,4 +1,4 @@
-//! Failures of one handler that share an error.
+//! Counts the failures of one handler with the same error, and decides when they are logged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,25 +17,27 @@ const INTERVALS: [Duration; 4] = [
     Duration::from_secs(600),
 ];
 
-/// The delay between the success of the last key and the log line about it.
+/// The delay between the success of the last failing key and its log line.
 ///
-/// Other keys may start to fail at the same moment.
+/// Other keys may begin to fail in the meantime; then nothing has recovered.
 const RECOVERY: Duration = Duration::from_secs(1);
 
-/// After this time without a failure, or after the present interval if that is longer, the next failure counts as the
-/// first again.
+/// How long a group without failures is kept, at least for its current interval.
+///
+/// Afterwards the next failure counts as the first again, and is logged immediately.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// The number of keys a line names as examples.
 const EXAMPLES: usize = 3;
 
+/// The failures of one handler with the same error.
 pub(super) struct Group {
     pub(super) signature: u64,
     is_final: bool,
     error: Arc<str>,
-    /// The number of keys that fail now, as far as they are tracked.
+    /// The number of tracked keys that fail now.
     keys: usize,
-    /// More keys fail than are tracked.
+    /// Whether more keys fail than are tracked.
     are_more: bool,
     /// Examples of keys that failed since the last line.
     examples: Vec<ObjectKey>,
@@ -47,7 +49,7 @@ pub(super) struct Group {
     last: Instant,
     /// When the last failing key succeeded; none while keys fail.
     recovered: Option<Instant>,
-    /// The last line reported failing keys, not a recovery.
+    /// Whether the last line reported failing keys rather than a recovery.
     is_failing_logged: bool,
     next: Instant,
     /// The index of the current interval.
@@ -96,7 +98,7 @@ impl Group {
 
     /// Records that a key fails.
     ///
-    /// `is_counted`: the key is in this group already. `is_known`: there was room to track the key.
+    /// `is_counted` says that the key is in this group already, `is_known` that there was room to track it.
     pub(super) fn holds(&mut self, is_counted: bool, is_known: bool) {
         self.keys += usize::from(is_known && !is_counted);
         self.are_more |= !is_known;
@@ -119,7 +121,8 @@ impl Group {
     pub(super) fn due(&self) -> Instant {
         match self.recovered {
             Some(at) if self.is_failing_logged => at + RECOVERY,
-            // A key that alternates between failure and success is logged as rarely as one that only fails.
+            // The last line was a recovery, so the key fails and recovers by turns. That is logged as rarely as a key
+            // that only fails.
             Some(at) => self.next.max(at + RECOVERY),
             None if self.is_silent() => self.end(),
             None => self.next,

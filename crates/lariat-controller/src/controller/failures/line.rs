@@ -1,4 +1,4 @@
-//! The log lines about failures.
+//! The log lines about failures and recoveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use super::{Failed, Next};
 use crate::notices;
 
+/// What a log line reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
     /// The first failure with an error; it is retried.
@@ -24,11 +25,12 @@ pub(super) enum LineKind {
     Recovered,
 }
 
+/// A log line about failures of a handler.
 pub(super) struct Line {
     pub(super) line_kind: LineKind,
     pub(super) handler: Arc<str>,
     pub(super) error: Arc<str>,
-    /// The key that failed, or examples of such keys.
+    /// The key that failed, or examples of failing keys.
     pub(super) keys: Vec<ObjectKey>,
     /// The number of failures the line reports.
     pub(super) failures: u64,
@@ -108,7 +110,7 @@ impl Line {
                 tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for more keys, not retrying");
             }
             LineKind::Recovered => {
-                tracing::info!(%kind, %handler, error, failures, %lasted, "handler works again");
+                tracing::info!(%kind, %handler, error, failures, %lasted, "handler recovered");
             }
         }
         if self.line_kind != LineKind::Recovered {
@@ -122,7 +124,7 @@ impl Line {
     }
 }
 
-/// Logs a failure, at debug level, that is only counted for the summaries.
+/// Logs a failure at debug level that a summary counts.
 pub(super) fn log_folded(kind: &Gvk, failed: &Failed<'_>) {
     let Failed {
         handler,

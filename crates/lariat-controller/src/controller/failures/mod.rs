@@ -1,8 +1,11 @@
 //! Rate-limited logging of handler failures.
 //!
-//! One cause often makes a handler fail for many keys, many times. The first failure with an error is logged
-//! immediately. Further ones, of whatever key, are counted and summarised after 1, 10 and 60 seconds, then every ten
-//! minutes. One second after the last key succeeded, the recovery is logged too.
+//! One cause, such as an outage, often makes a handler fail for many keys, many times. The first failure with an error
+//! is logged immediately. Further failures with the same error, whatever the key, are counted and summarised after 1,
+//! 10 and 60 seconds, then every ten minutes. The recovery is logged one second after the last failing key succeeded.
+//!
+//! `signature` recognises the same error, `group` counts its failures, `failures` owns the groups of all handlers, and
+//! `line` formats log lines.
 
 mod failed;
 mod failures;

@@ -1,13 +1,13 @@
-//! Recognises errors that differ only in the key they are about.
+//! Recognises errors that differ only in their details, such as the key.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lariat_core::ObjectKey;
 
-/// Returns the same number for errors that differ only in details.
+/// Returns a hash that is the same for errors that differ only in details.
 ///
-/// Details are the name and namespace of the key, and words with digits: times, counters, addresses, uids, generated
-/// names.
+/// Details are the name and the namespace of the key, and all words with digits: times, counters, addresses, uids,
+/// generated names.
 pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     is_final.hash(&mut hasher);

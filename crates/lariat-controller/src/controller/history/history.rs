@@ -1,4 +1,4 @@
-//! The last runs of each key.
+//! The last runs of a kind, and a few older runs of each key.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::older;
 use super::older::Older;
 use super::record::RunRecord;
 
-/// The last runs of a controller, and older runs of recent keys.
+/// The history of a controller's runs.
 pub(crate) struct History {
     limit: usize,
     runs: Mutex<Runs>,
@@ -20,7 +20,7 @@ pub(crate) struct History {
 struct Runs {
     /// The last runs of the kind, oldest first.
     last: VecDeque<RunRecord>,
-    /// The runs before those, the last few of each key.
+    /// Runs that are no longer in `last`: the last few of each key.
     older: Older,
 }
 
@@ -43,11 +43,11 @@ impl History {
         last.push_back(run);
         let gone = oldest.flatten().map(|oldest| older.push(oldest));
         drop(runs);
-        // Freed after unlocking.
+        // Freed after unlocking: a record owns strings and causes.
         drop(gone);
     }
 
-    /// Returns number and bound of the last runs, and of the older ones.
+    /// Returns the number and the bound of the last runs, and of the older ones.
     pub(crate) fn remembered(&self) -> [(usize, usize); 2] {
         let runs = self.runs.lock();
         [
@@ -73,7 +73,7 @@ impl History {
         let runs = self.runs.lock();
         let mut last = runs.last.iter().rev().filter(|run| run.key == *key);
         let recent = last.find_map(error);
-        // Of the older ones, which are oldest first, the last.
+        // The older runs are oldest first, so the last one is the newest.
         recent.or_else(|| runs.older.of(key).filter_map(error).last())
     }
 

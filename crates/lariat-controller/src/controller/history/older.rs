@@ -1,4 +1,4 @@
-//! Older runs: no longer among the last of their kind, but of their key.
+//! Older runs: no longer among the last runs of the kind, but among the last of their key.
 
 use std::collections::HashMap;
 use std::mem::size_of;
@@ -13,13 +13,13 @@ const RUNS_OF_KEY: u8 = 4;
 /// The number of older runs kept of all keys together.
 pub(super) const RUNS: usize = 4096;
 
-/// The approximate memory they may take together.
+/// The approximate bound of their memory, in bytes.
 const BYTES: usize = 1 << 20;
 
 /// Older runs, each in two linked lists: the runs of its key, and all runs by age.
 ///
-/// The oldest run of all is evicted when there are too many, the oldest of a key when the key has too many. Both take
-/// constant time.
+/// If there are too many runs, the oldest one is evicted; if a key has too many, the oldest of the key. Both take
+/// constant time. Runs are added in order of age, so the oldest run of all is also the oldest of its key.
 #[derive(Default)]
 pub(super) struct Older {
     /// The slab of nodes, some of them free.
@@ -32,6 +32,7 @@ pub(super) struct Older {
     bytes: usize,
 }
 
+/// A place for a run in the slab.
 struct Node {
     /// None in a free node.
     run: Option<RunRecord>,
@@ -42,6 +43,7 @@ struct Node {
     next: Option<u32>,
 }
 
+/// The runs of one key.
 struct OfKey {
     oldest: u32,
     newest: u32,
@@ -51,7 +53,8 @@ struct OfKey {
 impl Older {
     /// Adds a run, which must be newer than all others.
     ///
-    /// Returns an evicted run, so that the caller can drop it after unlocking. Rarely more than one is evicted.
+    /// Returns an evicted run, so that the caller can drop it after unlocking. If several are evicted, which is rare,
+    /// it returns one of them.
     pub(super) fn push(&mut self, run: RunRecord) -> Option<RunRecord> {
         let mut gone = None;
         self.bytes += size(&run);
@@ -76,7 +79,7 @@ impl Older {
                 self.keys.insert(key, of);
             }
         }
-        // The new run is never evicted here unless it alone exceeds the limit.
+        // The oldest run is evicted first, so the new one is evicted only if it alone exceeds the bound.
         while self.bytes > BYTES || self.nodes.len() - self.free.len() > RUNS {
             let Some((oldest, _)) = self.ends else { break };
             gone = self.remove(oldest);
@@ -96,6 +99,7 @@ impl Older {
         places.filter_map(|at| self.nodes[at as usize].run.as_ref())
     }
 
+    /// Puts a run into a free node; returns the node's index.
     fn place(&mut self, run: RunRecord) -> u32 {
         let node = Node {
             run: Some(run),
@@ -108,7 +112,7 @@ impl Older {
             return at;
         }
         self.nodes.push(node);
-        // There are at most a few thousand nodes.
+        // The slab has at most `RUNS` and a few nodes, so the index fits.
         u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX)
     }
 
@@ -134,6 +138,7 @@ impl Older {
         if let Some(newer) = newer {
             self.nodes[newer as usize].older = older;
         }
+        // `?` ends with `None` if the only run is removed.
         self.ends = self.ends.and_then(|(oldest, newest)| {
             let oldest = if oldest == at { newer? } else { oldest };
             let newest = if newest == at { older? } else { newest };

@@ -11,11 +11,11 @@ use crate::totals::Ended;
 
 /// One run of a key: which handlers were called, why, and with which result.
 ///
-/// Its `Display` form is a line for the run and one for each call.
+/// `Display` writes a line for the run and one for each call.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
-/// use lariat_controller::SharedController;
+/// use lariat::SharedController;
 ///
 /// # fn example(pods: &SharedController<Pod>) {
 /// let slow = pods.history().into_iter().max_by_key(|run| run.took);
@@ -31,11 +31,11 @@ pub struct RunRecord {
     pub run: u64,
     /// The key.
     pub key: ObjectKey,
-    /// Why the key ran.
+    /// Why the key was processed.
     pub causes: Arc<Causes>,
     /// When the run began.
     pub began: Instant,
-    /// How long the key had been due before the run.
+    /// How long the key had been due when the run began.
     pub waited: Duration,
     /// The duration of the run, all handlers together.
     pub took: Duration,
@@ -57,11 +57,11 @@ pub struct CallRecord {
     pub attempt: u32,
     /// Whether a write was refused with 409 Conflict.
     pub is_conflict: bool,
-    /// The text of the error, if the call failed.
+    /// The text of the error, if the call failed or its error was ignored.
     pub error: Option<Arc<str>>,
-    /// The delay until the handler is called again, from the end of this call.
+    /// The delay from the end of this call to the next one, if one is scheduled.
     pub again: Option<Duration>,
-    /// What a successful call noted: [`Outcome::with_note`](crate::Outcome::with_note).
+    /// The note of a successful call: [`Outcome::with_note`](crate::Outcome::with_note).
     pub note: Option<Arc<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! The causes of an error, and what they mean for a retry.
+//! The chain of an error's causes, and the effect of each on a retry.
 
 use std::error::Error;
 use std::time::Duration;
@@ -26,7 +26,7 @@ impl<'a> ErrorChain<'a> {
 
     /// Returns the first directive in the chain that decides whether to retry.
     ///
-    /// A mere delay is returned only if there is no such directive.
+    /// A directive that only sets a delay is returned if there is no other.
     pub(super) fn directive(self) -> Option<Directive> {
         let all = || self.directives();
         let is_delay = |each: &Directive| matches!(each, Directive::RetryAfter(_));
@@ -46,12 +46,14 @@ impl<'a> ErrorChain<'a> {
         self.chain().filter_map(|each| each.downcast_ref().copied())
     }
 
-    /// Returns the object that could not be decoded, if that is the cause.
+    /// Returns the object that could not be decoded, if the chain has a decode error.
     pub(super) fn undecodable(self) -> Option<(&'a Gvk, &'a ObjectKey)> {
         DecodeError::object_behind(self.0)
     }
 
-    /// Returns the API server's Status. It is the cause of `kube::Error::Api`, so wrappers do not hide it.
+    /// Returns the API server's Status, if the chain has one.
+    ///
+    /// It is a cause of `kube::Error::Api` rather than part of it, so transparent wrappers do not hide it.
     fn status(self) -> Option<&'a Status> {
         self.chain().find_map(|each| {
             let boxed = each.downcast_ref::<Box<Status>>().map(|each| &**each);
@@ -59,11 +61,9 @@ impl<'a> ErrorChain<'a> {
         })
     }
 
-    /// Returns whether the error is a conflict.
-    ///
-    /// The object had changed since it was read.
+    /// Returns whether the error is a conflict: the object has changed since it was read.
     pub(super) fn is_conflict(self) -> bool {
-        // The other 409 is `AlreadyExists`.
+        // The reason, not the code: 409 is also the code of `AlreadyExists`.
         self.status()
             .is_some_and(|status| status.reason == "Conflict")
     }
@@ -85,7 +85,7 @@ impl<'a> ErrorChain<'a> {
 
     /// Returns `text` without the directive at its end.
     ///
-    /// Retries are reported separately.
+    /// The log line of a failure tells whether it is retried, so the text need not.
     pub(super) fn without_directive(self, text: &str) -> &str {
         match self.directives().next() {
             Some(directive @ (Directive::Ignore | Directive::Terminal)) => text
@@ -96,10 +96,10 @@ impl<'a> ErrorChain<'a> {
     }
 }
 
-/// Reasons of causes that do not depend on any state in the cluster.
+/// Reasons of a Status cause that depend on the request alone.
 ///
 /// `FieldValueInvalid` and `FieldValueForbidden` are left out: they are also reported for a taken port, an immutable
-/// field, and a CRD rule that compares with the present state. A failed test of a JSON patch has no causes at all.
+/// field, and a CRD rule that compares with the present state. The failed test of a JSON patch has no causes at all.
 const WRONG_FOR_GOOD: [&str; 5] = [
     "FieldValueRequired",
     "FieldValueNotSupported",
@@ -108,13 +108,14 @@ const WRONG_FOR_GOOD: [&str; 5] = [
     "FieldValueTypeInvalid",
 ];
 
+/// Returns whether an object would always be refused as invalid.
 fn is_invalid_for_good(status: &Status) -> bool {
     // Webhooks and policies report arbitrary causes, and may accept the same request later.
     let is_denied = ["denied the request", "denied request"]
         .iter()
         .any(|words| status.message.contains(words));
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    // The validity of a name depends on nothing else.
+    // Whether a name is valid depends on the name alone.
     let is_wrong_for_good = |cause: &StatusCause| {
         WRONG_FOR_GOOD.contains(&&*cause.reason) || cause.field == "metadata.name"
     };

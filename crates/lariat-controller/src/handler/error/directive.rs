@@ -1,27 +1,27 @@
-//! Errors that decide how they are retried.
+//! Errors that set their own retry.
 
 use std::time::Duration;
 
-/// The decision of an error about its retry.
+/// How an error is retried.
 ///
-/// It is the error's cause rather than the error itself, because transparent wrappers such as `#[error(transparent)]`
-/// and `anyhow::Error` pass on the causes but not the error.
+/// It is the cause of the public errors in this file rather than the errors themselves. Transparent wrappers, such as
+/// `#[error(transparent)]` and `anyhow::Error`, pass on the causes of an error but hide the error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Directive {
-    #[error("to be ignored")]
+    #[error("ignored")]
     Ignore,
-    #[error("not to be retried")]
+    #[error("not retried")]
     Terminal,
-    #[error("to be retried after {0:?}")]
+    #[error("retry after {0:?}")]
     RetryAfter(Duration),
 }
 
-/// An error that marks a failure to be ignored, from any depth of the call stack.
+/// An error that counts as a success, from any depth of the call stack.
 ///
-/// It is found among the causes of other errors too. See [`HandlerError::ignore`](crate::HandlerError::ignore).
+/// It is also found among the causes of another error. See [`HandlerError::ignore`](crate::HandlerError::ignore).
 ///
 /// ```
-/// use lariat_controller::{HandlerError, Ignore};
+/// use lariat::{HandlerError, Ignore};
 ///
 /// fn deep_inside() -> Result<(), Ignore> {
 ///     Err(Ignore::because("the object belongs to another controller"))
@@ -51,10 +51,10 @@ impl Ignore {
 
 /// An error that must not be retried, from any depth of the call stack.
 ///
-/// It is found among the causes of other errors too. See [`HandlerError::terminal`](crate::HandlerError::terminal).
+/// It is also found among the causes of another error. See [`HandlerError::terminal`](crate::HandlerError::terminal).
 ///
 /// ```
-/// use lariat_controller::{HandlerError, Terminal};
+/// use lariat::{HandlerError, Terminal};
 ///
 /// fn port(text: &str) -> Result<u16, Terminal> {
 ///     text.parse().map_err(|_| Terminal::because(format!("{text:?} is not a port")))
@@ -85,20 +85,20 @@ impl Terminal {
 
 /// An error that sets the retry delay, from any depth of the call stack.
 ///
-/// It is found among the causes of other errors too. See
+/// It is also found among the causes of another error. See
 /// [`HandlerError::retry_after`](crate::HandlerError::retry_after).
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use lariat_controller::{HandlerError, RetryAfter};
+/// use lariat::{HandlerError, RetryAfter};
 ///
 /// let error: HandlerError = RetryAfter::new(Duration::from_secs(30)).into();
 /// assert!(error.is_retryable());
 /// assert_eq!(error.delay(), Some(Duration::from_secs(30)));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not yet")]
+#[error("not ready yet")]
 pub struct RetryAfter {
     #[source]
     directive: Directive,

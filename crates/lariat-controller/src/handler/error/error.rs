@@ -14,32 +14,33 @@ use super::directive::Directive;
 use crate::current;
 use crate::handler::outcome::Updated;
 
-/// The failure of a handler, created from any error.
+/// The error of a handler, converted from any error.
 ///
-/// Every error converts into a `HandlerError` with `?`, and is retried by default: this handler alone is called again
-/// for the key, after a growing delay. Use [`terminal`](Self::terminal) for errors that a retry cannot help, and
-/// [`ignore`](Self::ignore) for what is no failure at all.
+/// Every error converts into a `HandlerError` with `?`, and is retried by default: the handler is called again for the
+/// key after a growing delay, without the other handlers. Use [`terminal`](Self::terminal) for an error that a retry
+/// cannot help, and [`ignore`](Self::ignore) for an error that counts as a success.
 ///
-/// Some errors decide by themselves. They are found at any depth among the causes, also if `anyhow::Error` or
+/// Some errors set their own retry. They are found at any depth among the causes, also if `anyhow::Error` or
 /// `#[error(transparent)]` wraps them:
 ///
-/// - A [`Terminal`](super::Terminal) is not retried, an [`Ignore`](super::Ignore) counts as a success, a
+/// - A [`Terminal`](super::Terminal) is not retried, an [`Ignore`](super::Ignore) counts as a success, and a
 ///   [`RetryAfter`](super::RetryAfter) is retried after its delay.
-/// - A [`DecodeError`] of the object the handler was called for is not retried until the object changes. One of another
-///   object is retried, because correcting that object may not call this handler.
-/// - A conflict (409) is retried, and not logged as a warning.
+/// - A [`DecodeError`] of the object that the handler was called for is not retried until the object changes. A
+///   [`DecodeError`] of another object is retried, because a correction of that object may not call this handler.
+/// - A conflict (409) is retried, and logged at debug level only.
 /// - A request that is too large (413) is not retried.
 /// - An invalid object (422) is not retried if the API server reports that a field is missing, too long, of the wrong
-///   type or not a supported value, or that the name is invalid. It is retried if the API server merely reports an
-///   invalid or forbidden value, as it does for a taken port, an immutable field, and a rule that compares with the
-///   present state. Rejections by admission webhooks and policies are retried too, as is a JSON patch whose test fails.
-/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry is not earlier, and later if
-///   the handler's backoff is longer.
+///   type or not a supported value, or that the name is invalid. It is retried if the API server reports an invalid or
+///   forbidden value, because it does so for a taken port, an immutable field, and a rule that compares with the
+///   present state too. Rejections by admission webhooks and policies are retried, and so is a JSON patch whose test
+///   fails.
+/// - If the API server sets `retryAfterSeconds`, mostly with 429, 503 or 504, the retry comes after that time at the
+///   earliest, and later if the handler's backoff is longer.
 ///
 /// ```
 /// use std::time::Duration;
 ///
-/// use lariat_controller::HandlerError;
+/// use lariat::HandlerError;
 ///
 /// let error = HandlerError::from("the volume is not attached yet");
 /// assert!(error.is_retryable());
@@ -65,10 +66,11 @@ pub(crate) enum Class {
     Retryable,
     Terminal,
     Ignored,
-    /// The handler's timeout fired; retryable.
+    /// The call exceeded the handler's timeout; retryable.
     TimedOut,
 }
 
+/// The settings of an error that few errors have.
 #[derive(Default)]
 struct Extra {
     updated: Option<Updated>,
@@ -89,15 +91,15 @@ impl HandlerError {
 
     /// Creates an error that counts as a success.
     ///
-    /// It is not retried unless it [sets a delay](Self::retry_after), and logged at debug level only. lasso calls it
-    /// `ErrIgnore`, wrangler `ErrSkip`.
+    /// The handler is called again only if the error [sets a delay](Self::retry_after). The error is logged at debug
+    /// level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
     #[must_use]
     pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(error.into(), Class::Ignored)
     }
 
     pub(crate) fn timed_out(limit: Duration) -> Self {
-        let text = format!("took longer than {limit:?} and was dropped");
+        let text = format!("timed out after {limit:?}");
         Self::new(text.into(), Class::TimedOut)
     }
 
@@ -109,7 +111,7 @@ impl HandlerError {
         }
     }
 
-    /// Passes an updated object on to later handlers, in spite of the failure.
+    /// Passes an updated object on to later handlers, although this one has failed.
     ///
     /// See [`Outcome::with_updated`](crate::Outcome::with_updated).
     #[must_use]
@@ -130,25 +132,23 @@ impl HandlerError {
 
     /// Sets the delay of the retry; zero means immediately.
     ///
-    /// By default it is the rate limiter's.
+    /// By default it is the rate limiter's. Use it if the time is known, for example from a `Retry-After` header or the
+    /// end of a maintenance window.
     ///
-    /// The call still counts as a failure, or as a success if it is [ignored](Self::ignore). A terminal error stays
-    /// terminal.
-    ///
-    /// Use it if the time is known, such as a `Retry-After` header or the end of a maintenance window.
+    /// The call still counts as a failure, or as a success if the error is [ignored](Self::ignore). A terminal error
+    /// stays terminal, and is not retried.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.extra.get_or_insert_default().retry_after = Some(delay);
         self
     }
 
-    /// Excludes the failure from the handler's failures in a row.
+    /// Leaves the failure out of the handler's failures in a row.
     ///
-    /// The count stays as it was, so it never exhausts [`max_retries`](crate::HandlerOptions::max_retries).
-    /// It is still logged and counted in the totals.
+    /// The count stays as it was, so such failures never exhaust [`max_retries`](crate::HandlerOptions::max_retries).
+    /// They are still logged, and counted in the totals.
     ///
-    /// Use it with [`retry_after`](Self::retry_after) if the handler is not at fault and something else has to happen
-    /// first.
+    /// Use it with [`retry_after`](Self::retry_after) if the handler works, but has to wait for something else.
     #[must_use]
     pub fn held(mut self) -> Self {
         self.extra.get_or_insert_default().is_held = true;
@@ -167,7 +167,7 @@ impl HandlerError {
         self.class == Class::Ignored
     }
 
-    /// Returns the error the handler returned.
+    /// Returns the error that the handler returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.source
@@ -206,7 +206,7 @@ impl HandlerError {
 
     /// Returns whether the API server refused a write with a conflict (409).
     ///
-    /// The retry sees the new state, so a conflict is expected and not logged as a warning.
+    /// The retry sees the new state, so a conflict is logged at debug level only.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         ErrorChain::of(&*self.source).is_conflict()
@@ -217,19 +217,20 @@ impl HandlerError {
         self.extra.as_ref()?.not_before
     }
 
-    /// Makes the error terminal if it is about decoding the handler's own object.
+    /// Makes the error terminal if it is a decode error of the handler's own object.
     ///
-    /// Errors are classified where they are converted, which may be outside of the call, on a task that the handler
-    /// spawned.
+    /// An error is classified when it is converted. If that happens on a task that the handler spawned, the call's
+    /// object is not known there.
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
         let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
         match self.class {
+            // A retry that the handler has set by hand takes precedence.
             Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
             _ => self,
         }
     }
 
-    /// Returns whether the error sets its own retry.
+    /// Returns whether the retry was set by hand.
     fn is_decided(&self) -> bool {
         self.delay().is_some() || self.is_held()
     }
@@ -240,6 +241,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
         let source = error.into();
         let chain = ErrorChain::of(&*source);
         let not_before = chain.not_before();
+        // Known only on the task of the call; `of_call` covers errors that are converted on other tasks.
         let is_of_own = || {
             let object = chain.undecodable();
             object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
@@ -262,7 +264,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
 }
 
 impl fmt::Display for HandlerError {
-    /// Writes the error and its causes on one line, without repetitions.
+    /// Writes the error and its causes in one line, without repetitions.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = lariat_core::describe(&*self.source);
         f.write_str(ErrorChain::of(&*self.source).without_directive(&text))

@@ -1,4 +1,7 @@
-//! The error of a handler.
+//! The error of a handler, and how it is retried.
+//!
+//! `error` has the error; `directive` errors that set their own retry; `chain` looks for these, and for responses of
+//! the API server, among the causes of an error.
 
 mod chain;
 mod directive;

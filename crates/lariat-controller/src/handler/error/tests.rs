@@ -148,5 +148,5 @@ fn any_error_converts_and_is_tried_again() {
     assert!(!HandlerError::terminal("never").is_retryable());
     assert_eq!(HandlerError::from("text").to_string(), "text");
     let said = HandlerError::from(RetryAfter::new(Duration::from_secs(3)));
-    assert_eq!(said.to_string(), "not yet: to be retried after 3s");
+    assert_eq!(said.to_string(), "not ready yet: retry after 3s");
 }

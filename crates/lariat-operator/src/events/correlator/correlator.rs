@@ -1,4 +1,4 @@
-//! The correlator of each API.
+//! The correlator: one of two sets of rules, depending on the API of Events.
 
 use tokio::time::Instant;
 
@@ -8,7 +8,7 @@ use super::series::SeriesKeeper;
 use crate::events::options::{EventApi, EventOptions};
 use crate::events::record::{Pending, Record};
 
-/// Decides which of the published events are written.
+/// Decides which published events are written.
 #[derive(Debug)]
 pub(in crate::events) enum Correlator {
     Counting(Counting),
@@ -47,7 +47,9 @@ impl Correlator {
         }
     }
 
-    /// Takes one Event that is due for a write; without a time, any that has unwritten changes.
+    /// Takes one Event that is due for a write.
+    ///
+    /// Without a time, it takes any Event whose newest events are not written yet.
     pub(in crate::events) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
         match self {
             Self::Counting(_) => None,
@@ -55,7 +57,7 @@ impl Correlator {
         }
     }
 
-    /// Returns the size and bound.
+    /// Returns the number of remembered entries, and its bound.
     pub(in crate::events) fn remembered(&self) -> (usize, usize) {
         let sizes = match self {
             Self::Counting(counting) => counting.remembered(),

@@ -1,4 +1,7 @@
-//! Counts and aggregates events by client-go's rules for `v1`.
+//! Counts and aggregates events, by client-go's rules for `v1` Events.
+//!
+//! Three stages, each with a bounded memory: similar events with too many different notes are combined into one; equal
+//! events are counted in one Event; a token bucket per object limits the writes.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +17,7 @@ use super::subject;
 use crate::events::EventOptions;
 use crate::events::record::{Pending, Record};
 
-/// The recent events.
+/// The memory of recent events.
 #[derive(Debug)]
 pub(in crate::events) struct Counting {
     options: EventOptions,
@@ -23,23 +26,29 @@ pub(in crate::events) struct Counting {
     notes: Recent<Notes>,
     seen: Recent<Seen>,
     /// Makes the hashes of notes differ between processes.
+    ///
+    /// Otherwise an attacker could craft notes with equal hashes, which would be taken for equal.
     seed: u64,
 }
 
-/// The notes of similar events, as hashes, since they may be long and many.
+/// The different notes of similar events.
+///
+/// Kept as hashes, because notes may be long and many.
 #[derive(Debug)]
 struct Notes {
     known: HashSet<u64>,
     last: Instant,
 }
 
-/// A recent Event.
+/// An Event that was written recently.
 #[derive(Debug)]
 struct Seen {
     name: String,
     count: i32,
     first: Timestamp,
-    /// Whether its creation was requested. If that failed, the next patch shows it.
+    /// Whether its creation was requested.
+    ///
+    /// If the creation failed, the next patch finds no Event, and creates it.
     created: bool,
 }
 
@@ -57,12 +66,13 @@ impl Counting {
 
     pub(super) fn observe(&mut self, pending: Pending) -> Decision {
         let now = pending.at;
+        // Counted first: an event over the limit still counts.
         let mut record = self.count(pending);
         let spam_key = match &self.options.spam_key {
             Some(key) => key(&record.about, &record.event),
             None => subject::object(&record.about),
         };
-        // Last, so that an event that is not written is counted by the next write.
+        // The limit comes last, so that an event over it is still counted, and shown by the next write.
         if !self.spam.admits(&spam_key, now) {
             return Decision::Filtered;
         }
@@ -88,7 +98,7 @@ impl Counting {
         self.spam.len() + self.notes.len() + self.seen.len()
     }
 
-    /// Counts an event, by itself or aggregated with similar ones.
+    /// Counts an event, by itself or combined with similar ones.
     fn count(&mut self, pending: Pending) -> Record {
         let (event, key) = if self.is_one_of_many(&pending) {
             let key = format!("{}combined", subject::similar(&pending));
@@ -124,7 +134,7 @@ impl Counting {
         hasher.finish()
     }
 
-    /// Returns whether there were too many recent notes for this one to get an Event of its own.
+    /// Returns whether an event is combined with others because of too many notes.
     fn is_one_of_many(&mut self, pending: &Pending) -> bool {
         let (most, within) = (self.options.aggregate_after, self.options.aggregate_within);
         if most == 0 {
@@ -140,7 +150,7 @@ impl Counting {
             notes.known.clear();
         }
         notes.last = now;
-        // The first notes keep their Events; the set stays one below the limit.
+        // Notes that have an Event of their own keep it. The set stays one below the limit, as in client-go.
         if notes.known.contains(&note) {
             return false;
         }

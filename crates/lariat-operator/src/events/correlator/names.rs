@@ -1,17 +1,17 @@
-//! Names of Events.
+//! Unique names for Events.
 
 use jiff::Timestamp;
 
 use crate::events::text;
 
-/// The largest distance, in nanoseconds, of a name from the time: about a second.
+/// The bound, in nanoseconds, of the offset of names from the time: about a second.
 const APART: u64 = 1 << 30;
 
-/// Numbers for names: close to the time, and never the same twice.
+/// Numbers for the names of Events: close to the time, and never repeated.
 ///
-/// Replicas see the same change at the same time, which on some clocks is the same number of nanoseconds. With equal
-/// names, one of them would count up the other's Event if the answer to its own creation was lost. So each has its own
-/// distance from the time.
+/// Replicas may see a change at the same time, which on some clocks is the same number of nanoseconds. With equal
+/// names, one replica would find its name taken, and could not tell the other's Event from its own after a lost answer.
+/// So each process adds a random offset.
 #[derive(Debug)]
 pub(super) struct Names {
     last: u64,
@@ -27,6 +27,7 @@ impl Names {
     pub(super) fn next(&mut self, object: Option<&str>, time: Timestamp) -> String {
         let nanos = u64::try_from(time.as_nanosecond()).unwrap_or_default();
         let number = nanos.saturating_add(self.distance);
+        // Also unique if the clock stands still or goes back.
         self.last = number.max(self.last.saturating_add(1));
         text::event_name(object.unwrap_or_default(), self.last)
     }

@@ -1,11 +1,11 @@
-//! A map that evicts the least recently used entry.
+//! A map of bounded size that evicts the least recently used entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A map of bounded size.
+/// A map of bounded size, which evicts the least recently used entry.
 ///
-/// Every key of `values` is in `order` once, under the number that its value has.
+/// Invariant: every key of `values` is in `order` exactly once, under the number that is stored with its value.
 #[derive(Debug)]
 pub(super) struct Recent<V> {
     capacity: usize,
@@ -33,6 +33,7 @@ impl<V> Recent<V> {
             None => None,
         }
         .unwrap_or_else(|| key.into());
+        // Inserted before the eviction, so that the new key is the youngest and never evicts itself.
         self.order.insert(number, Arc::clone(&key));
         if self.order.len() > self.capacity
             && let Some((_, oldest)) = self.order.pop_first()
@@ -44,7 +45,7 @@ impl<V> Recent<V> {
         &mut entry.1
     }
 
-    /// Returns the value of a key, if there is one, without marking it as used.
+    /// Returns the value of a key without marking it as used.
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
         self.values.get_mut(key).map(|(_, value)| value)
     }
@@ -59,13 +60,13 @@ impl<V> Recent<V> {
         }
     }
 
-    /// Returns all keys and values, least recently used first.
+    /// Returns all keys and values, the least recently used first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &V)> {
         let keys = self.order.values();
         keys.filter_map(|key| Some((key, &self.values.get(key)?.1)))
     }
 
-    /// Returns all values in arbitrary order, without looking up the order of use.
+    /// Returns all values in arbitrary order, faster than [`iter`](Self::iter).
     pub(super) fn unordered(&self) -> impl Iterator<Item = &V> {
         self.values.values().map(|(_, value)| value)
     }

@@ -1,4 +1,8 @@
-//! Series of events by client-go's rules for `events.k8s.io/v1`.
+//! Combines events into series, by client-go's rules for `events.k8s.io/v1`.
+//!
+//! The first event of a series creates an Event, and the second one patches it with a count. Later ones are only
+//! counted. The count is written every 30 minutes, so that the Event does not expire, and once more at the end of the
+//! series.
 
 use std::time::Duration;
 
@@ -14,7 +18,9 @@ use crate::events::record::{Pending, Record};
 
 /// The time without an event after which a series ends.
 const FINISHED: Duration = Duration::from_secs(6 * 60);
-/// The interval at which an active series is written, so that the server does not expire it.
+/// The interval at which an active series is written.
+///
+/// By default the API server deletes Events an hour after their last write.
 const REFRESHED: Duration = Duration::from_secs(30 * 60);
 
 /// The active series.
@@ -26,11 +32,11 @@ pub(in crate::events) struct SeriesKeeper {
     series: Recent<Series>,
 }
 
-/// A series, or an event that may become one.
+/// A series, or a single event that may become one.
 #[derive(Debug)]
 struct Series {
     record: Record,
-    /// The count at the last write; 0 before the first.
+    /// The count at the last write; zero before the first.
     written: i32,
     written_at: Instant,
     last_at: Instant,
@@ -65,6 +71,8 @@ impl SeriesKeeper {
     pub(super) fn observe(&mut self, pending: Pending) -> Decision {
         let now = pending.at;
         let key = subject::same_but_note(&pending);
+        // A further event of a known series writes at most once more, so the limit applies to new series only.
+        // Checked before `entry`, which would create the series.
         if self.series.get_mut(&key).is_none() && !self.admits(&pending) {
             return Decision::Filtered;
         }
@@ -106,9 +114,11 @@ impl SeriesKeeper {
             });
             let key = due.map(|(key, _)| key.clone())?;
             let series = self.series.get_mut(&key)?;
+            // At the end of the process everything unwritten is due, whatever its time.
             let Some(now) = now else {
                 return Some(series.write(series.last_at));
             };
+            // A series that is over and completely written needs no write, only to be forgotten.
             let is_over = series.last_at + FINISHED <= now;
             let is_news = series.record.count > series.written;
             let record = series.write(now);

@@ -1,4 +1,4 @@
-//! The limit of events about an object, as a token bucket.
+//! The limit of the Events about an object, as token buckets.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::recent::Recent;
 
-/// Practically never, and short enough to be added to an instant.
+/// A duration that never ends in practice, and can still be added to an instant.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// Token buckets by key.
@@ -17,7 +17,9 @@ pub(super) struct SpamFilter {
     buckets: Recent<Bucket>,
 }
 
-/// The tokens of a key; the missing ones would be refilled by `full_at`.
+/// The bucket of a key, as the time at which it is full again.
+///
+/// This needs no counter, and no timer to refill it.
 #[derive(Debug)]
 struct Bucket {
     full_at: Instant,
@@ -37,11 +39,12 @@ impl SpamFilter {
         self.buckets.len()
     }
 
-    /// Takes a token of a key; returns whether it had one.
+    /// Takes a token of a key, and returns whether there was one.
     pub(super) fn admits(&mut self, key: &str, now: Instant) -> bool {
         if self.refill.is_zero() {
             return true;
         }
+        // A burst of zero admits nothing.
         let Some(most) = self.burst.checked_sub(1) else {
             return false;
         };
@@ -50,7 +53,7 @@ impl SpamFilter {
         if missing > self.refill.saturating_mul(most) {
             return false;
         }
-        // Only a burst of billions overflows.
+        // Overflows only with a burst of billions.
         let full_at = now.checked_add(missing.saturating_add(self.refill));
         bucket.full_at = full_at.unwrap_or(bucket.full_at);
         true

@@ -1,4 +1,4 @@
-//! Keys of equal and of similar events.
+//! The keys under which events are equal, similar, or about the same object.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 
@@ -35,7 +35,9 @@ pub(super) fn same_but_note(pending: &Pending) -> String {
     format!("{}{}", similar(pending), join(parts))
 }
 
-/// Joins parts with a separator that none of them contains, so that `a`, `bc` differs from `ab`, `c`.
+/// Joins parts with a separator that none of them contains.
+///
+/// Without it, `a` and `bc` would read like `ab` and `c`.
 fn join<const N: usize>(parts: [Option<&str>; N]) -> String {
     let mut joined = String::new();
     for part in parts {

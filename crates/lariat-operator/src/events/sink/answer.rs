@@ -17,14 +17,14 @@ pub(super) enum WriteError {
     /// There was no answer in time.
     #[error("the API server does not answer")]
     Silence,
-    /// The answer is not an API server's.
+    /// The answer is not that of an API server.
     #[error("the answer is not JSON")]
     NotJson,
     /// The connection failed.
     #[error("{0}")]
     Connection(String),
     /// The request could not be built.
-    #[error("there can be no such request: {0}")]
+    #[error("the request is invalid: {0}")]
     Invalid(String),
     /// The object's namespace is invalid.
     #[error("the namespace of the object is not a valid name")]
@@ -54,7 +54,7 @@ impl WriteError {
     }
 
     /// Returns whether the error is transient.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Status(status) => {
                 matches!(status.code, 401 | 408 | 429 | 500..) || status.reason == "Conflict"
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_may_pass_is_tried_again() {
         let check =
-            |error: WriteError, passes: bool| assert_eq!(error.may_pass(), passes, "{error}");
+            |error: WriteError, passes: bool| assert_eq!(error.is_transient(), passes, "{error}");
         check(status(429, "TooManyRequests"), true);
         check(status(503, ""), true);
         // A token that has just been rotated.

@@ -1,4 +1,4 @@
-//! Writes Events, one after the other.
+//! Writes Events one after the other, with retries.
 
 mod answer;
 mod sink;

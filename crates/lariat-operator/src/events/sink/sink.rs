@@ -1,4 +1,7 @@
-//! Writes Events, one after the other.
+//! Writes one Event, with retries, and logs the failures.
+//!
+//! The answer to a write may be lost. So a name that is taken after a lost answer is taken by this Event itself, while
+//! a name that is taken at the first attempt belongs to another process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,10 +25,10 @@ use crate::wire::{Built, Sender};
 const TRIES: u32 = 12;
 /// The pause between attempts.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The time limit of an answer.
+/// The time limit of one request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Counters of events.
+/// The counters of a recorder.
 #[derive(Debug, Default)]
 pub(in crate::events) struct Counts {
     pub(in crate::events) sent: AtomicU64,
@@ -35,7 +38,7 @@ pub(in crate::events) struct Counts {
     pub(in crate::events) logged: Logged,
 }
 
-/// Which messages were logged above debug level; each is logged once.
+/// Whether each kind of problem was logged above debug level, which is done once.
 #[derive(Debug, Default)]
 pub(in crate::events) struct Logged {
     forbidden: AtomicBool,
@@ -43,7 +46,7 @@ pub(in crate::events) struct Logged {
     pub(in crate::events) full: AtomicBool,
 }
 
-/// Writes Events as a correlator decides.
+/// Writes Events by the decisions of the correlator.
 pub(in crate::events) struct Sink {
     pub(in crate::events) sender: Sender,
     pub(in crate::events) source: Arc<Source>,
@@ -51,21 +54,21 @@ pub(in crate::events) struct Sink {
     pub(in crate::events) counts: Arc<Counts>,
 }
 
-/// The state of a write.
+/// What is known about an Event between the attempts to write it.
 struct Attempt {
-    /// Whether the Event is believed to exist.
+    /// Whether the Event should exist.
     exists: bool,
-    /// Whether an earlier attempt may have created it.
+    /// Whether an earlier attempt may have created it, although no answer came.
     maybe_created: bool,
 }
 
 impl Sink {
-    /// Creates a sender with a time limit.
+    /// Creates a sender with the time limit of a request.
     pub(in crate::events) fn sender(client: Client) -> Sender {
         Sender::new(client).within(TIMEOUT)
     }
 
-    /// Executes a decision.
+    /// Executes a decision of the correlator.
     pub(in crate::events) async fn act(&self, decision: Decision) {
         match decision {
             Decision::Create(record) => self.write(record, false).await,
@@ -77,7 +80,7 @@ impl Sink {
         }
     }
 
-    /// Writes an Event; retries transient errors.
+    /// Writes an Event, and retries after transient errors.
     pub(in crate::events) async fn write(&self, mut record: Record, exists: bool) {
         let mut attempt = Attempt {
             exists,
@@ -89,7 +92,8 @@ impl Sink {
                     self.counts.sent.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
-                Err(error) if error.may_pass() && tries < TRIES => {
+                Err(error) if error.is_transient() && tries < TRIES => {
+                    // The request may have been executed although its answer was an error or was lost.
                     attempt.maybe_created = true;
                     tracing::debug!(event = %record.name, tries, "cannot write an Event, trying again: {error}");
                     time::sleep(pause(tries)).await;
@@ -107,14 +111,16 @@ impl Sink {
     async fn send(&self, record: &mut Record, attempt: &mut Attempt) -> Result<(), WriteError> {
         if attempt.exists {
             match self.patch(record).await {
-                // It has expired, or was deleted.
+                // The Event has expired, or was deleted: create it again.
                 Err(error) if error.is_not_found() => attempt.exists = false,
                 other => return other,
             }
         }
         match self.create(record).await {
-            // An earlier attempt whose answer was lost created it: names of two processes are hardly ever equal.
+            // The earlier attempt did create it, and only its answer was lost. Names of two processes are hardly ever
+            // equal.
             Err(error) if error.is_already_exists() && attempt.maybe_created => Ok(()),
+            // At the first attempt the name can only be taken by another process. One new name is enough.
             Err(error) if error.is_already_exists() => {
                 // Another process has this name.
                 self.correlator.lock().rename(record);
@@ -140,12 +146,15 @@ impl Sink {
     }
 
     async fn request(&self, request: Built) -> Result<(), WriteError> {
-        // A proxy may answer with a page of its own.
+        // The answer must be JSON: a proxy may answer 200 with a page of its own.
         self.sender.json::<IgnoredAny>(request).await?;
         Ok(())
     }
 
-    /// Logs why an Event was not written. Problems that people can fix are logged once.
+    /// Logs why an Event was not written.
+    ///
+    /// Problems that an administrator can fix are logged as a warning, once. Events in a namespace that is being
+    /// deleted always fail, which is normal.
     fn log(&self, record: &Record, error: &WriteError) {
         let logged = &self.counts.logged;
         let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
@@ -176,20 +185,20 @@ impl Sink {
     }
 }
 
-/// Returns the permission that writing Events needs.
+/// Returns the RBAC rule that writing Events needs.
 fn rule(api: EventApi) -> String {
     let group = match api {
         EventApi::Core => "",
         EventApi::Events => "events.k8s.io",
     };
     format!(
-        "; it takes a rule with apiGroups [{group:?}], resources [\"events\"], verbs [\"create\", \"patch\"]"
+        "; it needs an RBAC rule with apiGroups [{group:?}], resources [\"events\"], verbs [\"create\", \"patch\"]"
     )
 }
 
 /// Returns the pause after a number of attempts.
 ///
-/// The first is random, so that not all programs retry at the same time.
+/// The first pause is random: after an outage, not all programs should retry at the same moment.
 fn pause(tries: u32) -> Duration {
     if tries > 1 {
         return PAUSE;

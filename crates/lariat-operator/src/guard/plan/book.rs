@@ -1,4 +1,4 @@
-//! The book of planned writes.
+//! The collection of the planned writes of an operator.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use parking_lot::Mutex;
 use super::plan::Plan;
 use super::write::{PlannedWrite, What};
 
-/// Collects planned writes; clones are the same book.
+/// Collects planned writes; clones share one collection.
 #[derive(Clone, Default)]
 pub(crate) struct Book(Arc<Mutex<Entries>>);
 
 #[derive(Default)]
 struct Entries {
-    /// Each with the position of its first occurrence, and the number of occurrences.
+    /// The writes, each with its first position and its number of occurrences.
     writes: HashMap<What, (u64, u64)>,
     next: u64,
     left_out: u64,
 }
 
-/// The number of different writes in a plan.
+/// The bound of the different writes in a plan.
 const MOST: usize = 10_000;
 
 impl Book {
-    /// Adds a planned write.
+    /// Adds a planned write; equal writes are counted.
     pub(super) fn add(&self, what: What) {
         let mut entries = self.0.lock();
         let place = entries.next;
@@ -32,6 +32,7 @@ impl Book {
             *times += 1;
             return;
         }
+        // A reconciler that creates objects with generated names could otherwise fill the memory.
         if entries.writes.len() == MOST {
             entries.left_out += 1;
             return;
@@ -73,7 +74,9 @@ fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
     }
 }
 
-/// Logs a planned write, without values and without the API server's message.
+/// Logs a planned write.
+///
+/// Values and the API server's message are left out, because they may be secret.
 fn log(what: &What) {
     let (of_kind, of) = &what.of;
     let key = what.key.as_ref().map_or("", |key| key.as_str());

@@ -1,4 +1,4 @@
-//! Plans: what reconcilers would write.
+//! Plans: the writes that reconcilers would make, found by dry runs.
 
 mod book;
 mod plan;

@@ -1,15 +1,21 @@
-//! Plans: what reconcilers would write.
+//! A plan: the planned writes of an operator.
 
 use std::fmt;
 
 use super::write::PlannedWrite;
 
-/// The planned writes of an operator's reconcilers.
+/// The planned writes of an operator's reconcilers, by first occurrence.
 ///
-/// They are in the order of their first occurrence.
+/// Writes without effect are left out, so the plan is empty if the cluster is in the wanted state. Equal writes are
+/// listed once, with the [number of occurrences](PlannedWrite::times). The `Display` has several lines.
 ///
-/// Writes without an effect are left out, so the plan is empty if the cluster is in the wanted state. Equal writes are
-/// listed once, with the [number of occurrences](PlannedWrite::times). Prints as text of several lines.
+/// ```
+/// use lariat::operator::Plan;
+///
+/// let plan = Plan::default();
+/// assert!(plan.is_empty());
+/// assert_eq!(plan.to_string(), "nothing would be written\n");
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub(super) writes: Vec<PlannedWrite>,
@@ -17,7 +23,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Iterates over the planned writes.
+    /// Returns an iterator over the planned writes.
     pub fn iter(&self) -> std::slice::Iter<'_, PlannedWrite> {
         self.writes.iter()
     }
@@ -34,7 +40,9 @@ impl Plan {
         self.writes.is_empty()
     }
 
-    /// Returns the number of writes left out because the plan had 10,000 others.
+    /// Returns the number of writes that were left out.
+    ///
+    /// A plan has at most 10,000 different writes.
     #[must_use]
     pub fn left_out(&self) -> u64 {
         self.left_out

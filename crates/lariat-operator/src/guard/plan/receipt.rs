@@ -1,4 +1,4 @@
-//! A running dry run, and what its answer shows.
+//! A dry run in progress, and the evaluation of its answer.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::book::Book;
 use super::write::What;
 use crate::diff::Diff;
 
-/// A running dry run.
+/// A dry run in progress.
 struct Receipt {
     book: Book,
     what: What,
@@ -23,7 +23,7 @@ struct Receipt {
 
 /// Turns a write into a dry run, and records its answer.
 pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> Admission {
-    // The caller asked for a dry run itself.
+    // The caller requests a dry run by itself, so nothing would be written.
     if write.write().is_dry_run() {
         return Admission::Pass;
     }
@@ -47,17 +47,18 @@ impl Receipt {
             book: book.clone(),
             what,
             namespace: pending.namespace().map(ToOwned::to_owned),
-            // If only metadata is cached, every field would seem to be added.
+            // With metadata only, every other field would seem to be added.
             cached: pending.cached().filter(|object| object.has_content()),
             is_secret: pending.plural() == "secrets" && pending.api_path() == "/api/v1",
         }
     }
 
-    /// Records what the answer to a successful dry run shows.
+    /// Records the result of a successful dry run.
     fn answered(&mut self, mut answer: Value, before: Option<Value>, is_created: bool) {
         if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
             self.name(&mut answer);
         }
+        // A deletion is answered with the object or a Status. Neither is a new state of the object.
         let is_deletion = matches!(
             self.what.verb,
             WriteVerb::Delete | WriteVerb::DeleteCollection
@@ -67,14 +68,14 @@ impl Receipt {
         }
     }
 
-    /// Records the name of a created object that its request did not have.
+    /// Records the name of a created object, which the request does not contain.
     fn name(&mut self, answer: &mut Value) {
         let text = |name: &str| answer.pointer(name).and_then(Value::as_str);
         if let Some((version, kind)) = text("/apiVersion").zip(text("/kind")) {
             self.what.kind = format!("{version} {kind}");
         }
         let made_up = text("/metadata/generateName").map(|begin| format!("{begin}*"));
-        // A generated name differs each time.
+        // A generated name differs each time. Without it, equal creations are equal in the plan too.
         let is_made_up = made_up.is_some();
         let name = made_up.or_else(|| text("/metadata/name").map(ToOwned::to_owned));
         let namespace = self.namespace.as_deref().unwrap_or_default();
@@ -85,20 +86,22 @@ impl Receipt {
         }
     }
 
-    /// Records the changes against the live state, or the cached one if that could not be read.
+    /// Records the changes.
+    ///
+    /// They are relative to the live state, or to the cached one if the live state could not be read.
     fn compare(&mut self, answer: &Value, before: Option<Value>, is_created: bool) {
         let old = if is_created {
             Some(Value::Object(Map::new()))
         } else {
             before.or_else(|| self.cached.as_ref().and_then(content))
         };
-        // Some subresources answer with another kind, which cannot be compared.
+        // Some subresources are answered with another kind, which cannot be compared.
         let old = old.filter(|old| is_created || old.get("kind") == answer.get("kind"));
         let diff = |old| Diff::of(&old, answer, self.is_secret);
         self.what.diff = old.map(diff);
     }
 
-    /// Returns whether the write is known to have no effect: the object stays as it is.
+    /// Returns whether the write is known to have no effect.
     fn is_nothing(&self, is_created: bool) -> bool {
         let diff = self.what.diff.as_ref();
         !is_created && diff.is_some_and(|diff| diff.changes.is_empty() && diff.left_out == 0)
@@ -117,13 +120,15 @@ impl WriteReceipt for Receipt {
                 let read = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
                 let answer = body.and_then(read).unwrap_or_default();
                 if status.is_success() {
+                    // An apply answers 201 if it would create the object. Creating a subresource answers 201 too, but
+                    // changes an existing object.
                     let is_created = status.as_u16() == 201 && self.what.subresource.is_none();
                     self.answered(answer, before.and_then(read), is_created);
                     if self.is_nothing(is_created) {
                         return;
                     }
                 } else {
-                    // The message about a Secret may quote what is in it.
+                    // The message about a Secret may quote its values.
                     let message = answer
                         .get("message")
                         .and_then(Value::as_str)
@@ -134,7 +139,7 @@ impl WriteReceipt for Receipt {
                     });
                 }
             }
-            _ => self.what.refused = Some("there can be no dry run of it".to_owned()),
+            _ => self.what.refused = Some("it cannot be run dry".to_owned()),
         }
         let Self { book, what, .. } = *self;
         book.add(what);

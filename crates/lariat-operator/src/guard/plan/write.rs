@@ -1,4 +1,4 @@
-//! A write of a plan.
+//! One write of a plan.
 
 use std::fmt;
 
@@ -8,13 +8,25 @@ use lariat_core::{Gvk, ObjectKey};
 use crate::diff::{Diff, FieldChange};
 
 /// A write that a reconciler would have made.
+///
+/// Its `Display` has a line for the write, and one for each changed field.
+///
+/// ```no_run
+/// use lariat::Operator;
+///
+/// # fn example(operator: Operator) {
+/// for write in &operator.planned() {
+///     println!("{} {} {}", write.reconciler(), write.verb(), write.kind());
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct PlannedWrite {
     pub(super) what: What,
     pub(super) times: u64,
 }
 
-/// A planned write, compared with others as a whole.
+/// A planned write without its count; equal ones are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct What {
     pub(super) reconciler: String,
@@ -46,9 +58,9 @@ impl PlannedWrite {
         self.what.verb
     }
 
-    /// Returns the written kind, as `apps/v1 Deployment`.
+    /// Returns the written kind, such as `apps/v1 Deployment`.
     ///
-    /// It is the plural if neither the cache nor the answer has the kind.
+    /// It is the plural if neither the cache nor the answer tells the kind.
     #[must_use]
     pub fn kind(&self) -> &str {
         &self.what.kind
@@ -62,7 +74,7 @@ impl PlannedWrite {
         self.what.key.as_ref()
     }
 
-    /// Returns the written subresource, if any.
+    /// Returns the written subresource, if there is one.
     #[must_use]
     pub fn subresource(&self) -> Option<&str> {
         self.what.subresource.as_deref()
@@ -70,10 +82,9 @@ impl PlannedWrite {
 
     /// Returns the changed fields compared with the API server's state, at most 256.
     ///
-    /// `None` for deletions, and if the changes are unknown: the object may not be read, and its content is not cached.
-    ///
-    /// Fields that the API server maintains are left out: versions, uid, managed fields. Beside other changes, so is
-    /// the annotation in which [`apply`](crate::Reconcile::apply) records what it applied.
+    /// `None` for deletions, and if the changes are unknown because the object may not be read and its content is not
+    /// cached. Fields that the API server maintains are left out: resource version, uid, managed fields. If there are
+    /// other changes, so is the annotation in which [`apply`](crate::Reconcile::apply) records what it applied.
     #[must_use]
     pub fn changes(&self) -> Option<&[FieldChange]> {
         self.what.diff.as_ref().map(|diff| &*diff.changes)
@@ -85,7 +96,7 @@ impl PlannedWrite {
         self.what.refused.as_deref()
     }
 
-    /// Returns the number of occurrences.
+    /// Returns the number of times that the write would have been made.
     #[must_use]
     pub fn times(&self) -> u64 {
         self.times
@@ -93,7 +104,7 @@ impl PlannedWrite {
 }
 
 impl fmt::Display for PlannedWrite {
-    /// Prints the write, with each changed field on a line of its own, without a final line break.
+    /// Prints the write, and each changed field on a line, without a final line break.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let What {
             reconciler,

@@ -1,4 +1,4 @@
-//! Tables of objects and whether they are ready; the statuses are those that genuine controllers write.
+//! Tests of the readiness of objects, with statuses as Kubernetes' own controllers write them.
 
 mod others;
 mod workloads;
@@ -52,7 +52,7 @@ fn custom_kinds_have_conditions_and_configuration_is_ready_at_once() {
             (
                 json!({}),
                 json!({"observedGeneration": 1}),
-                "in progress: its controller has seen",
+                "in progress: its controller has observed",
             ),
             (
                 json!({}),

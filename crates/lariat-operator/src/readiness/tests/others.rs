@@ -1,4 +1,4 @@
-//! Kinds without replicas.
+//! Tests of kinds without replicas.
 
 use serde_json::json;
 
@@ -68,7 +68,7 @@ fn a_pod_is_ready_once_it_says_so_or_has_succeeded() {
             (
                 json!({}),
                 with(running("False"), json!({"containerStatuses": crashing})),
-                "failed: the container web crashes",
+                "failed: the container web is in CrashLoopBackOff",
             ),
             (json!({}), json!({"phase": "Succeeded"}), "ready"),
             (
@@ -91,7 +91,7 @@ fn a_pod_is_ready_once_it_says_so_or_has_succeeded() {
                 unschedulable,
                 "in progress: 0/3 nodes are available",
             ),
-            (json!({}), json!({}), "in progress: the Pod was not seen"),
+            (json!({}), json!({}), "in progress: the Pod has no phase"),
         ],
     );
 }
@@ -178,7 +178,7 @@ fn a_definition_is_ready_once_it_is_established() {
             (
                 json!({}),
                 json!({}),
-                "in progress: the definition is not established",
+                "in progress: the CRD is not established",
             ),
         ],
     );

@@ -1,4 +1,4 @@
-//! Kinds with replicas.
+//! Tests of kinds with replicas.
 
 use serde_json::{Value, json};
 
@@ -27,23 +27,23 @@ fn a_deployment_is_ready_once_all_its_replicas_are_new_and_available() {
             (
                 three(),
                 json!({}),
-                "in progress: its controller has not seen it",
+                "in progress: its controller has not observed it",
             ),
             (
                 three(),
                 Value::Null,
-                "in progress: its controller has not seen it",
+                "in progress: its controller has not observed it",
             ),
             (
                 three(),
                 with(done.clone(), json!({"observedGeneration": 1})),
-                "in progress: its controller has seen generation 1",
+                "in progress: its controller has observed generation 1",
             ),
             // A scale-up: the first status after it.
             (
                 json!({"replicas": 5}),
                 done.clone(),
-                "in progress: 3 of 5 replicas are there",
+                "in progress: 3 of 5 replicas are created",
             ),
             // The middle of a rolling update with a surge of one.
             (
@@ -54,7 +54,7 @@ fn a_deployment_is_ready_once_all_its_replicas_are_new_and_available() {
             (
                 three(),
                 with(done.clone(), json!({"replicas": 4})),
-                "in progress: 1 replicas of before are left",
+                "in progress: 1 old replicas are left",
             ),
         ],
     );
@@ -131,12 +131,12 @@ fn a_stateful_set_is_ready_once_all_its_replicas_are_of_the_last_revision() {
             (
                 three(),
                 json!({}),
-                "in progress: its controller has not seen it",
+                "in progress: its controller has not observed it",
             ),
             (
                 three(),
                 with(done.clone(), json!({"replicas": 1, "readyReplicas": 1})),
-                "in progress: 1 of 3 replicas are there",
+                "in progress: 1 of 3 replicas are created",
             ),
             (
                 three(),
@@ -146,7 +146,7 @@ fn a_stateful_set_is_ready_once_all_its_replicas_are_of_the_last_revision() {
             (
                 three(),
                 with(done.clone(), json!({"replicas": 5, "readyReplicas": 5})),
-                "in progress: 2 replicas of before are left",
+                "in progress: 2 old replicas are left",
             ),
             (
                 three(),
@@ -185,7 +185,7 @@ fn a_daemon_set_is_ready_once_it_is_on_all_nodes() {
             (
                 json!({}),
                 json!({}),
-                "in progress: its controller has not seen it",
+                "in progress: its controller has not observed it",
             ),
             (
                 json!({}),
@@ -231,7 +231,7 @@ fn a_replica_set_is_ready_once_its_replicas_are() {
             (
                 two(),
                 json!({"replicas": 0}),
-                "in progress: its controller has not seen it",
+                "in progress: its controller has not observed it",
             ),
             (
                 two(),
@@ -241,7 +241,7 @@ fn a_replica_set_is_ready_once_its_replicas_are() {
             (
                 two(),
                 with(done.clone(), json!({"replicas": 3})),
-                "in progress: 1 replicas of before",
+                "in progress: 1 old replicas",
             ),
             (
                 two(),

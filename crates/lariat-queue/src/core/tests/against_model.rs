@@ -158,7 +158,7 @@ impl Pair {
             return;
         };
         let due = self.model.dirty.remove(&key).unwrap();
-        self.model.promised.remove(&key);
+        self.model.in_drain.remove(&key);
         let before = self.model.processing.insert(key, self.model.now);
         assert_eq!(before, None, "one worker per key");
         assert_eq!(item.waited, Duration::from_secs(self.model.now - due.since));
@@ -266,7 +266,7 @@ impl Pair {
         delayed.extend(&model.deferred);
         delayed.retain(|key| !ready_or_processing(key));
         assert_eq!(stats.delayed, delayed.len());
-        assert_eq!(self.queue.waiting.live(), model.delayed.len());
+        assert_eq!(self.queue.deadlines.live(), model.delayed.len());
         for memory in self.queue.memory() {
             assert!(memory.entries <= memory.bound, "{memory:?}");
         }

@@ -72,9 +72,9 @@ fn superseded_deadlines_and_tickets_do_not_pile_up() {
         );
     }
     assert!(
-        bench.queue.waiting.len() < 3_000,
+        bench.queue.deadlines.len() < 3_000,
         "{}",
-        bench.queue.waiting.len()
+        bench.queue.deadlines.len()
     );
 
     bench.add_with('z', now_add().priority(Priority::Low));
@@ -128,7 +128,7 @@ fn a_crowd_that_has_left_leaves_no_memory_behind() {
     }
     assert_eq!(queue.entries.len(), 0);
     assert!(queue.entries.room() < 32_000, "{}", queue.entries.room());
-    assert!(queue.ready.room() < 32_000 && queue.waiting.room() < 32_000);
+    assert!(queue.ready.room() < 32_000 && queue.deadlines.room() < 32_000);
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
         bench.done(&item);
     }
     assert!(
-        bench.queue.waiting.len() < 3_000,
+        bench.queue.deadlines.len() < 3_000,
         "{}",
-        bench.queue.waiting.len()
+        bench.queue.deadlines.len()
     );
 }
 
@@ -184,14 +184,14 @@ fn deadlines_that_were_moved_up_do_not_outlive_those_before_them() {
     }
     for number in 0..5_000 {
         bench.add_with(key(number), Add::after(SECOND));
-        assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
+        assert!(bench.queue.deadlines.len() <= bench.queue.deadlines.most());
     }
     bench.advance(SECOND);
     while let Some(item) = bench.get() {
         bench.done(&item);
-        assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
+        assert!(bench.queue.deadlines.len() <= bench.queue.deadlines.most());
     }
-    let left = bench.queue.waiting.len();
+    let left = bench.queue.deadlines.len();
     assert!(left <= 1_024, "{left} of no key");
 }
 

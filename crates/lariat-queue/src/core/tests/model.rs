@@ -53,7 +53,7 @@ pub(super) struct Model {
     /// Keys due after the drain, in the order in which they became so.
     pub(super) deferred: Vec<u8>,
     /// Processing keys that were added before the drain.
-    pub(super) promised: BTreeSet<u8>,
+    pub(super) in_drain: BTreeSet<u8>,
     pub(super) draining: bool,
     pub(super) passed_over: u32,
     pub(super) shutting_down: bool,
@@ -180,7 +180,7 @@ impl Model {
             return;
         }
         let place = self.line.iter().position(|(k, _)| *k == key);
-        if self.draining && place.is_none() && !self.promised.contains(&key) {
+        if self.draining && place.is_none() && !self.in_drain.contains(&key) {
             self.deferred.push(key);
             return;
         }
@@ -275,7 +275,7 @@ impl Model {
             self.expire();
             self.draining = true;
             let due = |key: &&u8| self.dirty.contains_key(*key);
-            self.promised = self.processing.keys().filter(due).copied().collect();
+            self.in_drain = self.processing.keys().filter(due).copied().collect();
         }
     }
 
@@ -320,7 +320,7 @@ impl Model {
         due.payload.splice(0..0, payload);
         due.priority = due.priority.max(priority);
         self.processing.remove(&key);
-        self.promised.insert(key);
+        self.in_drain.insert(key);
         self.settle(key);
     }
 }

@@ -118,7 +118,9 @@ impl Check for Overtaking {
     }
 }
 
-/// Returns the version of the object if its first sight is the only cause; zero for a late handler.
+/// Returns the object's version if its first sight is the only cause.
+///
+/// Zero for a late handler.
 fn first_sight(causes: &Causes) -> Option<u64> {
     let mut version = None;
     for cause in causes.iter() {

@@ -14,7 +14,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OWNER_UID, READY};
 
-/// At rest, children match the newest specs and applied contents, and statuses report it.
+/// At rest, children and statuses match the newest specs and applied contents.
 ///
 /// `Reconcile::apply` "brings the objects the reconciled one owns to what is wanted, … and deletes those it does not
 /// want any more", taking back what others changed; the garbage collector deletes the rest. No shop is stuck in its

@@ -14,7 +14,7 @@ use crate::setup::{Setup, kinds};
 use crate::shown::Shown;
 use crate::survey::{Holding, Stage, Survey};
 
-/// Every object has one holder soon after the faults, which has handled the last state at rest.
+/// After the faults every object has one holder, which has handled its last state.
 ///
 /// In time is [`Setup::settles`]: two lease durations, the drain timeout, and what a cache takes to be filled. At rest the
 /// last call that the process that holds an object now has made of each handler has seen the last state, and has ended
@@ -71,7 +71,7 @@ impl HolderSawLast {
         found
     }
 
-    /// Returns which handlers of the holder have not handled the last state of an object.
+    /// Returns the holder's handlers that have not handled an object's last state.
     fn unhandled(
         &self,
         kind: &Gvk,

@@ -14,7 +14,7 @@ use crate::oracle::Oracle;
 use crate::setup::Setup;
 use crate::survey::Holding;
 
-/// At any moment at most one process handles a key; in an election, anything at all.
+/// At most one process handles a key at a time; in an election, any key.
 ///
 /// What counts as a key in a ring is the identity that is hashed: an object's controlling owner, or the object itself. An
 /// object belongs to the owner it has in the state that a worker has taken; one whose owner changes belongs to two members

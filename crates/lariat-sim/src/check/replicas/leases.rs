@@ -17,7 +17,7 @@ use crate::survey::{Stage, Survey};
 /// They are a watch that is opened again, and the rest of the minute before.
 const BESIDE: u32 = 4;
 
-/// At rest each member of the ring, or the leader, holds one lease, and sends little.
+/// At rest each ring member, or the leader, holds one lease and sends little.
 ///
 /// In the last minute a holder sends one update every retry period, by its own clock, and a process on standby sends none
 /// but a watch that is opened again.

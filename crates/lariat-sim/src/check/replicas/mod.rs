@@ -43,7 +43,9 @@ impl Places {
         }
     }
 
-    /// Returns the place of a call that begins; none of a deleted object whose owner is not known.
+    /// Returns the place of a starting call.
+    ///
+    /// `None` for a deleted object of unknown owner.
     fn of(
         &mut self,
         handler: &HandlerId,

@@ -74,7 +74,7 @@ struct Held {
     holder: String,
     acks: BTreeSet<String>,
     version: u64,
-    /// The version of the lease when it was still another's, and when it was taken over.
+    /// The lease's version when another held it, and when it was taken over.
     taken: Option<(u64, Duration)>,
 }
 
@@ -129,7 +129,9 @@ impl Terms {
         deadline <= now && (term.paused || term.resumed.is_some_and(wakes))
     }
 
-    /// Returns whether the contract does not cover an overlap with a process that still holds a lease.
+    /// Returns whether an overlap with a process that still holds a lease is allowed.
+    ///
+    /// The contract does not cover such an overlap.
     ///
     /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
     /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no

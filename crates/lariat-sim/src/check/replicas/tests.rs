@@ -7,8 +7,8 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cluster::{Cluster, Commit, Commits};
-use lariat_controller::Share;
 use lariat_core::{Cause, Gvk, ObjectKey};
+use lariat_lease::Share;
 use serde_json::json;
 
 use super::{calls, holders, leases, writers};

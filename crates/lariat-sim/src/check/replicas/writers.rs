@@ -16,7 +16,7 @@ use crate::oracle::Oracle;
 use crate::setup::{Setup, WRITER};
 use crate::survey::Holding;
 
-/// No write of a handler is committed after another process's call for the key began.
+/// No handler's write is committed after another process's call for the key began.
 ///
 /// The exception is what the documentation of a fenced client and of the drain timeout says: a write that was on its way
 /// for longer than the [margin](Setup::margin) after the call that sent it had ended, or after the deadline of its process,

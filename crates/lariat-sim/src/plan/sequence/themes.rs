@@ -91,8 +91,9 @@ impl Sequence<'_> {
         self.wait(15_000, 20_000);
     }
 
-    /// Neither outage is as long as that after which objects count as gone, and between them the resource is served for
-    /// long enough that a factory that runs notices.
+    /// Two outages of a resource, neither long enough for its objects to be dropped.
+    ///
+    /// Between them it is served for long enough that a running factory notices.
     pub(super) fn not_served(&mut self) {
         // Handlers wait for the caches of a start, and see nothing of what a subscriber is given before.
         self.command(Verb::Subscribe, 0);

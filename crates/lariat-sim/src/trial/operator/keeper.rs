@@ -52,7 +52,7 @@ impl Keeper {
         self.bad.store(number % 400, Ordering::Relaxed);
     }
 
-    /// Brings a shop's children to what its spec says, and its status to what came of that.
+    /// Updates a shop's children to match its spec, and its status to match them.
     pub(super) async fn reconcile(&self, cx: &Cx) -> HandlerResult {
         self.maybe_misbehave().await?;
         let shop = json!({"spec": cx.object().data["spec"]});

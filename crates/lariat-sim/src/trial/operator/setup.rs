@@ -24,9 +24,9 @@ pub(super) struct Setup {
     pub(super) metadata: bool,
     /// Whether ends of shops are reported.
     pub(super) ends: bool,
-    /// Whether a cleanup applies empty sets instead of leaving children to the garbage collector.
+    /// Whether a cleanup applies empty sets, or leaves children to garbage collection.
     pub(super) empties: bool,
-    /// Whether what foreign clients made under the names of children is removed in the end.
+    /// Whether foreign objects under the names of children are removed in the end.
     pub(super) clears: bool,
 }
 
@@ -46,7 +46,9 @@ impl Setup {
     }
 }
 
-/// Creates the simulation of an operator of shops in one or two replicas, with foreign writes.
+/// Creates a simulation of a shop operator in one or two replicas.
+///
+/// Foreign clients write, too.
 pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
     let data = |number: u64| json!({"data": {"number": (number % 9).to_string()}});
     let secret = |number: u64| json!({"stringData": {"number": (number % 9).to_string()}});

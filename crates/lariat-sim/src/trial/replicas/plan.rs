@@ -64,7 +64,7 @@ struct Planner {
 }
 
 impl Planner {
-    /// Has clocks be wrong and some processes start late, and creates the first objects.
+    /// Sets clocks wrong, delays some processes, and creates the first objects.
     fn beginning(&mut self) -> Vec<PlanStep> {
         let mut steps = Vec::new();
         for process in 0..self.processes {

@@ -9,9 +9,9 @@ use kube::api::{Api, Patch, PatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Error, Resource, ResourceExt};
 use lariat_controller::{
-    Context, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
-    SharedControllerFactory,
+    Context, HandlerError, Outcome, RunError, SharedController, SharedControllerFactory,
 };
+use lariat_lease::{Lease, Sharding};
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time;
@@ -104,7 +104,9 @@ struct Work {
 }
 
 impl Work {
-    /// Takes some time, and writes the seen state into the object, unless it is there already.
+    /// Waits for some time, and writes the seen state into the object.
+    ///
+    /// It writes nothing if the state is there already.
     async fn handle<K: Kind>(&self, cx: &Context<K>, field: &str) -> Result<Outcome, HandlerError> {
         let Some(object) = cx.object()? else {
             return Ok(Outcome::done());

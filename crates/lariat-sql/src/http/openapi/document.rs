@@ -213,7 +213,7 @@ fn operation(id: &str, summary: &str, answers: &[&str], parameters: &[&str]) -> 
     json!({
         "operationId": id, "summary": summary, "parameters": parameters,
         "responses": {
-            "200": {"description": "What was asked for.", "content": contents},
+            "200": {"description": "The requested data.", "content": contents},
             "304": {"description": "The client's copy is still current."},
             "default": {"$ref": "#/components/responses/Error"},
         },

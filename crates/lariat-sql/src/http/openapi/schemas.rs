@@ -1,4 +1,4 @@
-//! The schemas of answers.
+//! The schemas of responses.
 
 use serde_json::{Value as Json, json};
 

@@ -1,6 +1,6 @@
 //! Errors of the URL form of a query.
 
-/// The parameters that a query has in a URL.
+/// The parameters of a query in a URL.
 pub(super) const PARAMETERS: [&str; 16] = [
     "filter",
     "sort",
@@ -20,7 +20,7 @@ pub(super) const PARAMETERS: [&str; 16] = [
     "revision",
 ];
 
-/// The maximum length of a parameter's excerpt in an error.
+/// The largest number of characters of a parameter that an error shows.
 const EXCERPT: usize = 120;
 
 /// The error of a text that is not the URL form of a query.
@@ -35,14 +35,14 @@ pub enum UrlError {
     },
     /// A parameter other than `filter` and `sort` occurs more than once.
     #[error(
-        "the parameter {parameter} is there twice, as {first:?} and as {second:?}: give it once"
+        "the parameter {parameter} is given twice, as {first:?} and as {second:?}: give it once"
     )]
     Repeated {
         /// The parameter.
         parameter: &'static str,
-        /// What it was first, or the beginning of that.
+        /// Its first value, or the beginning of it.
         first: String,
-        /// What it was then, or the beginning of that.
+        /// Its second value, or the beginning of it.
         second: String,
     },
     /// Two parameters contradict each other.
@@ -53,33 +53,33 @@ pub enum UrlError {
         /// The other one.
         other: &'static str,
     },
-    /// A parameter has no meaning without another.
+    /// A parameter has no meaning without another one.
     #[error("the parameter {parameter} needs the parameter {needed}: add that, or leave both out")]
     Needs {
         /// The parameter.
         parameter: &'static str,
-        /// What it needs.
+        /// The parameter that it needs.
         needed: &'static str,
     },
     /// The value of a parameter cannot be read.
     #[error(
-        "the parameter {parameter} has {found} at character {at} of {text:?}, where it takes {wanted}"
+        "the parameter {parameter} has {found} at character {at} of {text:?}; expected {wanted}"
     )]
     Syntax {
         /// The parameter.
         parameter: &'static str,
         /// What was found.
         found: String,
-        /// At which character of the decoded value, counted from 1.
+        /// The position in the decoded value, in characters counted from 1.
         at: usize,
         /// The decoded value, or its beginning.
         text: String,
-        /// What is possible there.
+        /// What is valid there.
         wanted: &'static str,
     },
     /// The decoded text is not UTF-8.
     #[error(
-        "the query string is not UTF-8 behind its first {valid} decoded bytes: encode texts as UTF-8 before percent signs are put in"
+        "the query string is not UTF-8 after its first {valid} decoded bytes: encode texts as UTF-8 before percent-encoding them"
     )]
     Encoding {
         /// How many decoded bytes are UTF-8.

@@ -6,7 +6,7 @@ use super::error::UrlError;
 use crate::association::is_name;
 use crate::query::filter::{AnyOf, Condition, Operator, Subject, associated};
 
-/// What labels are below.
+/// The path below which labels are.
 pub(super) const LABELS: &str = "metadata.labels";
 
 const OPERATOR: &str = "a comma, its end or an operator: =, ==, !=, ~, !~, <, <=, >, >=, in (…), \
@@ -42,7 +42,7 @@ const WORDS: [(&str, Operator); 4] = [
 pub(super) struct Reader<'a> {
     parameter: &'static str,
     text: &'a str,
-    /// How many bytes are read; always between two characters.
+    /// The number of bytes read; always between two characters.
     at: usize,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads conditions of which one has to hold.
+    /// Reads conditions of which at least one must hold.
     pub(super) fn any_of(mut self) -> Result<AnyOf, UrlError> {
         self.items(Self::condition).map(AnyOf)
     }
@@ -86,13 +86,13 @@ impl<'a> Reader<'a> {
         self.items(Self::value)
     }
 
-    /// Reads one name of a field or label, and nothing else.
+    /// Reads exactly one name of a field or label.
     pub(super) fn only_name(mut self) -> Option<Subject> {
         let name = self.name().ok()?;
         self.rest().is_empty().then_some(name)
     }
 
-    /// Reads a list up to the end: one item at least, separated by commas.
+    /// Reads a list up to the end: at least one item, separated by commas.
     fn items<T>(
         &mut self,
         mut item: impl FnMut(&mut Self) -> Result<T, UrlError>,
@@ -135,6 +135,7 @@ impl<'a> Reader<'a> {
     }
 
     fn operator(&mut self) -> Result<Operator, UrlError> {
+        // Longer signs are first, or `<=` would be read as `<`.
         if let Some((_, operator)) = SIGNS.iter().find(|(sign, _)| self.take(sign)) {
             return Ok(*operator);
         }
@@ -192,8 +193,9 @@ impl<'a> Reader<'a> {
             return Err(self.fault(VALUE));
         }
         self.at += end;
-        // What ends a value ends its item as well; another sign is one that should be in quotes.
+        // The end of a value ends its item; any other sign should have been quoted.
         let next = self.rest().trim_start();
+        // `a b` is an error rather than the value `a`.
         if !next.is_empty() && !next.starts_with([',', ')']) {
             return Err(self.fault(VALUE));
         }
@@ -205,6 +207,7 @@ impl<'a> Reader<'a> {
     /// An association is followed by a colon. A name in quotes is that of a field.
     fn name(&mut self) -> Result<Subject, UrlError> {
         if let Some(association) = self.association() {
+            // Associations of associations are not supported.
             if self.association().is_some() {
                 return Err(self.fault(NAME));
             }
@@ -257,11 +260,11 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads what is in brackets; none for a condition on elements of an array.
+    /// Reads the content of brackets; `None` for a condition on elements of an array.
     fn bracket(&mut self) -> Result<Option<Cow<'a, str>>, UrlError> {
         self.at += 1;
         let key = if self.take("?(") {
-            // A parenthesis may be in a quoted text of the condition: only the one at the bracket ends it.
+            // A parenthesis may be in a quoted text of the condition; only the one before the bracket ends it.
             self.up_to(")]")?;
             self.at += 1;
             None
@@ -303,7 +306,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a text after its opening quote.
     ///
-    /// A character behind a backslash is taken literally.
+    /// A character after a backslash is taken literally.
     fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, UrlError> {
         let text: &'a str = &self.text[self.at..];
         let mut unescaped: Option<String> = None;

@@ -292,7 +292,7 @@ fn an_error_names_the_parameter_and_what_was_found_where() {
     for (parameter, text, at, found) in FAULTS {
         let error = read(&[(*parameter, *text)]).unwrap_err();
         let expected = format!(
-            "the parameter {parameter} has {found} at character {at} of {text:?}, where it takes "
+            "the parameter {parameter} has {found} at character {at} of {text:?}; expected "
         );
         let message = error.to_string();
         assert!(message.starts_with(&expected), "{message}\n{expected}");
@@ -310,11 +310,11 @@ fn parameters_are_known_there_once_and_fit_each_other() {
         ("=1", "unknown parameter \"\": known are "),
         (
             "page=1&page=1",
-            "the parameter page is there twice, as \"1\" and as \"1\": ",
+            "the parameter page is given twice, as \"1\" and as \"1\": ",
         ),
         (
             "summary=a&summary=b",
-            "the parameter summary is there twice, as \"a\" and as \"b\": ",
+            "the parameter summary is given twice, as \"a\" and as \"b\": ",
         ),
         (
             "page=1&limit=2",
@@ -350,7 +350,7 @@ fn parameters_are_known_there_once_and_fit_each_other() {
         ),
         (
             "search=%FF",
-            "the query string is not UTF-8 behind its first 7 decoded bytes: ",
+            "the query string is not UTF-8 after its first 7 decoded bytes: ",
         ),
     ] {
         let message = Query::from_url(url).unwrap_err().to_string();

@@ -26,7 +26,7 @@ impl Query {
     ///
     /// | parameter | meaning |
     /// |---|---|
-    /// | `filter` | conditions, separated by commas, of which one has to hold; all filters have to hold |
+    /// | `filter` | conditions, separated by commas, of which at least one must hold; all filters must hold |
     /// | `sort` | names of fields or labels, separated by commas; a minus in front sorts backwards |
     /// | `search` | [words](Self::search) |
     /// | `namespaces`, `namespaces!` | names of [namespaces](Self::namespaces), or of those left out |
@@ -58,19 +58,18 @@ impl Query {
     /// which is then a field.
     ///
     /// ```
-    /// use lariat_sql::{Query, field, label};
+    /// use lariat::sql::{Query, field, label};
     ///
     /// let query = Query::from_url("filter=metadata.labels[app]=web,!spec.nodeName&sort=-metadata.name&pagesize=50")?;
-    /// let either = label("app").equals("web").or(field("spec.nodeName").is(lariat_sql::Operator::Missing, [""; 0]));
+    /// let either = label("app").equals("web").or(field("spec.nodeName").is(lariat::sql::Operator::Missing, [""; 0]));
     /// assert_eq!(query, Query::new().filter(either).sort_descending(field("metadata.name")).page(1, 50));
-    /// # Ok::<(), lariat_sql::UrlError>(())
+    /// # Ok::<(), lariat::sql::UrlError>(())
     /// ```
-    ///
     /// # Errors
     ///
-    /// A parameter is unknown, is repeated, contradicts or lacks another, or its value is invalid. The error names the
-    /// parameter, what was found where, and what is valid. Whether a kind has the fields is checked when the query is
-    /// run.
+    /// Fails if a parameter is unknown or repeated, contradicts or lacks another one, or has an invalid value. The
+    /// error contains the parameter, the position, what was found there and what is valid. Whether a kind has the
+    /// fields is checked when the query is run.
     pub fn from_url(query: &str) -> Result<Self, UrlError> {
         let parameters = Parameters::read(query)?;
         let mut filters = Vec::with_capacity(parameters.filters.len());
@@ -100,12 +99,11 @@ impl Query {
 
     /// Returns the URL form of the query, percent-encoded.
     ///
-    /// [`from_url`](Self::from_url) parses it into an equal query. It returns an error if the query cannot be answered,
-    /// such as one with a page or a limit of zero, a filter without conditions, or a condition with too few or too many
-    /// values.
+    /// [`from_url`](Self::from_url) parses it to an equal query. For a query that cannot be answered it fails instead:
+    /// one with a page or a limit of zero, a filter without conditions, or a condition with too few or too many values.
     ///
     /// ```
-    /// use lariat_sql::{Query, field};
+    /// use lariat::sql::{Query, field};
     ///
     /// let query = Query::new().filter(field("metadata.name").equals("a b")).limit(20);
     /// assert_eq!(query.to_url(), "filter=metadata.name%3D%27a+b%27&limit=20");
@@ -152,6 +150,7 @@ fn write_namespaces(url: &mut Serializer<'_, String>, namespaces: &Namespaces) {
         (Some(_), true) => "projectsornamespaces!",
     };
     url.append_pair(parameter, &write::values(values));
+    // The default needs no parameter.
     if let Some(label) = label.as_ref().filter(|label| *label != PROJECT_LABEL) {
         url.append_pair("projectlabel", label);
     }
@@ -230,6 +229,7 @@ impl Parameters {
         let Some(text) = self.get(parameter) else {
             return Ok(None);
         };
+        // `parse` alone accepts a leading plus.
         let wrong = text.find(|c: char| !c.is_ascii_digit());
         match text.parse() {
             Ok(number) if number > 0 && wrong.is_none() => Ok(Some(number)),
@@ -294,6 +294,7 @@ impl Parameters {
     fn part(&self) -> Result<Part, UrlError> {
         let (number, size) = (self.number("page")?, self.number("pagesize")?);
         let limit = self.number("limit")?;
+        // An empty cursor is the first page, as for Kubernetes.
         let cursor = self.get("continue").filter(|cursor| !cursor.is_empty());
         let is_summary_only = self.flag("summaryonly")?;
         let mut there = [
@@ -305,6 +306,8 @@ impl Parameters {
         ]
         .into_iter()
         .filter(|(_, is_there, _)| *is_there);
+        // A page, a limit and a summary alone exclude each other; the last number tells which of them a parameter
+        // belongs to.
         let first = there.next();
         if let Some((one, _, way)) = first
             && let Some((other, ..)) = there.find(|(.., other)| *other != way)

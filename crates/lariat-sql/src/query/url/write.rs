@@ -1,10 +1,10 @@
-//! Writing conditions, names and values as they are read.
+//! Writing conditions, names and values as `read` reads them.
 
 use super::read::{LABELS, Reader};
 use crate::association::is_name;
 use crate::query::filter::{AnyOf, Condition, Operator, Subject};
 
-/// Writes conditions of which one has to hold.
+/// Writes conditions of which at least one must hold.
 pub(super) fn any_of(any: &AnyOf) -> String {
     join(&any.0, condition)
 }
@@ -68,7 +68,7 @@ fn condition(text: &mut String, condition: &Condition) {
         [one] if !is_list && !matches!(operator, Operator::Exists | Operator::Missing) => {
             value(text, one);
         }
-        // Other operators do not take that many values: what is written then is refused when it is read.
+        // Other operators do not take that many values, so this text fails when it is read.
         _ => {
             text.push('(');
             text.push_str(&join(values, |text, each| value(text, each)));
@@ -97,7 +97,7 @@ fn name(text: &mut String, subject: &Subject) {
             if is_name(association) {
                 text.push_str(association);
             } else {
-                // No query can have it, and this is not read either.
+                // No query can have such an association, and reading it fails too.
                 quoted(text, association);
             }
             text.push(':');

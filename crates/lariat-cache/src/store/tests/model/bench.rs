@@ -1,4 +1,4 @@
-//! A store beside the server of the model, and what is checked after each step.
+//! A store beside the server of the model, and the checks after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -206,7 +206,7 @@ impl Bench {
     fn report(&mut self, event: Event) {
         let object = object(event.key, event.state);
         let delta = if event.is_gone {
-            Delta::Gone(object)
+            Delta::Deleted(object)
         } else {
             Delta::Present(object)
         };

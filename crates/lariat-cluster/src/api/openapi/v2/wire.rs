@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A message to which fields are added; values that are missing or zero are left out.
+/// A protobuf message under construction; zero and missing values are left out.
 #[derive(Debug, Default)]
 pub(super) struct Message(Vec<u8>);
 

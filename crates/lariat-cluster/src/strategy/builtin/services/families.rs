@@ -12,7 +12,7 @@ use crate::strategy::builtin::parts::{at, is_void};
 
 const POLICY: &str = "spec.ipFamilyPolicy";
 
-/// Chooses families where none are asked for, and refuses those the cluster does not have.
+/// Chooses IP families by default, and refuses those the cluster lacks.
 ///
 /// Source: `initIPFamilyFields` in `k8s.io/kubernetes/pkg/registry/core/service/storage`.
 pub(super) fn choose(
@@ -69,7 +69,9 @@ fn prefers_same(old: &Object, new: &Object) -> bool {
             .all(|member| list(old, member) == list(new, member))
 }
 
-/// Returns whether a Service has neither address nor selector, so that it may have any family.
+/// Returns whether a Service has neither address nor selector.
+///
+/// Such a Service may have any family.
 fn is_free(object: &Object) -> bool {
     let headless = at(object, &["spec", "clusterIP"]) == Some(&"None".into());
     headless && is_void(at(object, &["spec", "selector"]))

@@ -95,7 +95,7 @@ fn keep_ports(was: &Object, spec: &mut Object) {
     }
 }
 
-/// Drops what the type does not have and the client did not change, and so did not mean.
+/// Drops fields that the Service's type lacks and the client did not change.
 pub(super) fn drop(old: &Object, new: &mut Object) {
     let was = spec(old);
     let external = !is_external(old) && is_external(new);
@@ -122,6 +122,7 @@ pub(super) fn drop(old: &Object, new: &mut Object) {
         }
     };
     if external {
+        drop_same(&["internalTrafficPolicy"]);
         drop_same(&["clusterIP", "clusterIPs"]);
         drop_same(&["ipFamilies"]);
         drop_same(&["ipFamilyPolicy"]);

@@ -36,7 +36,7 @@ pub(in crate::strategy::builtin) fn prepare_create(
     ports::allocate(&allocation, None, object)
 }
 
-/// Keeps or drops what a Service was allocated, by its type, and allocates the rest.
+/// Keeps, releases or allocates addresses and ports, by the Service's type.
 pub(in crate::strategy::builtin) fn prepare_update(
     server: &Server,
     resource: &Resource,
