@@ -27,6 +27,11 @@ async fn recorded_reads_print_the_same() {
 }
 
 #[tokio::test]
+async fn recorded_descriptions_of_all_kinds_print_the_same() {
+    check("describe").await.unwrap();
+}
+
+#[tokio::test]
 async fn recorded_changes_print_the_same() {
     check("change").await.unwrap();
 }

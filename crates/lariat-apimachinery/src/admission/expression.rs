@@ -6,16 +6,15 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{Context, Program, Value as Cel};
+use kube_cel::cel::{Context, Value as Cel};
 use serde_json::Value;
 
 use super::attributes::{Attributes, ResourceName};
 use super::authorizer::{self, Authorize};
 use super::structs;
 use crate::object::Object;
-use crate::structural::{compile, describe, run, to_cel};
+use crate::structural::{self, Program, compile, describe, run, to_cel};
 use lariat_core::Gvk;
 
 /// A compiled CEL expression.
@@ -132,7 +131,7 @@ impl Scope {
         old: Option<&Object>,
     ) -> Self {
         let mut scope = Self {
-            context: Context::default().with_all(),
+            context: structural::context(),
             failed: HashMap::new(),
         };
         let whole = |object: Option<&Object>| object.cloned().map_or(Value::Null, Value::Object);

@@ -202,7 +202,7 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
         };
         return vec![StatusCause::invalid(path, &"".into(), detail)];
     }
-    let (mut seen, mut valid) = (HashSet::new(), 0);
+    let mut seen = HashSet::new();
     for (at, each) in fields.iter().enumerate() {
         let field = format!("{path}[{at}].jsonPath");
         let json_path = text(each, "jsonPath");
@@ -232,10 +232,9 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
         if !seen.insert(json_path) {
             causes.push(duplicate(&field, &json_path.into()));
         }
-        valid += 1;
     }
-    if valid > MOST_SELECTABLE {
-        causes.push(too_many(path, fields.len(), MOST_SELECTABLE as i64));
+    if seen.len() > MOST_SELECTABLE {
+        causes.push(too_many(path, seen.len(), MOST_SELECTABLE as i64));
     }
     causes
 }

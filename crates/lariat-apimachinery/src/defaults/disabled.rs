@@ -52,6 +52,22 @@ fn drop_from_lease(lease: &mut Object) {
     }
 }
 
+/// Drops from the devices of a ResourceSlice lists of values, and what they take of a node.
+pub(super) fn drop_from_devices(slice: &mut Object) {
+    let Some(spec) = inner(slice, "spec") else {
+        return;
+    };
+    each(spec, "devices", |device| {
+        device.remove("nodeAllocatableResourceMappings");
+        let attributes = inner(device, "attributes").into_iter().flatten();
+        for attribute in attributes.filter_map(|(_, value)| value.as_object_mut()) {
+            for lists in ["bools", "ints", "strings", "versions"] {
+                attribute.remove(lists);
+            }
+        }
+    });
+}
+
 /// Drops from the spec of a Pod what the server would not keep.
 fn drop_from_pod(spec: &mut Object) {
     spec.remove("schedulingGroup");

@@ -63,7 +63,11 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(object),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
         ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
-        ("resource.k8s.io", "ResourceClaim") => others::resource_claim(object, &["spec"]),
+        ("resource.k8s.io", "ResourceClaim") => {
+            others::resource_claim(object, &["spec"]);
+            others::allocation(object);
+        }
+        ("resource.k8s.io", "ResourceSlice") => disabled::drop_from_devices(object),
         ("resource.k8s.io", "ResourceClaimTemplate") => {
             others::resource_claim(object, &["spec", "spec"]);
         }

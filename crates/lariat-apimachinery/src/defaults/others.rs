@@ -178,11 +178,26 @@ pub(super) fn resource_claim(object: &mut Object, path: &[&str]) {
 }
 
 fn device_count(request: &mut Object) {
-    set(request, "allocationMode", "ExactCount");
+    set_text(request, "allocationMode", "ExactCount");
     if text(request, "allocationMode") == "ExactCount" {
-        set(request, "count", 1);
+        set_number(request, "count", 1);
     }
-    each(request, "tolerations", |toleration| {
-        set(toleration, "operator", "Equal")
+    tolerations(request);
+}
+
+/// Fills in what was allocated to a claim.
+pub(super) fn allocation(claim: &mut Object) {
+    let path = ["status", "allocation", "devices"];
+    let devices = path
+        .iter()
+        .try_fold(claim, |object, member| inner(object, member));
+    if let Some(devices) = devices {
+        each(devices, "results", tolerations);
+    }
+}
+
+fn tolerations(object: &mut Object) {
+    each(object, "tolerations", |toleration| {
+        set_text(toleration, "operator", "Equal");
     });
 }

@@ -5,6 +5,7 @@
 //!
 //! Source: `k8s.io/apimachinery/pkg/util/managedfields` and `sigs.k8s.io/structured-merge-diff/v6`.
 
+mod atomics;
 mod check;
 mod differ;
 mod entries;
@@ -20,6 +21,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use atomics::atomics;
 pub use check::check_entries;
 pub use differ::{differ, differ_outside};
 pub use entries::{Manager, manager_name};

@@ -15,15 +15,15 @@ const MOST_COPIED: usize = 3 * 1024 * 1024;
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
 /// One operation. What is wrong with it shows when it is applied.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Operation {
     #[serde(default)]
-    op: String,
+    pub(super) op: String,
     #[serde(default)]
-    path: String,
-    from: Option<String>,
+    pub(super) path: String,
+    pub(super) from: Option<String>,
     #[serde(default)]
-    value: Value,
+    pub(super) value: Value,
 }
 
 /// Changes a document, or returns the operation that failed.

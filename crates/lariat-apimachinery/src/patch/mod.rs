@@ -3,6 +3,7 @@
 mod error;
 mod json;
 mod merge;
+mod read;
 mod strategic;
 
 use serde_json::Value;
@@ -44,6 +45,20 @@ impl Patch {
             )
         };
         let operations: Vec<Operation> = serde_json::from_slice(text).map_err(unreadable)?;
+        Self::of_operations(operations)
+    }
+
+    /// Reads a JSON patch that was parsed already; returns also the paths of members that no operation has.
+    ///
+    /// # Errors
+    ///
+    /// As for [`json`](Self::json).
+    pub fn of_json(document: Value) -> Result<(Self, Vec<String>), PatchError> {
+        let (operations, unknown) = read::operations(document).map_err(PatchError::Unreadable)?;
+        Ok((Self::of_operations(operations)?, unknown))
+    }
+
+    fn of_operations(operations: Vec<Operation>) -> Result<Self, PatchError> {
         if operations.len() > json::MOST_OPERATIONS {
             return Err(PatchError::TooManyOperations {
                 limit: json::MOST_OPERATIONS,

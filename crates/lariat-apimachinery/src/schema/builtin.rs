@@ -107,6 +107,12 @@ impl Builtin {
         let names = names.chain(self.copies.iter().copied());
         self.names.get_or_init(|| names.collect()).get(&id).copied()
     }
+
+    /// Returns the type that a type is a copy of, or the type itself.
+    pub(super) fn original(&self, id: TypeId) -> TypeId {
+        let copy = self.copies.iter().find(|(copy, _)| *copy == id);
+        copy.map_or(id, |(_, name)| self.by_name[name])
+    }
 }
 
 /// Returns the name of a built-in type, if it has one.

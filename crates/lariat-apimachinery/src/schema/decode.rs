@@ -120,7 +120,7 @@ fn is_map(typed: TypeRef<'_>) -> bool {
     matches!(typed.get(), Some(Type::Map(_)))
 }
 
-fn walk(
+pub(super) fn walk(
     typed: TypeRef<'_>,
     value: &mut Value,
     path: &str,

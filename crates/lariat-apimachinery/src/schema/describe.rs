@@ -148,6 +148,9 @@ impl Describer {
             Type::Map(Map { atomic: true, .. }) => {
                 schema["x-kubernetes-map-type"] = "atomic".into()
             }
+            Type::Struct(_) if types.original(field.type_id) != field.type_id => {
+                schema["x-kubernetes-map-type"] = "granular".into();
+            }
             // What every object has, even if a client leaves it out.
             Type::Struct(_) if of_kind => schema["default"] = json!({}),
             Type::Scalar(scalar) if field.required => note_zero(*scalar, &mut schema),
@@ -182,7 +185,7 @@ impl Describer {
             Type::Map(map) => {
                 json!({"type": "object", "additionalProperties": self.inner(map.value)})
             }
-            Type::Struct(_) => json!({"allOf": [reference(&self.add(id))]}),
+            Type::Struct(_) => json!({"allOf": [reference(&self.add(types.original(id)))]}),
         }
     }
 

@@ -94,7 +94,8 @@ impl Misfit {
     /// Prepends a member of a type to the path of the misfit.
     ///
     /// Only fields of structures have names in Go.
-    pub(super) fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
+    #[must_use]
+    pub fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
         if let (Reason::Type(mismatch), Some(Type::Struct(_))) = (&mut *self.0, typed.get()) {
             mismatch.fields.push(member.to_owned());
             mismatch.owner.get_or_insert_with(|| go_name(typed));

@@ -3,6 +3,7 @@
 //! Server-side apply, strategic merge patch and field validation read them. Built-in types come from a table generated
 //! from the schemas of Kubernetes, types of custom resources from their CRDs.
 
+mod again;
 mod builtin;
 mod custom;
 mod decode;
@@ -13,6 +14,7 @@ mod resolve;
 mod types;
 mod zeros;
 
+pub use again::again;
 pub use builtin::builtin;
 #[cfg(all(test, feature = "protobuf"))]
 pub(crate) use builtin::kinds;

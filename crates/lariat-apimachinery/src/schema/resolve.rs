@@ -128,7 +128,8 @@ impl<'a> TypeRef<'a> {
     }
 
     /// Returns the type of the items of a list.
-    pub(crate) fn item(self) -> Self {
+    #[must_use]
+    pub fn item(self) -> Self {
         match self.get() {
             Some(Type::List(list)) => self.at(list.item),
             _ => self.any(),

@@ -30,7 +30,9 @@ pub(crate) fn resolve<'a>(
             rest = after;
             name
         } else {
-            return Err(format!("expected [ or . but got: {rest}"));
+            let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());
+            let token = &rest[..end.max(1)];
+            return Err(format!("expected [ or . but got: {token}"));
         };
         schema = below(schema, &name).ok_or("does not refer to a valid field")?;
         names.push(name);

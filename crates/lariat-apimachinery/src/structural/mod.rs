@@ -27,5 +27,7 @@ mod validate;
 
 pub use compiled::Structural;
 pub(crate) use fault::{duplicate, too_many};
+pub(crate) use rules::{
+    Program, check_expression, check_expression_about, compile, context, describe, run, to_cel,
+};
 pub use rules::{RuleFault, check_rules};
-pub(crate) use rules::{check_expression, compile, describe, run, to_cel};

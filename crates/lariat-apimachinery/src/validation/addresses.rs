@@ -123,6 +123,28 @@ pub(crate) fn check_canonical_cidr(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
+/// Checks an address with the length of its network, which must be written in its one form.
+pub(crate) fn check_interface_address(at: &Field<'_>, causes: &mut Causes) {
+    let Some((address, length)) = parse_network(at.text()) else {
+        let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        causes.invalid_as(at, at.text(), detail);
+        return;
+    };
+    let inner = match address {
+        IpAddr::V6(v6) => v6.to_ipv4_mapped(),
+        IpAddr::V4(_) => None,
+    };
+    // Go writes a mapped address as the IPv4 address that it is.
+    let canonical = match inner {
+        Some(v4) => format!("{v4}/{}", length.saturating_sub(96)),
+        None => format!("{address}/{length}"),
+    };
+    if canonical != at.text() {
+        let detail = format!("must be in canonical form ({canonical:?})");
+        causes.invalid_as(at, at.text(), &detail);
+    }
+}
+
 /// Checks that of several addresses or networks there is at most one a family.
 pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes: &mut Causes) {
     if texts.len() < 2 {

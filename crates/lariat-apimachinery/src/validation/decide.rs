@@ -4,8 +4,8 @@ use super::causes::Causes;
 use super::context::{Check, Context, Part};
 use super::field::Field;
 use super::{
-    admission, apps, autoscaling, batch, certificates, coordination, core, discovery, flow_control,
-    networking, node, pod, policy, rbac, registration, scheduling, storage,
+    admission, apps, autoscaling, batch, certificates, coordination, core, devices, discovery,
+    flow_control, networking, node, pod, policy, rbac, registration, scheduling, storage,
 };
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
@@ -46,6 +46,7 @@ pub(super) fn check_of(group: &str, kind: &str) -> Option<Check> {
         .filter(|_| group.is_empty())
         .or_else(|| of_workloads(group, kind))
         .or_else(|| of_cluster(group, kind))
+        .or_else(|| of_devices(kind).filter(|_| group == "resource.k8s.io"))
 }
 
 fn of_core(kind: &str) -> Option<Check> {
@@ -65,6 +66,16 @@ fn of_core(kind: &str) -> Option<Check> {
         "ResourceQuota" => core::resource_quota,
         "Secret" => core::secret,
         "Service" => core::service,
+        _ => return None,
+    })
+}
+
+fn of_devices(kind: &str) -> Option<Check> {
+    Some(match kind {
+        "DeviceClass" => devices::device_class,
+        "ResourceClaim" => devices::resource_claim,
+        "ResourceClaimTemplate" => devices::resource_claim_template,
+        "ResourceSlice" => devices::resource_slice,
         _ => return None,
     })
 }

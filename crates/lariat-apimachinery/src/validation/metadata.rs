@@ -80,6 +80,7 @@ fn revalidates(resource: &Resource) -> bool {
         "apps" => kind == "ControllerRevision",
         "batch" => kind == "Job",
         "networking.k8s.io" => matches!(kind, "Ingress" | "IngressClass" | "IPAddress"),
+        "resource.k8s.io" => matches!(kind, "DeviceClass" | "ResourceClaim"),
         "storage.k8s.io" => kind != "CSIDriver",
         "admissionregistration.k8s.io"
         | "certificates.k8s.io"

@@ -41,6 +41,7 @@ mod batch;
 mod certificates;
 mod coordination;
 mod core;
+mod devices;
 mod discovery;
 mod flow_control;
 mod networking;

@@ -46,7 +46,8 @@ pub(crate) fn is_quota_resource(name: &str) -> bool {
     is_in(QUOTA, name) || is_quota_huge_page(name)
 }
 
-fn is_extended(name: &str) -> bool {
+/// Returns whether a resource is one of somebody else, in a form that quotas can name.
+pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")
         && formats::qualified_name(&format!("requests.{name}")).is_empty()

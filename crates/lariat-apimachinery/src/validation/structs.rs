@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::object::Object;
+
 /// How a member is shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
@@ -13,6 +15,8 @@ pub(crate) enum Shape {
     Number,
     /// A pointer to a structure.
     Struct(Members),
+    /// A structure that is always there.
+    Whole(Members),
     /// A list of structures.
     List(Members),
     /// A pointer to a selector of labels, which keeps the names of the API.
@@ -34,15 +38,23 @@ pub(crate) fn shown(value: &Value, members: Members) -> String {
     braces(members)
 }
 
+/// Returns how a list of structures is shown; `null` if there is none.
+pub(crate) fn shown_list(list: &Value, members: Members) -> String {
+    let Some(items) = list.as_array() else {
+        return "null".to_owned();
+    };
+    let items: Vec<String> = items.iter().map(|item| shown(item, members)).collect();
+    format!("[{}]", items.join(","))
+}
+
 fn shown_as(value: &Value, shape: Shape) -> String {
     match (shape, value) {
         (Shape::Text, Value::Null) => "\"\"".to_owned(),
         (Shape::Number, Value::Null) => "0".to_owned(),
         (Shape::Struct(members), value) => shown(value, members),
-        (Shape::List(members), Value::Array(items)) => {
-            let items: Vec<String> = items.iter().map(|item| shown(item, members)).collect();
-            format!("[{}]", items.join(","))
-        }
+        (Shape::Whole(members), Value::Null) => shown(&Value::Object(Object::new()), members),
+        (Shape::Whole(members), value) => shown(value, members),
+        (Shape::List(members), value) => shown_list(value, members),
         (Shape::Selector, value) => selector(value),
         _ => value.to_string(),
     }
@@ -92,10 +104,11 @@ mod tests {
             ("list", "List", Shape::List(INNER)),
             ("one", "One", Shape::Struct(INNER)),
             ("any", "Any", Shape::Value),
+            ("whole", "Whole", Shape::Whole(INNER)),
         ];
         assert_eq!(
             shown(&json!({"list": [{}, {"b": "c"}], "any": [1]}), OUTER),
-            r#"{"Count":0,"List":[{"B":""},{"B":"c"}],"One":null,"Any":[1]}"#
+            r#"{"Count":0,"List":[{"B":""},{"B":"c"}],"One":null,"Any":[1],"Whole":{"B":""}}"#
         );
         assert_eq!(shown(&Value::Null, OUTER), "null");
     }

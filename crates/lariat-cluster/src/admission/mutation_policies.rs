@@ -250,6 +250,15 @@ impl Step<'_> {
                 let merged = write.apply(Some(seen), &applied, true);
                 let mut merged =
                     merged.map_err(|error| format!("error applying patch: {error}"))?;
+                // It would drop what it does not set.
+                let atomics = managed::atomics(schema.root(), &Value::Object(applied));
+                if !atomics.is_empty() {
+                    let atomics = atomics.join(", ");
+                    return Err(format!(
+                        "error applying patch: invalid ApplyConfiguration: may not mutate atomic \
+                         arrays, maps or structs: {atomics}"
+                    ));
+                }
                 // What policies set has no owner.
                 let metadata = metadata_mut(&mut merged);
                 match seen

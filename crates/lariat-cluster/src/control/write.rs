@@ -79,7 +79,13 @@ impl Writer<'_> {
             Some(&old),
             &mut new,
         );
-        match strategy::replacement(resource, part, &old, new) {
+        let stamped = if part == Part::Status {
+            strategy::stamp(self.server, resource, &old, &mut new)
+        } else {
+            Ok(())
+        };
+        let replacement = stamped.and_then(|()| strategy::replacement(resource, part, &old, new));
+        match replacement {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
                 Some(_) => Written::Done,
                 None => Written::Raced,

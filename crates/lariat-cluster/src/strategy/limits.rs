@@ -23,7 +23,7 @@ pub(super) fn set_defaults(server: &Server, pod: &mut Object) {
 
 /// Checks an object against the limit ranges of its namespace.
 ///
-/// `old` is the state it replaces.
+/// `old` is the state it replaces, but for a resize, which is checked like a creation.
 ///
 /// # Errors
 ///

@@ -3,7 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::builtin::certificates;
+use super::builtin::{certificates, devices, volumes};
 use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -40,9 +40,26 @@ pub(crate) fn allocate(
     builtin::prepare_update(server, resource, (old, new), dry_run)
 }
 
-/// Fills in the times of what a client wrote into a status.
-pub(crate) fn stamp(server: &Server, resource: &Resource, old: &Object, new: &mut Object) {
-    if resource.group == "certificates.k8s.io" && resource.plural == "certificatesigningrequests" {
-        certificates::stamp(&server.clock.now(), old, new);
+/// Fills in the times of what was written into a status.
+///
+/// # Errors
+///
+/// The status has what its namespace does not allow.
+pub(crate) fn stamp(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &mut Object,
+) -> Result<(), ApiError> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            certificates::stamp(&server.clock.now(), old, new);
+        }
+        ("", "persistentvolumes") => volumes::stamp(&server.clock.now(), old, new),
+        ("resource.k8s.io", "resourceclaims") => {
+            devices::check_status(server, resource, old, new)?;
+        }
+        _ => {}
     }
+    Ok(())
 }

@@ -6,7 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
-use super::builtin::{certificates, claims, pods, workloads};
+use super::builtin::{certificates, claims, devices, pods, workloads};
 use super::finalizers::finalizers_in_spec;
 use super::part::Part;
 use crate::status::ApiError;
@@ -19,6 +19,7 @@ enum Special {
     Pod,
     DaemonSet,
     Claim,
+    DeviceClaim,
     SigningRequest,
     Account,
     Service,
@@ -31,6 +32,7 @@ fn special(resource: &Resource) -> Option<Special> {
         ("", "serviceaccounts") => Some(Special::Account),
         ("", "services") => Some(Special::Service),
         ("", "persistentvolumeclaims") => Some(Special::Claim),
+        ("resource.k8s.io", "resourceclaims") => Some(Special::DeviceClaim),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
         ("apps", "daemonsets") => Some(Special::DaemonSet),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
@@ -50,7 +52,8 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         Some(Special::DaemonSet) => workloads::count_templates(None, object),
         Some(Special::Claim) => claims::prepare(object, None),
         Some(Special::Account) => name_secrets(object),
-        Some(Special::Pod | Special::SigningRequest | Special::Service) | None => {}
+        Some(Special::Pod | Special::SigningRequest | Special::Service | Special::DeviceClaim)
+        | None => {}
     }
 }
 
@@ -68,6 +71,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
         Some(Special::Account) => name_secrets(new),
+        Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),
         Some(Special::SigningRequest) => certificates::keep(part, old, new),
         Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
         Some(Special::Service) if part == Part::Main => drop_balancer(new),

@@ -3,7 +3,6 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::{Object, metadata_text};
-use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
 
 use super::form::{self, Origin};
@@ -33,23 +32,31 @@ impl Call {
             api_version: &api_version,
             custom: self.resource.rules.custom,
         })?;
-        self.check_first_of_each(&duplicates)?;
+        self.read_again(&mut object, &duplicates)?;
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
     }
 
-    /// Refuses a body with a member that is there twice, first with a value of a wrong type.
-    fn check_first_of_each(&self, duplicates: &Duplicates) -> Result<(), ApiError> {
+    /// Reads members that are there twice as Go's decoder does: each into what was there before.
+    ///
+    /// All values must be of the right type, though only the last one counts.
+    fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
         let has_twice = matches!(duplicates, Duplicates::Paths(paths) if !paths.is_empty());
         if self.resource.rules.custom || !has_twice {
             return Ok(());
         }
-        let Some(Value::Object(mut first)) = Document::first_of_each(&self.body) else {
+        let typed = self.resource.types().root();
+        let Ok((document, misfit)) = Document::json_of(&self.body, typed) else {
             return Ok(());
         };
-        let decoded = schema::decode(self.resource.types().root(), &mut first);
-        let refuse = |misfit: Misfit| form::refuse_body(&self.resource, &misfit.to_string());
-        decoded.map(drop).map_err(refuse)
+        if let Some(misfit) = misfit {
+            return Err(form::refuse_body(&self.resource, &misfit.to_string()));
+        }
+        if let Value::Object(members) = document.value {
+            let is_type = |name: &str| name == "kind" || name == "apiVersion";
+            object.extend(members.into_iter().filter(|(name, _)| !is_type(name)));
+        }
+        Ok(())
     }
 
     /// Returns whether `apiVersion` of the body is the given one.

@@ -83,9 +83,15 @@ pub(super) fn normalize(
                 return Err(refuse(call, origin, &reason));
             }
         }
-        Validation::Warn => unknown
-            .chain(duplicates.warnings())
-            .for_each(|text| call.warnings.add(text)),
+        Validation::Warn => {
+            // What a patch has twice is found before the object that it makes.
+            let (before, behind) = match origin {
+                Origin::Body => (Vec::new(), duplicates.warnings()),
+                Origin::Patch | Origin::Apply => (duplicates.warnings(), Vec::new()),
+            };
+            let all = before.into_iter().chain(unknown).chain(behind);
+            all.for_each(|text| call.warnings.add(text));
+        }
         Validation::Ignore => {}
     }
     let repeated = strategy::deduplicate_owners(object);
@@ -114,9 +120,8 @@ pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
     match origin {
         Origin::Body => refuse_body(&call.resource, reason),
         Origin::Patch => {
-            let patch = String::from_utf8_lossy(&call.body).into_owned();
-            let cause = StatusCause::invalid("patch", &Value::from(patch), reason);
-            ApiError::invalid_patch(cause)
+            let patch = Value::from(shown_patch(call));
+            ApiError::invalid_patch(StatusCause::invalid("patch", &patch, reason))
         }
         Origin::Apply => refuse_applied(&call.resource, reason),
     }
@@ -143,16 +148,20 @@ fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
 ///
 /// The value of the cause is the patch; for patches in JSON a real server has the whole object there.
 pub(super) fn refuse_patch(call: &Call, misfit: &Misfit) -> ApiError {
-    let patch = match serde_json::from_slice::<Value>(&call.body) {
-        Ok(patch) if call.is_strategic() => go_text::value(&patch),
-        _ => String::from_utf8_lossy(&call.body).into_owned(),
-    };
     let reason = if call.is_strategic() {
         misfit.as_conversion()
     } else {
         misfit.to_string()
     };
-    ApiError::invalid_patch(StatusCause::invalid("patch", &Value::from(patch), &reason))
+    let patch = Value::from(shown_patch(call));
+    ApiError::invalid_patch(StatusCause::invalid("patch", &patch, &reason))
+}
+
+fn shown_patch(call: &Call) -> String {
+    match serde_json::from_slice::<Value>(&call.body) {
+        Ok(patch) if call.is_strategic() => go_text::value(&patch),
+        _ => String::from_utf8_lossy(&call.body).into_owned(),
+    }
 }
 
 /// Refuses an object that is none of its kind.

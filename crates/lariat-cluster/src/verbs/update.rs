@@ -142,7 +142,7 @@ pub(super) async fn store_changed(
     if part == Part::Main {
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     } else {
-        strategy::stamp(&call.server, &call.resource, old, &mut sent);
+        strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
@@ -159,11 +159,13 @@ pub(super) async fn store_changed(
             .into_iter()
             .for_each(|text| call.warnings.add(text));
     }
-    if part == Part::Main {
-        strategy::check_limits(&call.server, &call.resource, object, Some(old))?;
+    if matches!(part, Part::Main | Part::Resize) {
+        // What a resize asks for is checked as that of a new Pod.
+        let replaced = Some(old).filter(|_| part == Part::Main);
+        strategy::check_limits(&call.server, &call.resource, object, replaced)?;
     }
     request.validate(Some(old), Some(object)).await?;
-    if part == Part::Main {
+    if matches!(part, Part::Main | Part::Resize) {
         strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
     }
     if dry_run {

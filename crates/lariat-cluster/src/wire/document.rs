@@ -6,9 +6,8 @@ use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
-use lariat_apimachinery::schema::field_path;
+use lariat_apimachinery::schema::{self, Misfit, TypeRef, field_path};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
@@ -24,6 +23,8 @@ pub(crate) struct Document {
 pub(crate) enum Duplicates {
     /// In JSON: their paths, such as `data.a`.
     Paths(Vec<String>),
+    /// Sentences about them.
+    Worded(Vec<String>),
     /// In YAML: the first of them, as Go's reader words it.
     Line(String),
 }
@@ -40,6 +41,7 @@ impl Duplicates {
                 .iter()
                 .map(|path| format!("duplicate field {path:?}"))
                 .collect(),
+            Self::Worded(sentences) => sentences.clone(),
             Self::Line(line) => vec![line.clone()],
         }
     }
@@ -47,7 +49,7 @@ impl Duplicates {
     /// Returns what is wrong where nothing may be wrong.
     pub(crate) fn errors(&self) -> Vec<String> {
         match self {
-            Self::Paths(_) => self.warnings(),
+            Self::Paths(_) | Self::Worded(_) => self.warnings(),
             Self::Line(line) => vec![format!("yaml: unmarshal errors:\n  {line}")],
         }
     }
@@ -56,12 +58,29 @@ impl Duplicates {
 impl Document {
     /// Reads JSON.
     pub(crate) fn json(bytes: &[u8]) -> Result<Self, String> {
-        let mut duplicates = Vec::new();
+        Self::read_json(bytes, None).map(|(document, _)| document)
+    }
+
+    /// Reads an object of a type, as Go's decoder does: a member that is there again is read into what is there.
+    ///
+    /// Returns also the first value of a wrong type among those that do not show in the document.
+    pub(crate) fn json_of(
+        bytes: &[u8],
+        typed: TypeRef<'_>,
+    ) -> Result<(Self, Option<Misfit>), String> {
+        Self::read_json(bytes, Some(typed))
+    }
+
+    fn read_json(
+        bytes: &[u8],
+        typed: Option<TypeRef<'_>>,
+    ) -> Result<(Self, Option<Misfit>), String> {
+        let mut found = Found::default();
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let seed = Reader {
             path: "",
-            duplicates: &mut duplicates,
-            keeps: Keeps::Last,
+            typed,
+            found: &mut found,
         };
         let value = seed.deserialize(&mut reader);
         let value = value.and_then(|value| reader.end().map(|()| value));
@@ -70,21 +89,8 @@ impl Document {
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }
-        let duplicates = Duplicates::Paths(duplicates);
-        Ok(Self { value, duplicates })
-    }
-
-    /// Reads JSON in which members are there twice, and takes the first of each; `None` if it is no JSON.
-    ///
-    /// Go decodes both values, so the first must be of the right type, though it does not count.
-    pub(crate) fn first_of_each(bytes: &[u8]) -> Option<Value> {
-        let seed = Reader {
-            path: "",
-            duplicates: &mut Vec::new(),
-            keeps: Keeps::First,
-        };
-        seed.deserialize(&mut serde_json::Deserializer::from_slice(bytes))
-            .ok()
+        let duplicates = Duplicates::Paths(found.duplicates);
+        Ok((Self { value, duplicates }, found.misfit))
     }
 
     /// Reads YAML, of which JSON is a part.
@@ -277,17 +283,28 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-struct Reader<'a> {
-    path: &'a str,
-    duplicates: &'a mut Vec<String>,
-    keeps: Keeps,
+/// What was found in a document beside its values.
+#[derive(Debug, Default)]
+struct Found {
+    /// The paths of members that were there again.
+    duplicates: Vec<String>,
+    /// The first value of a wrong type that another one replaced.
+    misfit: Option<Misfit>,
 }
 
-/// Which of several values of a member counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeps {
-    First,
-    Last,
+impl Found {
+    /// Reads a member into what was there before.
+    fn replace(&mut self, typed: Option<TypeRef<'_>>, earlier: &Value, value: &mut Value) {
+        let misfit = typed.and_then(|typed| schema::again(typed, earlier, value).err());
+        self.misfit = self.misfit.take().or(misfit);
+    }
+}
+
+struct Reader<'a> {
+    path: &'a str,
+    /// The type of the value, if it is known.
+    typed: Option<TypeRef<'a>>,
+    found: &'a mut Found,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -339,8 +356,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
             let path = field_path::longer(self.path, format_args!("[{}]", read.len()));
             let seed = Reader {
                 path: &path,
-                duplicates: self.duplicates,
-                keeps: self.keeps,
+                typed: self.typed.map(TypeRef::item),
+                found: self.found,
             };
             match items.next_element_seed(seed)? {
                 Some(value) => read.push(value),
@@ -353,21 +370,23 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let path = field_path::member(self.path, &name);
+            let typed = self.typed.and_then(|typed| typed.member(&name));
+            let was_fit = self.found.misfit.is_none();
             let seed = Reader {
                 path: &path,
-                duplicates: self.duplicates,
-                keeps: self.keeps,
+                typed,
+                found: self.found,
             };
-            let value = members.next_value_seed(seed)?;
-            match read.entry(name) {
-                Entry::Vacant(entry) => drop(entry.insert(value)),
-                Entry::Occupied(mut entry) => {
-                    self.duplicates.push(path);
-                    if self.keeps == Keeps::Last {
-                        entry.insert(value);
-                    }
-                }
+            let mut value = members.next_value_seed(seed)?;
+            if let Some(earlier) = read.get(&name) {
+                self.found.duplicates.push(path);
+                self.found.replace(typed, earlier, &mut value);
             }
+            if let Some(typed) = self.typed.filter(|_| was_fit) {
+                let misfit = self.found.misfit.take();
+                self.found.misfit = misfit.map(|misfit| misfit.below(typed, &name));
+            }
+            read.insert(name, value);
         }
         Ok(Value::Object(read))
     }
@@ -386,8 +405,6 @@ mod tests {
         let paths = ["data.a".to_owned(), "l[0].x".to_owned()];
         assert_eq!(document.duplicates, Duplicates::Paths(paths.into()));
         assert_eq!(document.value["data"]["a"], 2);
-        let first = Document::first_of_each(br#"{"data":{"a":1,"a":2}}"#).unwrap();
-        assert_eq!(first["data"]["a"], 1);
     }
 
     #[test]

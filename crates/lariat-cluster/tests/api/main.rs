@@ -23,6 +23,7 @@ mod determinism;
 mod determinism_lines;
 #[cfg(feature = "workloads")]
 mod determinism_steps;
+mod devices;
 mod discovery;
 mod establishing;
 mod fault_bodies;

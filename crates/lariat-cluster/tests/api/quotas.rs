@@ -271,6 +271,38 @@ async fn a_limit_range_gives_defaults_and_bounds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resize_is_checked_like_a_creation() {
+    let bench = Bench::new().await;
+    let range = json!({"metadata": {"name": "r"}, "spec": {"limits": [
+        {"type": "Container", "max": {"cpu": "3"}}]}});
+    bench.post(RANGES, &range).await;
+    quota(&bench, json!({"hard": {"requests.cpu": "2"}})).await;
+    let amounts = |cpu: &str| json!({"requests": {"cpu": cpu}, "limits": {"cpu": cpu}});
+    let created = bench.post(PODS, &pod("a", amounts("1"))).await;
+    assert_eq!(created.code, 201, "{}", created.text);
+    let path = format!("{PODS}/a/resize");
+    let mut resize = created.json();
+    for (cpu, expected) in [
+        ("4", "maximum cpu usage per Container is 3, but limit is 4"),
+        (
+            "2500m",
+            "exceeded quota: q, requested: requests.cpu=1500m, used: requests.cpu=1, limited: requests.cpu=2",
+        ),
+    ] {
+        resize["spec"]["containers"][0]["resources"] = amounts(cpu);
+        let status = bench.put(&path, &resize).await.fails(403, "Forbidden");
+        assert_eq!(
+            status["message"],
+            format!("pods \"a\" is forbidden: {expected}")
+        );
+    }
+    resize["spec"]["containers"][0]["resources"] = amounts("2");
+    let resized = bench.put(&path, &resize).await;
+    assert_eq!(resized.code, 200, "{}", resized.text);
+    used(&bench, &json!({"requests.cpu": "2"})).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_run_as_a_service_account_with_its_token_if_asked_for() {
     let cluster = Cluster::builder()
         .service_accounts(true)

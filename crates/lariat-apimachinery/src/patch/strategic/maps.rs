@@ -72,11 +72,15 @@ fn carry_out(directive: &Value, mut patch: Object) -> Outcome<Object> {
 }
 
 pub(super) fn unknown_directive<T>(directive: &Value, map: &Value) -> Outcome<T> {
-    unmergeable(format!(
-        "unknown patch type: {} in map: {}",
-        go_text::value(directive),
-        go_text::value(map)
-    ))
+    let shown = go_text::value(directive);
+    // Go shows it as a text.
+    let shown = match directive {
+        Value::Bool(_) | Value::Number(_) => format!("%!s({}={shown})", items::type_of(directive)),
+        Value::Null => items::type_of(directive).to_owned(),
+        _ => shown,
+    };
+    let map = go_text::value(map);
+    unmergeable(format!("unknown patch type: {shown} in map: {map}"))
 }
 
 /// Merges a member of the patch, or takes its items out of a list.

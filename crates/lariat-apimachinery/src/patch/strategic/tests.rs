@@ -70,7 +70,42 @@ fn lists_take_the_order_that_is_set() {
     check(
         json!({"containers": containers(&["a"])}),
         json!({"$setElementOrder/containers": names(&["a"]), "containers": names(&["x"])}),
-        Err("doesn't match $setElementOrder list"),
+        Err(
+            "The order in patch list:\n[map[name:x]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
+        ),
+    );
+}
+
+#[test]
+fn what_belongs_to_others_is_not_reached_into() {
+    let schema = builtin("apps/v1", "ControllerRevision").unwrap();
+    let object = |data: Value| json!({ "data": data }).as_object().unwrap().clone();
+    let merged = apply(
+        schema.root(),
+        object(json!({"a": 1})),
+        &object(json!({"b": 2})),
+    );
+    assert_eq!(merged.unwrap()["data"], json!({"a": 1, "b": 2}));
+    let nested = json!({"a": {"b": 1}});
+    let error = apply(schema.root(), object(nested.clone()), &object(nested)).unwrap_err();
+    let expected = "unable to find api field in struct RawExtension for the json field \"a\"";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn directives_about_nothing_change_nothing() {
+    let original = json!({"containers": containers(&["a"])});
+    for patch in [
+        json!({"$deleteFromPrimitiveList/containers": "x"}),
+        json!({"$deleteFromPrimitiveList/volumes": ["x"]}),
+        json!({"nodeSelector": {"$patch": "delete"}}),
+    ] {
+        check(original.clone(), patch, Ok(original.clone()));
+    }
+    check(
+        original,
+        json!({"containers": [{"$patch": "replace", "name": "b"}, {"name": "c"}]}),
+        Ok(json!({"containers": names(&["c"])})),
     );
 }
 
@@ -155,6 +190,26 @@ fn directives_that_contradict_the_types_are_refused_in_words_of_go() {
             "invalid patch format of primitive list",
         ),
         (json!({"containers": [{"name": {}}]}), "cannot be compared"),
+        (
+            json!({"containers": [{"name": "a", "$patch": "some"}]}),
+            "unknown patch type: some in map: map[$patch:some name:a]",
+        ),
+        (
+            json!({"nodeSelector": {"$patch": 1}}),
+            "unknown patch type: %!s(int64=1) in map: map[$patch:1]",
+        ),
+        (
+            json!({"containers": [{"$patch": "delete"}]}),
+            "map: map[$patch:delete] does not contain declared merge key: name",
+        ),
+        (
+            json!({"$setElementOrder/containers": ["a"]}),
+            "value for key 0 is not a map",
+        ),
+        (
+            json!({"$deleteFromPrimitiveList/containers": ["x"]}),
+            "list element types are not identical",
+        ),
     ] {
         check(present.clone(), patch, Err(error));
     }

@@ -5,10 +5,11 @@
 
 use std::panic::catch_unwind;
 
+use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, Expr, LiteralValue};
-use kube_cel::cel::{IdedExpr, Program};
 use serde_json::Value;
 
+use super::program::Program;
 use super::rule::{Rule, compile};
 use super::values::escape;
 use crate::structural::node::Node;
@@ -141,6 +142,38 @@ pub(crate) fn check_expression(text: &str, names: &[&'static str]) -> Result<&'s
     )
 }
 
+/// Compiles an expression in which one name is declared, with the schema of its values.
+///
+/// Returns the type of its value in CEL's words, as far as that is known.
+///
+/// # Errors
+///
+/// As for [`check_expression`].
+pub(crate) fn check_expression_about(
+    text: &str,
+    name: &'static str,
+    schema: &Value,
+) -> Result<&'static str, String> {
+    let program = compile(text)?;
+    let node = Node::compile(schema);
+    let found = walk_in(&program, &vec![(name, Kind::Of(&node, false))]);
+    let found = found.map_err(|fault| fault.shown(text))?;
+    let kinds: Vec<&str> = match found {
+        Kind::Of(node, _) => node.types.iter().map(String::as_str).collect(),
+        Kind::Named(name) => vec![name],
+        Kind::Unknown => Vec::new(),
+    };
+    Ok(match kinds[..] {
+        ["boolean"] => "bool",
+        ["integer"] => "int",
+        ["number"] => "double",
+        ["string"] => "string",
+        ["array"] => "list",
+        ["object"] => "map",
+        _ => "",
+    })
+}
+
 /// Walks an expression; returns the types of its value as far as they are known.
 fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>>, String> {
     // What was before may be an optional, whose members are other ones.
@@ -156,7 +189,7 @@ fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>
 fn walk_in<'a>(program: &'a Program, names: &Scope<'a>) -> Result<Kind<'a>, Fault> {
     // The generated parser may make a tree on which the visitor panics.
     let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
-        visit(program.expression(), names)
+        program.walk(|expression| visit(expression, names))
     }));
     walked.unwrap_or(Ok(Kind::Unknown))
 }
@@ -171,12 +204,16 @@ enum Fault {
 impl Fault {
     /// Returns the compiler's sentence, with the place in a text.
     fn shown(&self, text: &str) -> String {
-        let name = match self {
-            Self::Undeclared(name) => name,
-            Self::NoField(name) => return format!("ERROR: <input>:1:1: undefined field '{name}'"),
+        let (name, before, what) = match self {
+            Self::Undeclared(name) => {
+                let what = format!("undeclared reference to '{name}' (in container '')");
+                (name, 0, what)
+            }
+            // Its place is that of the dot.
+            Self::NoField(name) => (name, 1, format!("undefined field '{name}'")),
         };
         let (line, column, snippet) = place(name, text);
-        let what = format!("undeclared reference to '{name}' (in container '')");
+        let column = column.saturating_sub(before);
         let dots = ".".repeat(column);
         let snippet = snippet.map_or_else(String::new, |text| format!("\n | {text}\n | {dots}^"));
         format!(

@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::OptionalValue;
-use kube_cel::cel::{Context, ExecutionError, Program, Value as Cel};
+use kube_cel::cel::{Context, ExecutionError, Value as Cel};
 use serde_json::Value;
 
+use super::program::{self, Program};
 use super::rule::Rule;
 use super::values::{root_view, to_cel};
 use crate::cause::StatusCause;
@@ -28,7 +28,7 @@ pub(in crate::structural) fn evaluate(
     old: Option<&Value>,
 ) -> Vec<StatusCause> {
     let mut run = Run {
-        context: Context::default().with_all(),
+        context: program::context(),
         causes: Vec::new(),
     };
     let checked = CheckedValue {

@@ -4,13 +4,15 @@
 
 mod check;
 mod evaluate;
+mod program;
 mod rule;
 mod values;
 
-pub(crate) use check::check_expression;
 pub use check::{RuleFault, check_rules};
+pub(crate) use check::{check_expression, check_expression_about};
 pub(super) use evaluate::evaluate;
 pub(crate) use evaluate::{describe, run};
+pub(crate) use program::{Program, context};
 pub(super) use rule::Rule;
 pub(crate) use rule::compile;
 pub(crate) use values::to_cel;

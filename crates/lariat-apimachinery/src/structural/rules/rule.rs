@@ -1,9 +1,8 @@
 //! One rule, compiled.
 
-use std::panic::catch_unwind;
-
-use kube_cel::cel::Program;
 use serde_json::Value;
+
+use super::program::Program;
 
 /// One rule, compiled.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ impl Rule {
         let message_expression = Some(text("messageExpression")).filter(|text| !text.is_empty());
         let is_transition = program
             .as_ref()
-            .is_ok_and(|program| program.references().has_variable("oldSelf"));
+            .is_ok_and(|program| program.has_variable("oldSelf"));
         Self {
             text: text("rule"),
             message: text("message"),
@@ -59,10 +58,13 @@ impl Rule {
 
 /// Compiles an expression.
 pub(crate) fn compile(text: &str) -> Result<Program, String> {
-    // The generated parser may panic on some texts.
-    match catch_unwind(|| Program::compile(text)) {
-        Ok(Ok(program)) => Ok(program),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the expression cannot be parsed".to_owned()),
-    }
+    Program::compile(text).map_err(|error| {
+        // As Go's compiler shows the place in the text.
+        let error = error.replace("\n| ", "\n | ");
+        if text.is_empty() {
+            error.replacen("<input>:1:1:", "<input>:1:0:", 1)
+        } else {
+            error
+        }
+    })
 }

@@ -8,9 +8,10 @@ use std::sync::{Arc, LazyLock};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{Context, Program, Value as Cel};
+use kube_cel::cel::{Context, Value as Cel};
 use serde_json::{Map as Members, Number, Value};
 
+use super::program::Program;
 use crate::structural::node::Node;
 use crate::structural::prune::META;
 

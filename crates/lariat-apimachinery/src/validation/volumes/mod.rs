@@ -8,6 +8,6 @@ mod projected;
 mod sources;
 
 pub(super) use downward::{check_field_reference, check_resource_reference};
-pub(super) use network::{check_driver, check_initiator};
+pub(super) use network::{check_driver, check_driver_name, check_initiator};
 pub(super) use options::Options;
 pub(super) use sources::{check_persistent, check_pod, count, persistent_members};

@@ -224,14 +224,18 @@ pub(super) fn azure_disk(at: &Field<'_>, causes: &mut Causes) {
 
 /// Checks the name of a driver of volumes.
 pub(in crate::validation) fn check_driver(at: &Field<'_>, causes: &mut Causes) {
-    if !causes.check_given(at, "") {
-        return;
+    if causes.check_given(at, "") {
+        check_driver_name(at, at.text(), causes);
     }
-    if at.text().len() > 63 {
+}
+
+/// Checks the name of a driver that belongs to a place.
+pub(in crate::validation) fn check_driver_name(at: &Field<'_>, name: &str, causes: &mut Causes) {
+    if name.len() > 63 {
         causes.too_long(at, 63);
     }
-    for message in formats::dns_subdomain(&at.text().to_lowercase()) {
-        causes.invalid(at, &message);
+    for message in formats::dns_subdomain(&name.to_lowercase()) {
+        causes.invalid_as(at, name, &message);
     }
 }
 

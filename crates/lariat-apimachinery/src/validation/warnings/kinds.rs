@@ -62,6 +62,7 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(object, all),
         ("storage.k8s.io", "CSIDriver") => storage::driver(object, old, all),
         ("node.k8s.io", "RuntimeClass") => runtime_class(object, all),
+        ("resource.k8s.io", "ResourceSlice") => device_slice(&spec, all),
         ("admissionregistration.k8s.io", _) if metadata_text(object, "name").ends_with(STATIC) => {
             all.add(format!(
                 "metadata.name: names ending with {STATIC:?} are reserved for static manifest-based configurations and \
@@ -71,6 +72,15 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         _ => {}
     }
     warnings.into_list()
+}
+
+fn device_slice(spec: &Field<'_>, warnings: &mut Warnings) {
+    let driver = spec.text_of("driver");
+    if driver != driver.to_lowercase() {
+        warnings.add(format!(
+            "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"
+        ));
+    }
 }
 
 /// Returns the warning for a deletion without a propagation policy.

@@ -3,7 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::{machinery, pods, services, workloads};
+use super::{devices, machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
 
@@ -18,6 +18,12 @@ pub(in crate::strategy) fn prepare_create(
         ("", "pods") => pods::prepare_create(object),
         ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
+        ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => {
+            devices::check_new(server, resource, object)?;
+        }
+        ("resource.k8s.io", "resourceslices") => {
+            devices::stamp_taints(&server.clock.now(), object);
+        }
         ("apiregistration.k8s.io", "apiservices") => machinery::prepare_service(server, object),
         _ => {}
     }
@@ -33,6 +39,10 @@ pub(in crate::strategy) fn prepare_update(
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "services") => services::prepare_update(server, resource, (old, new), dry_run),
+        ("resource.k8s.io", "resourceslices") => {
+            devices::stamp_taints(&server.clock.now(), new);
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

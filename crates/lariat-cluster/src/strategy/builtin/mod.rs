@@ -5,10 +5,12 @@
 pub(super) mod certificates;
 pub(super) mod claims;
 mod decide;
+pub(super) mod devices;
 mod machinery;
 mod parts;
 pub(super) mod pods;
 mod services;
+pub(super) mod volumes;
 pub(super) mod workloads;
 
 pub(super) use decide::{prepare_create, prepare_update};

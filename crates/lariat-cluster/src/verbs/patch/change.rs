@@ -46,6 +46,10 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
         let object = call.present(&current).await?;
         let mut patched = change.apply(call, object)?;
         if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
+            if call.is_strategic() {
+                // Go has other words where it converts without JSON.
+                form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
+            }
             return Err(form::refuse(call, Origin::Patch, &reason));
         }
         check_type(call, &patched)?;
@@ -70,10 +74,18 @@ impl Change {
     fn read(media_type: &str, body: &[u8]) -> Result<Option<Self>, ApiError> {
         let malformed = |error| ApiError::from(PatchError::Unreadable(error));
         match media_type {
-            JSON => Ok(Some(Self {
-                patch: Patch::json(body)?,
-                duplicates: Duplicates::none(),
-            })),
+            JSON => {
+                let document = Document::json(body).map_err(malformed)?;
+                let (patch, unknown) = Patch::of_json(document.value)?;
+                let duplicates = document.duplicates.warnings().into_iter();
+                let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
+                let problems = duplicates.chain(unknown);
+                let worded = problems.map(|problem| format!("json patch {problem}"));
+                Ok(Some(Self {
+                    patch,
+                    duplicates: Duplicates::Worded(worded.collect()),
+                }))
+            }
             MERGE => {
                 let document = Document::json(body).map_err(malformed)?;
                 let patch = match document.value {

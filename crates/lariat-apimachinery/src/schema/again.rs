@@ -1,0 +1,84 @@
+//! Members that are in an object more than once.
+
+use serde_json::Value;
+
+use super::decode::walk;
+use super::misfit::Misfit;
+use super::resolve::TypeRef;
+use super::types::Type;
+
+/// Reads a member of a type once more, as Go's decoder does: into what it has read before.
+///
+/// What the later value says nothing of stays: members of structures, keys of maps, and what items of lists at the same
+/// place have.
+///
+/// # Errors
+///
+/// The earlier value is not of the type, which a later one does not mend.
+pub fn again(typed: TypeRef<'_>, earlier: &Value, later: &mut Value) -> Result<(), Misfit> {
+    let mut earlier = earlier.clone();
+    walk(typed, &mut earlier, "", &mut Vec::new())?;
+    merge(typed, earlier, later);
+    Ok(())
+}
+
+fn merge(typed: TypeRef<'_>, earlier: Value, later: &mut Value) {
+    match (typed.get(), earlier, later) {
+        (Some(Type::Struct(_)), Value::Object(earlier), Value::Object(later)) => {
+            for (name, value) in earlier {
+                match (later.get_mut(&name), typed.member(&name)) {
+                    (Some(later), Some(typed)) => merge(typed, value, later),
+                    (Some(_), None) => {}
+                    (None, _) => {
+                        later.insert(name, value);
+                    }
+                }
+            }
+        }
+        (Some(Type::Map(_)), Value::Object(earlier), Value::Object(later)) => {
+            for (key, value) in earlier {
+                later.entry(key).or_insert(value);
+            }
+        }
+        (Some(Type::List(_)), Value::Array(earlier), Value::Array(later)) => {
+            for (earlier, later) in earlier.into_iter().zip(later) {
+                merge(typed.item(), earlier, later);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::builtin;
+
+    #[test]
+    fn what_is_read_again_is_read_into_what_was_there() {
+        let pod = builtin("v1", "Pod").unwrap();
+        let spec = pod.root().member("spec").unwrap();
+        let earlier = json!({"nodeSelector": {"a": "1", "b": "1"}, "hostname": "x",
+            "containers": [{"name": "a", "image": "b"}, {"name": "c"}]});
+        let mut later = json!({"nodeSelector": {"b": "2"}, "containers": [{"image": "d"}]});
+        again(spec, &earlier, &mut later).unwrap();
+        let expected = json!({"nodeSelector": {"a": "1", "b": "2"}, "hostname": "x",
+            "containers": [{"name": "a", "image": "d"}]});
+        assert_eq!(later, expected);
+    }
+
+    #[test]
+    fn what_was_there_must_be_of_the_type() {
+        let config = builtin("v1", "ConfigMap").unwrap();
+        let data = config.root().member("data").unwrap();
+        let mut later = json!({"a": "b"});
+        let misfit = again(data, &json!({"a": 1}), &mut later).unwrap_err();
+        assert!(
+            misfit.to_string().contains("cannot unmarshal number"),
+            "{misfit}"
+        );
+        assert_eq!(later, json!({"a": "b"}));
+    }
+}

@@ -1,0 +1,148 @@
+//! What the server decides about devices and claims of them.
+//!
+//! Source: `k8s.io/kubernetes/pkg/registry/resource`.
+
+use std::collections::HashSet;
+
+use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_core::ObjectKey;
+use serde_json::Value;
+
+use super::parts::at;
+use crate::server::Server;
+use crate::status::ApiError;
+use crate::strategy::part::Part;
+
+/// The label of namespaces whose claims may be for administration.
+const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";
+
+/// The devices that a claim was given.
+const RESULTS: [&str; 4] = ["status", "allocation", "devices", "results"];
+
+/// Refuses a new claim for administration in a namespace that is not for that.
+///
+/// # Errors
+///
+/// As said.
+pub(in crate::strategy) fn check_new(
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+) -> Result<(), ApiError> {
+    let path: &[&str] = match resource.plural.as_str() {
+        "resourceclaims" => &["spec", "devices", "requests"],
+        _ => &["spec", "spec", "devices", "requests"],
+    };
+    let wanted = list(object, path)
+        .iter()
+        .position(|request| request["exactly"]["adminAccess"] == true);
+    // The API server names this path for templates too.
+    let place = wanted.map(|index| format!("spec.devices.requests[{index}].adminAccess"));
+    check_admin(server, resource, object, place)
+}
+
+/// Refuses devices for administration in a namespace that is not for that.
+///
+/// # Errors
+///
+/// As said.
+pub(in crate::strategy) fn check_status(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &Object,
+) -> Result<(), ApiError> {
+    let granted = |object| {
+        let mut results = list(object, &RESULTS).iter();
+        results.position(|result| result["adminAccess"] == true)
+    };
+    let index = granted(new).filter(|_| granted(old).is_none());
+    let place =
+        index.map(|index| format!("status.allocation.devices.results[{index}].adminAccess"));
+    check_admin(server, resource, new, place)
+}
+
+fn check_admin(
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+    place: Option<String>,
+) -> Result<(), ApiError> {
+    let Some(place) = place else {
+        return Ok(());
+    };
+    let namespace = ObjectKey::cluster(metadata_text(object, "namespace"));
+    let stored = server.store.get(server.kinds.namespaces, &namespace);
+    let allowed = stored.is_some_and(|stored| {
+        let label = ["metadata", "labels", ADMIN_LABEL];
+        at(&stored.object(), &label).is_some_and(|value| value == "true")
+    });
+    if allowed {
+        return Ok(());
+    }
+    let detail = format!(
+        "admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
+    );
+    let cause = StatusCause::forbidden(&place, &detail);
+    Err(ApiError::invalid(
+        resource,
+        metadata_text(object, "name"),
+        &[cause],
+    ))
+}
+
+/// Drops what drivers said about devices that the claim no longer has.
+pub(in crate::strategy) fn drop_deallocated(part: Part, old: &Object, new: &mut Object) {
+    if part != Part::Status {
+        return;
+    }
+    let devices = |object| {
+        let results = list(object, &RESULTS).iter();
+        results.map(identity).collect::<HashSet<String>>()
+    };
+    let (had, has) = (devices(old), devices(new));
+    let status = new.get_mut("status").and_then(Value::as_object_mut);
+    let Some(status) = status else {
+        return;
+    };
+    let Some(said) = status.get_mut("devices").and_then(Value::as_array_mut) else {
+        return;
+    };
+    said.retain(|device| {
+        let device = identity(device);
+        !had.contains(&device) || has.contains(&device)
+    });
+    if said.is_empty() {
+        status.remove("devices");
+    }
+}
+
+/// Writes when devices were tainted where it is not said.
+pub(in crate::strategy) fn stamp_taints(now: &str, slice: &mut Object) {
+    let devices = slice
+        .get_mut("spec")
+        .and_then(|spec| spec.get_mut("devices")?.as_array_mut());
+    for device in devices.into_iter().flatten() {
+        let taints = device.get_mut("taints").and_then(Value::as_array_mut);
+        for taint in taints.into_iter().flatten() {
+            if let Some(taint) = taint.as_object_mut()
+                && taint.get("timeAdded").is_none_or(Value::is_null)
+            {
+                taint.insert("timeAdded".into(), now.into());
+            }
+        }
+    }
+}
+
+fn identity(device: &Value) -> String {
+    ["driver", "pool", "device", "shareID"]
+        .map(|member| device[member].to_string())
+        .join("/")
+}
+
+fn list<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
+    let list = at(object, path).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
