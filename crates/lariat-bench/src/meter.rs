@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Measures from its making on.
+/// Measures from its creation on.
 #[derive(Debug)]
 pub(crate) struct Meter {
     begun: Instant,

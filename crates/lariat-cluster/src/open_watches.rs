@@ -28,7 +28,7 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OpenWatch {
-    /// A number of its own, which rises from watch to watch.
+    /// The number of the watch; later watches have higher ones.
     pub id: u64,
     /// The group of the resource, empty for the core group.
     pub group: String,

@@ -1,4 +1,4 @@
-//! The simulated operator: the bug is shown small, and its mend holds.
+//! The simulated operator: the bug is shrunk to a small run, and the fixed version passes.
 
 use lariat_integration::{example, run};
 

@@ -24,10 +24,10 @@ const LARGE: usize = 900_000;
 /// The size of objects that are watched and not read.
 const UNREAD: usize = 20_000;
 
-/// After which time a watcher that does not read is to be gone.
+/// The time after which a watcher that does not read must have been cut off.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// How long a server may calm down before its memory is looked at.
+/// How long a server may settle before its memory is measured.
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// Changes large objects, which no one watches.

@@ -17,7 +17,7 @@ use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;
 
-/// How long a server may calm down before its memory is looked at.
+/// How long a server may settle before its memory is measured.
 const SETTLING: Duration = Duration::from_secs(2);
 
 /// Starts clusters in this process, one after the other: from the first line until one says it is ready.

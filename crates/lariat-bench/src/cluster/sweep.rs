@@ -17,7 +17,7 @@ use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;
 
-/// How often it is looked whether they are gone: the look counts all of them.
+/// The pause between checks whether all are deleted; each check counts them all.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn measure(run: &Run) -> Result<Row> {

@@ -31,7 +31,7 @@ use crate::pods::SERVICE_ACCOUNT;
 use crate::process::say;
 use crate::target::Target;
 
-/// How often it is tried to delete the pods: a server that has many answers before all are gone.
+/// The number of attempts to delete the pods: with many of them a server answers before all are deleted.
 const DELETIONS: usize = 30;
 
 /// Attends to a genuine server until the input ends.
@@ -66,7 +66,7 @@ async fn look(api: &Api, commands: &mut Receiver<String>) -> Result<()> {
     Ok(())
 }
 
-/// Creates pods, and obeys.
+/// Creates pods, and executes commands.
 async fn attend(api: &Api, home: &str, pods: usize, commands: &mut Receiver<String>) -> Result<()> {
     let account = json!({"metadata": {"name": SERVICE_ACCOUNT}});
     let accounts = format!("/api/v1/namespaces/{home}/serviceaccounts");

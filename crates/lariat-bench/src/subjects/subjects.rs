@@ -47,7 +47,7 @@ pub(crate) const WITH_FLOOR: [&str; 20] = [
     "lariat-one-thread",
 ];
 
-/// As what handlers read pods.
+/// The types as which handlers read pods.
 pub(crate) const CASES: [&str; 4] = ["metadata", "typed", "dynamic", "mixed"];
 
 /// Returns whether a subject reads bytes and calls no handlers.

@@ -1,6 +1,6 @@
 //! A cluster from its start to its end.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result, anyhow};
 use lariat_cluster::{Cluster, ClusterBuilder, Load, Workloads};
@@ -18,6 +18,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         tracing_subscriber::fmt()
             .with_max_level(tracing_subscriber::filter::LevelFilter::WARN)
             .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
             .init();
         let seeds = seed::read(&options.seeds)?;
         let kubeconfig = options

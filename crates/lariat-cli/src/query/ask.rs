@@ -1,6 +1,6 @@
 //! A query of a cluster, and its answer.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use anyhow::{Context, Result};
 use kube::Client;
@@ -17,6 +17,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         tracing_subscriber::fmt()
             .with_max_level(tracing_subscriber::filter::LevelFilter::ERROR)
             .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
             .init();
         let answered = signal::until_asked(answer(options)).await;
         let Some(text) = answered else {

@@ -77,7 +77,7 @@ enum Never {}
 async fn progress(informer: &Informer, plural: &str) -> Never {
     time::sleep(QUIET).await;
     let is_terminal = std::io::stderr().is_terminal();
-    let _line = is_terminal.then_some(Line);
+    let _line = is_terminal.then(|| Line);
     loop {
         let phase = match informer.status().phase {
             Phase::Synced => "all are read, and are being indexed".to_owned(),

@@ -92,7 +92,7 @@ fn next_steps(folder: &Path, written: &[String]) -> String {
         _ => format!("  cd {}\n", shell(folder)),
     };
     format!(
-        "written:\n{written}\nThe manifests follow by:\n\n{enter}\
+        "written:\n{written}\nThen print the manifests again, and test:\n\n{enter}\
          \x20 cargo run -- crd > deploy/crd.yaml\n\
          \x20 cargo run -- rbac | tee deploy/rbac.yaml > deploy/chart/files/rbac.yaml\n\
          \x20 cargo test\n"

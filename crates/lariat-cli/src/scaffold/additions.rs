@@ -37,7 +37,7 @@ const START: &str = r#"let webhooks = match std::env::var("WEBHOOKS") {
     Ok(address) => {
         let parsed = address.parse();
         let parsed = parsed.with_context(|| {
-            format!("WEBHOOKS is no address, such as 127.0.0.1:9443: {address}")
+            format!("WEBHOOKS is not an address such as 127.0.0.1:9443: {address}")
         })?;
         Some({{crate}}::webhooks::serve(&operator, parsed).await?)
     }

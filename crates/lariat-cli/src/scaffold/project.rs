@@ -102,7 +102,7 @@ impl Project {
             .fill("is an operator for {{kind}} ({{group}}/v1alpha1)");
         format!(
             "{named} {about}\n\n{first}\n\
-             Without a cluster, this is one, until Ctrl-C; the last line is for the other shells:\n\n{cluster}"
+             If you have no cluster, this runs one in memory until Ctrl-C. The last line is for the other shells:\n\n{cluster}"
         )
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     }
 }
 
-/// Returns all rules for a namespace, or for what is in none.
+/// Returns all rules for a namespace, or for cluster-scoped objects.
 pub(super) fn all_rules(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Value> {
     let grants = grants(store, user, namespace);
     grants.into_iter().flat_map(|grant| grant.rules).collect()

@@ -76,7 +76,7 @@ impl Request<'_> {
         named.validate(None, Some(object)).await
     }
 
-    /// Asks what is registered whether an object may be deleted.
+    /// Runs admission for the deletion of an object.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ pub(crate) struct Arrival {
     pub(crate) mark: Option<Mark>,
     /// It came by no connection, from a client in this process.
     pub(crate) in_process: bool,
-    /// In what it can be answered.
+    /// The encodings in which it can be answered.
     pub(crate) offers: Offers,
     /// It is answered as if it did not ask for the newer form of discovery.
     legacy: bool,
@@ -185,7 +185,7 @@ impl Arrival {
     }
 }
 
-/// Returns in what a route can be answered: custom resources and what is not of Kubernetes not in protobuf.
+/// Returns the encodings of answers on a route: protobuf only for built-in kinds and for discovery.
 fn offers(server: &Server, route: &Route) -> Offers {
     Offers::of(match route {
         Route::Objects(target) => {

@@ -72,7 +72,7 @@ fn reconcile(writer: Writer<'_>, resource: &Resource) -> bool {
     }
     for service in wanted.into_values() {
         if let Err(error) = writer.create(resource, None, &service) {
-            tracing::warn!(?error, "cannot create an API service");
+            tracing::warn!(error = error.message(), "cannot create an API service");
         }
     }
     raced

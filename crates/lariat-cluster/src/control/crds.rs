@@ -25,7 +25,7 @@ impl CrdController {
 
 impl Controller for CrdController {
     fn observe(&mut self, plane: &Plane, change: &Change) {
-        // A CRD that goes waits for its instances to be gone.
+        // A CRD that is being deleted waits until its instances are deleted.
         self.is_due |= change.table == plane.server.kinds.definitions
             || (change.event.event == EventType::Deleted
                 && self.definitions.waits_for(change.table));

@@ -94,7 +94,7 @@ impl Definitions {
         }
     }
 
-    /// Returns whether a CRD that goes waits for objects of a table to be gone.
+    /// Returns whether a CRD that is being deleted waits for the deletion of a table's objects.
     pub(super) fn waits_for(&self, table: TableId) -> bool {
         let mut served = self.served.values();
         served.any(|each| each.table == table && each.terminating.load(Ordering::Relaxed))
@@ -300,7 +300,7 @@ fn remove_instances(look: &Look<'_>, table: TableId) -> bool {
             ))),
         }
     }
-    // What is not served is gone at once; no change of it would lead to another look.
+    // Instances of a kind that is not served are deleted at once; no change of them would lead to another check.
     resource.is_none() || page.objects.is_empty()
 }
 
@@ -405,7 +405,11 @@ impl Look<'_> {
             }
             Err(error) => {
                 let name = self.stored.key().name();
-                tracing::warn!(name, ?error, "cannot update a CustomResourceDefinition");
+                tracing::warn!(
+                    name,
+                    error = error.message(),
+                    "cannot update a CustomResourceDefinition"
+                );
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) trait Controller: Send {
     /// Notes what a commit concerns.
     fn observe(&mut self, plane: &Plane, change: &Change);
 
-    /// Does some of what is to be done now; returns whether there is more of it.
+    /// Does a part of the work that is due; returns whether more is left.
     fn work(&mut self, plane: &Plane) -> bool;
 
     /// Returns when there is something to do even if nothing is committed.

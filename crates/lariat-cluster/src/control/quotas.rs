@@ -15,7 +15,7 @@ use crate::strategy::{self, Part};
 
 const MANAGER: &str = "kube-controller-manager";
 
-/// Writes what is used into the status of quotas.
+/// Writes the usage into the status of quotas.
 #[derive(Debug)]
 pub(super) struct Quotas {
     table: TableId,
@@ -34,7 +34,7 @@ impl Quotas {
         }
     }
 
-    /// Counts anew what is used in a namespace.
+    /// Counts the usage of a namespace again.
     fn count(&self, plane: &Plane, namespace: &str) {
         let server = &plane.server;
         let catalog = server.kinds.catalog();

@@ -28,7 +28,7 @@ pub(crate) async fn run(server: Arc<Server>) {
         // Marked as seen before the changes are taken: a commit after this wakes the loop, one before it is in the
         // changes.
         commits.borrow_and_update();
-        // Read before the turn for the same reason: whoever waits for this sequence is told only about changes that
+        // Read before the turn for the same reason: waiters for this sequence are notified only of changes that
         // were processed.
         let seen = server.store.sequence();
         if turn(&mut plane, &mut controllers) {

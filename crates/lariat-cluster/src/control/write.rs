@@ -92,7 +92,13 @@ impl Writer<'_> {
             },
             Err(error) => {
                 let (kind, key) = (&resource.kind, current.key().as_str());
-                tracing::warn!(manager = self.manager, kind, key, ?error, "cannot update");
+                tracing::warn!(
+                    manager = self.manager,
+                    kind,
+                    key,
+                    error = error.message(),
+                    "cannot update"
+                );
                 Written::Refused
             }
         }

@@ -27,7 +27,7 @@ use crate::fault::Action;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
-    /// Its number among all there were, from 0.
+    /// The number of the request, counted from 0.
     pub number: u64,
     /// When it arrived, on tokio's clock since the start of the cluster.
     pub at: Duration,

@@ -105,6 +105,7 @@ fn container(app: &App, number: usize) -> Value {
             ".": {}, "f:limits": {".": {}, "f:memory": {}},
             "f:requests": {".": {}, "f:cpu": {}, "f:memory": {}},
         },
+        "f:terminationMessagePath": {}, "f:terminationMessagePolicy": {},
     });
     if app.probe {
         fields["f:readinessProbe"] = json!({

@@ -11,7 +11,7 @@ const PODS_PER_NODE: usize = 30;
 
 /// Realistic objects for [`Cluster::load`](crate::Cluster::load), in any number.
 ///
-/// Pods have 4 to 5 kB each, belong to ReplicaSets of Deployments (eight each), run on nodes, and are
+/// Pods have 5 to 6 kB each, belong to ReplicaSets of Deployments (eight each), run on nodes, and are
 /// spread over namespaces; all of these are created, too. Names, images, environments, addresses,
 /// uids and the owners of fields differ as they do in production, so the objects do not compress better
 /// than real ones. The same load with the same [seed](Self::seed) is always the same, byte for byte.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::options::Load;
 
-/// Why a text is no [`Load`].
+/// The error of a text that is not a valid [`Load`].
 ///
 /// ```
 /// use lariat::cluster::Load;

@@ -39,6 +39,7 @@ fn spec(app: &App, pod: &Instance) -> Value {
     for (name, value) in [
         ("enableServiceLinks", json!(true)),
         ("nodeName", json!(pod.node)),
+        ("preemptionPolicy", json!("PreemptLowerPriority")),
         ("priority", json!(0)),
         (
             "tolerations",

@@ -1,4 +1,6 @@
-//! The pod template of a Deployment, with most of the defaults the API server fills in.
+//! The pod template of a Deployment, with the defaults that the API server fills in.
+//!
+//! A missing default would be added by the first update, which the validation of Pods then refuses as a change.
 
 use serde_json::{Value, json};
 
@@ -42,6 +44,7 @@ pub(super) fn container(app: &App, number: usize) -> Value {
             "limits": {"memory": format!("{}Mi", app.memory)},
             "requests": {"cpu": format!("{}m", 50 * app.env.len()), "memory": "128Mi"},
         },
+        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
     });
     if app.probe {
         container["readinessProbe"] = json!({

@@ -172,7 +172,7 @@ impl ApiError {
     }
 
     pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[StatusCause]) -> Self {
-        // A cause that was found twice is told once.
+        // A cause that was found twice is reported once.
         let mut texts: Vec<String> = Vec::with_capacity(causes.len());
         for text in causes.iter().map(StatusCause::text) {
             if !texts.contains(&text) {

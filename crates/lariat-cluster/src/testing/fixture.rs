@@ -227,7 +227,7 @@ impl Fixture {
     ///
     /// # Panics
     ///
-    /// If the pointer does not begin with a slash, or leads through what is no object.
+    /// If the pointer does not begin with a slash, or leads through a value that is not an object.
     ///
     /// # Examples
     ///

@@ -106,7 +106,7 @@ pub async fn wait_for_condition<K: Watched>(
     Wait::new(api, name).condition(condition).await
 }
 
-/// Waits until an object is gone; one that does not exist is.
+/// Waits until an object does not exist.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What admission is told of a call.
+//! The attributes of a call that admission gets.
 
 use lariat_apimachinery::admission::{Attributes, Operation, ResourceName};
 use lariat_apimachinery::object::{Object, metadata_text};

@@ -25,7 +25,7 @@ pub(crate) enum Answer {
         document: Object,
         success: Success,
     },
-    /// The last state of an object that is gone, and that its kind does not show.
+    /// The last state of a deleted object, which the API of its kind does not return.
     Deleted(Arc<Stored>),
     /// An action, such as a binding, was carried out.
     ActionDone,

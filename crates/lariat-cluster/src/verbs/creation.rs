@@ -70,7 +70,7 @@ impl Creation<'_> {
 
     /// Creates an object whose fields have owners; generates its name if it has none.
     ///
-    /// With a request, what is registered for admission is asked whether the object may be stored.
+    /// With a request, admission decides whether the object may be stored.
     pub(super) async fn store(
         &self,
         mut sent: Object,

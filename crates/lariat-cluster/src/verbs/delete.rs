@@ -39,7 +39,7 @@ pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// Asks what is registered for admission whether an object may be deleted.
+/// Runs admission for the deletion of an object.
 async fn admit(call: &Call, options: &DeleteOptions, current: &Stored) -> Result<(), ApiError> {
     let request = call.as_deletion(options.json(), options.is_dry_run());
     let admission = async {
@@ -156,7 +156,7 @@ fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stor
     marked
 }
 
-/// Answers an object whose deletion waits, or whose kind says so; else its end.
+/// Answers with the object if its deletion waits or its kind requires that; else with a `Status`.
 fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: Arc<Stored>) -> Answer {
     let is_held = matches!(removal, Removal::Mark(_) | Removal::Held);
     if !is_held && !call.resource.rules.delete_answers_object {

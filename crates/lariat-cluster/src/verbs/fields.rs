@@ -141,7 +141,7 @@ fn selected(kind: &str, object: &Object, path: &str) -> String {
     }
 }
 
-/// Returns a field as it is written; what is absent is empty.
+/// Returns a field as text; an absent one is empty.
 fn scalar(object: &Object, path: &str) -> String {
     let mut parts = path.split('.');
     let first = parts.next().and_then(|part| object.get(part));

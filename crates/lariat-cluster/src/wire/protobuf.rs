@@ -59,7 +59,7 @@ pub(crate) fn write_list(json: &[u8], items: impl Iterator<Item = Object>) -> Op
 
 /// Writes an event of a watch, given as its line.
 ///
-/// Of what is no whole line, because the watch is cut, a length is left of which nothing follows.
+/// An incomplete line, of a watch that was cut, becomes a length without a message.
 pub(crate) fn write_event(line: &[u8]) -> Bytes {
     let event: Option<Object> = serde_json::from_slice(line).ok();
     let frame = event.and_then(|event| {

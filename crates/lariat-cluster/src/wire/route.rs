@@ -32,7 +32,7 @@ pub(crate) enum Route {
         version: String,
     },
     Objects(Target),
-    /// `/lariat/…`: what is ours, and not of Kubernetes.
+    /// `/lariat/…`: paths of Lariat, which Kubernetes does not have.
     Admin(Vec<String>),
     Unknown,
 }

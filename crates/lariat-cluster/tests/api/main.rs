@@ -45,6 +45,8 @@ mod informer;
 mod inspector;
 mod journal;
 mod kinds;
+#[cfg(feature = "load")]
+mod loaded;
 mod metadata;
 mod namespaces;
 mod own_objects;

@@ -135,7 +135,7 @@ impl Call {
         self.object.as_ref()
     }
 
-    /// Returns why the handler is called.
+    /// Returns why the key is handled; all handlers of a run get the same causes.
     #[must_use]
     pub fn causes(&self) -> &Causes {
         &self.causes

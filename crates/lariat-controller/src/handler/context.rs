@@ -126,7 +126,7 @@ impl<K: View> Context<K> {
         self.call.has_later_deletions
     }
 
-    /// Returns why the handler is called.
+    /// Returns why the key is handled; all handlers of a run get the same causes.
     #[must_use]
     pub fn causes(&self) -> &Causes {
         self.call.causes()

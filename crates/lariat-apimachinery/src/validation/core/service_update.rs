@@ -48,7 +48,7 @@ fn check_families(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     check_release(spec, &new, &was, "ipFamily", causes);
 }
 
-/// Checks that what is there stays; the second may come and go.
+/// Checks that the first entry does not change; a second may be added and removed.
 fn check_list(new: &Field<'_>, was: &Field<'_>, unset: &str, causes: &mut Causes) {
     let (now, before) = (new.list(), was.list());
     let changed = "may not change once set";

@@ -111,7 +111,7 @@ const FIXED: &str = "pod updates may not change fields other than `spec.containe
     to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
     was previously negative)";
 
-/// Refuses changes of what is fixed with a Pod.
+/// Refuses changes of immutable fields of a Pod.
 fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     let was = old.int_of("terminationGracePeriodSeconds");

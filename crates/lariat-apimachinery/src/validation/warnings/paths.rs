@@ -119,7 +119,7 @@ fn check_files(volume: &str, kind: &str, files: Vec<Source<'_>>, warnings: &mut 
 }
 
 impl Source<'_> {
-    /// Returns whether two files cannot both be there.
+    /// Returns whether two files conflict: equal paths, or one below the other.
     fn meets(&self, other: &Self) -> bool {
         let is_below =
             |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));

@@ -38,7 +38,7 @@ pub(crate) struct Namespaces {
 struct Emptying {
     /// Before this time it is not looked at.
     first_look: Instant,
-    /// How many objects it had at the last look and have not gone since.
+    /// How many objects it had at the last check that have not been deleted since.
     remaining: usize,
     /// It was looked at; before, nothing that happens brings the first look forward.
     is_begun: bool,

@@ -149,7 +149,7 @@ pub(super) fn create(plane: &Plane, count: usize) {
             "spec": {},
         });
         if let Err(error) = writer.create(resource, None, &node) {
-            tracing::warn!(name, ?error, "cannot create a node");
+            tracing::warn!(name, error = error.message(), "cannot create a node");
             continue;
         }
         if let Some(stored) = plane.server.store.get(resource.table, &key) {

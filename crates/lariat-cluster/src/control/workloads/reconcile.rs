@@ -214,7 +214,7 @@ impl<'a> Reconcile<'a> {
             Ok(()) => true,
             Err(error) => {
                 let (kind, owner) = (&resource.kind, self.stored.key().as_str());
-                tracing::debug!(kind, owner, ?error, "cannot create");
+                tracing::debug!(kind, owner, error = error.message(), "cannot create");
                 false
             }
         }

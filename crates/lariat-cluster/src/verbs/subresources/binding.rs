@@ -106,7 +106,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
     Ok(())
 }
 
-/// Refuses to bind what is bound, or going.
+/// Refuses to bind a Pod that is bound or being deleted.
 fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
     let refuse = |reason: String| Err(ApiError::conflict_about("pods/binding", name, &reason));
     if !metadata_text(pod, "deletionTimestamp").is_empty() {

@@ -29,7 +29,7 @@ fn verbs(call: &Call, subresource: &str) -> &'static [Verb] {
     }
 }
 
-/// Refuses what is not served.
+/// Refuses subresources that are not served.
 pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
     let Some(subresource) = &call.target.subresource else {
         return Ok(());

@@ -76,7 +76,7 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// Lets what is registered for admission change and judge an eviction.
+/// Runs mutating and validating admission for an eviction.
 async fn admit(
     call: &Call,
     api_version: &str,

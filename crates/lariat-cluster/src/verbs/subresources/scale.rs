@@ -291,7 +291,7 @@ async fn finish(
     }
 }
 
-/// Lets what is registered for admission change and judge how an object is scaled.
+/// Runs mutating and validating admission for a scale.
 async fn admit(
     call: &Call,
     current: &Stored,
