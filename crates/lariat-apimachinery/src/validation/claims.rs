@@ -109,7 +109,12 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
         causes.required(&template, "");
         return;
     }
-    let metadata = template.get("metadata");
+    check_template_metadata(&template.get("metadata"), causes);
+    check_spec(&template.get("spec"), Options::default(), causes);
+}
+
+/// Checks the metadata of a template of claims, which may have labels and annotations alone.
+pub(super) fn check_template_metadata(metadata: &Field<'_>, causes: &mut Causes) {
     labels::check_annotations(&metadata.get("annotations"), causes);
     labels::check_labels(&metadata.get("labels"), causes);
     let members = metadata.value().as_object();
@@ -126,5 +131,4 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&metadata.get(shown), "cannot be set");
         }
     }
-    check_spec(&template.get("spec"), Options::default(), causes);
 }

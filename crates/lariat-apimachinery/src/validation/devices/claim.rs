@@ -4,8 +4,8 @@ use super::request::check_devices;
 use super::shapes::{CLAIM_SPEC, TEMPLATE_SPEC};
 use super::status::check_status;
 use crate::validation::causes::Causes;
+use crate::validation::claims::check_template_metadata;
 use crate::validation::context::{Context, Part};
-use crate::validation::labels::{check_annotations, check_labels};
 
 pub(in crate::validation) fn resource_claim(context: &Context<'_>, causes: &mut Causes) {
     if context.updates(Part::Status) {
@@ -20,12 +20,9 @@ pub(in crate::validation) fn resource_claim(context: &Context<'_>, causes: &mut 
 
 pub(in crate::validation) fn resource_claim_template(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
+    check_template_metadata(&spec.get("metadata"), causes);
+    check_devices(&spec.get("spec").get("devices"), causes);
     if let Some(old) = context.old("spec") {
         causes.check_immutable_struct(&spec, &old, TEMPLATE_SPEC);
-        return;
     }
-    let metadata = spec.get("metadata");
-    check_annotations(&metadata.get("annotations"), causes);
-    check_labels(&metadata.get("labels"), causes);
-    check_devices(&spec.get("spec").get("devices"), causes);
 }

@@ -137,6 +137,23 @@ fn constraints_and_configurations_name_requests_of_the_claim() {
 }
 
 #[test]
+fn a_template_is_checked_again_and_cannot_change() {
+    let old = json!({"spec": {"spec": {"devices": {}}}});
+    let new = json!({"spec": {"metadata": {"labels": {"a": "-"}, "finalizers": ["a/b"]},
+        "spec": {"devices": {"requests": [{"name": "a"}]}}}});
+    let label = "spec.metadata.labels: Invalid value: \"-\": a valid label must be";
+    let expected = [
+        "spec.metadata.finalizers: Forbidden: cannot be set",
+        label,
+        "spec.spec.devices.requests[0]: Required value: exactly one of `exactly` or",
+    ];
+    check_created(GROUP, "ResourceClaimTemplate", new.clone(), &expected);
+    let immutable = "spec: Invalid value: {";
+    let expected = [&expected[..], &[immutable]].concat();
+    check_updated(GROUP, "ResourceClaimTemplate", &old, new, &expected);
+}
+
+#[test]
 fn the_spec_of_a_claim_cannot_change() {
     let old = json!({"spec": {"devices": {}}});
     let new = json!({"spec": {"devices": {"requests": [{"name": "-"}]}}});
