@@ -39,6 +39,9 @@ scripts/prometheus.sh >/dev/null
 # Tests of the SQL cache that replicas share start servers of it.
 scripts/postgres.sh >/dev/null
 
+# A snapshot that differs is a failure; to accept it, run the test with INSTA_UPDATE=always.
+export INSTA_UPDATE=${INSTA_UPDATE:-no}
+
 # What the end-to-end tests run, so that no test waits for a build.
 cargo build --workspace --all-features --examples "$@"
 
