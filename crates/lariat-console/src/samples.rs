@@ -32,7 +32,7 @@ struct Taken {
     samples: VecDeque<Sample>,
     /// The last totals by handler; the empty name is for removed handlers.
     handlers: HashMap<Arc<str>, VecDeque<Totals>>,
-    /// The calls and failures of all handlers at the last sample, removed handlers included.
+    /// The totals of all handlers at the last sample, removed handlers included.
     counted: Option<(u64, u64)>,
 }
 
@@ -127,7 +127,7 @@ impl Taken {
         self.samples.push_back(sample);
     }
 
-    /// Returns the calls and failures since the last sample, given those of all handlers.
+    /// Returns the calls and failures since the last sample, from the totals.
     ///
     /// The sums are compared, not the counts of each handler: a handler that is deregistered moves its counts to those
     /// of removed handlers, which is no activity.

@@ -23,7 +23,7 @@ use lariat_differential::side::Side;
 use lariat_differential::step::Sequence;
 use tokio::time::Instant;
 
-/// How often a sequence is tried again while it shows a difference that is not known.
+/// How often a sequence with an unknown difference is repeated.
 const TRIALS_AGAIN: usize = 2;
 
 /// Compares the embedded cluster with the genuine server of KUBECONFIG.

@@ -31,7 +31,7 @@ static ADDRESS: LazyLock<Regex> =
 /// A port of nodes inside of a text.
 static NODE_PORT: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(:|TCP |UDP |Duplicate value: )3([01]\d{3}|2[0-7]\d{2})\b"));
-/// A character that Go does not print, as `%q` writes it; in texts of types of their own it is as it came.
+/// A character that Go's `%q` escapes; texts of custom types have it as it is.
 static ESCAPED: LazyLock<Regex> = LazyLock::new(|| pattern(r"\\U([0-9a-f]{8})"));
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"eyJ[\w-]+\.[\w-]+\.[\w-]+"));
 static AGE: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\d+s$"));

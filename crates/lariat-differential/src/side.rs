@@ -239,7 +239,7 @@ impl Side {
         drop(self.get(&path).await);
     }
 
-    /// Waits until the garbage collector has done what a deletion left to it, which takes its time.
+    /// Waits until the garbage collector has finished the work of a deletion.
     async fn collected(&self, step: &Step, answer: &Answer, fill: &Fill) {
         if step.method != "DELETE" || !answer.json().is_some_and(waits_for_collector) {
             return;
@@ -288,7 +288,7 @@ impl Side {
     }
 }
 
-/// Returns whether an object, or one of a list, is deleted and waits for the garbage collector.
+/// Returns whether a deleted object waits for the garbage collector.
 fn waits_for_collector(found: &Value) -> bool {
     if let Some(items) = found["items"].as_array() {
         return items.iter().any(waits_for_collector);

@@ -78,7 +78,9 @@ fn is_image(image: &str) -> bool {
         && name.split('/').all(is_path_component)
 }
 
-/// Returns whether a part of a path has letters and digits, with at most two underscores, one point or some dashes between.
+/// Returns whether a path component of an image name is valid.
+///
+/// It has letters and digits, separated by one point, one or two underscores, or dashes.
 fn is_path_component(part: &str) -> bool {
     let is_separator =
         |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');

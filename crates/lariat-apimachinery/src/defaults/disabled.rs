@@ -52,7 +52,9 @@ fn drop_from_lease(lease: &mut Object) {
     }
 }
 
-/// Drops from the devices of a ResourceSlice lists of values, and what they take of a node.
+/// Drops disabled members from the devices of a ResourceSlice.
+///
+/// They are lists of values and what a device takes of its node.
 pub(super) fn drop_from_devices(slice: &mut Object) {
     let Some(spec) = inner(slice, "spec") else {
         return;

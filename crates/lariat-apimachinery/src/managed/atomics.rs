@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::schema::{ListKind, Resolved, TypeRef};
 
-/// Returns the paths of lists, maps and structures in a value that cannot be merged, such as `.spec.tolerations`.
+/// Returns the paths of atomic lists, maps and structures in a value.
+///
+/// An example is `.spec.tolerations`.
 #[must_use]
 pub fn atomics(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
     let mut found = Vec::new();

@@ -48,7 +48,9 @@ impl Patch {
         Self::of_operations(operations)
     }
 
-    /// Reads a JSON patch that was parsed already; returns also the paths of members that no operation has.
+    /// Reads a parsed JSON patch.
+    ///
+    /// Also returns the paths of members that no operation has.
     ///
     /// # Errors
     ///

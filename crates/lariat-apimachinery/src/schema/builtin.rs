@@ -120,7 +120,7 @@ pub(super) fn name_of(typed: TypeRef<'_>) -> Option<&'static str> {
     BUILTIN.name(typed.id_in(&BUILTIN.types)?)
 }
 
-/// Returns whether a built-in type is one whose values are taken as they came, each as a whole.
+/// Returns whether values of a built-in type are opaque: kept and owned whole.
 pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
     let id = typed.id_in(&BUILTIN.types);
     id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
@@ -135,7 +135,9 @@ pub(crate) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILTIN.kinds.keys().copied()
 }
 
-/// Fields whose structures merge member by member, as Go marks them, though their type is one value elsewhere.
+/// Fields whose structures merge by member, unlike elsewhere.
+///
+/// Go marks these fields as granular; the type is atomic in other places.
 const GRANULAR: [(&str, &str); 1] = [("core.v1.PersistentVolumeSpec", "claimRef")];
 
 #[derive(Default)]
@@ -157,7 +159,9 @@ impl Reader {
             .or_insert_with(|| types.add(Type::Any))
     }
 
-    /// Gives a field a copy of its structure that merges member by member; returns it with the name.
+    /// Gives a field a copy of its structure that merges by member.
+    ///
+    /// Returns the copy with its name.
     fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
         let owner = *self.by_name.get(owner)?;
         let Type::Struct(mut fields) = self.types.get(owner).clone() else {

@@ -87,7 +87,7 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
     }
 }
 
-/// Puts an empty text, quantity or structure where a map or a list of them has a null.
+/// Replaces nulls in maps and lists by empty strings, quantities or structures.
 fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
     if !value.is_null() {
         return;
@@ -195,7 +195,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     }
 }
 
-/// Makes numbers that are too large for their type negative, as Go does where it converts without JSON.
+/// Wraps numbers that are too large for their type, as Go's conversion does.
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
         Value::Number(number) if matches!(typed.get(), Some(Type::Scalar(Scalar::Int32))) => {

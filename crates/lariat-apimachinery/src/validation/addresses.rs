@@ -123,7 +123,7 @@ pub(crate) fn check_canonical_cidr(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks an address with the length of its network, which must be written in its one form.
+/// Checks an address with a prefix length, which must be in canonical form.
 pub(crate) fn check_interface_address(at: &Field<'_>, causes: &mut Causes) {
     let Some((address, length)) = parse_network(at.text()) else {
         let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";

@@ -113,7 +113,7 @@ pub(crate) fn check_ephemeral(at: &Field<'_>, causes: &mut Causes) {
     check_spec(&template.get("spec"), Options::default(), causes);
 }
 
-/// Checks the metadata of a template of claims, which may have labels and annotations alone.
+/// Checks a claim template's metadata: only labels and annotations.
 pub(super) fn check_template_metadata(metadata: &Field<'_>, causes: &mut Causes) {
     labels::check_annotations(&metadata.get("annotations"), causes);
     labels::check_labels(&metadata.get("labels"), causes);

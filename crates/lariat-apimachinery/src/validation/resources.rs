@@ -46,7 +46,7 @@ pub(crate) fn is_quota_resource(name: &str) -> bool {
     is_in(QUOTA, name) || is_quota_huge_page(name)
 }
 
-/// Returns whether a resource is one of somebody else, in a form that quotas can name.
+/// Returns whether a name is an extended resource that quotas can limit.
 pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name)
         && !name.starts_with("requests.")

@@ -17,7 +17,7 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     Ok(row)
 }
 
-/// Starts a subject and measures its sync; returns the subject and the CPU time until then.
+/// Starts a subject and measures its sync; returns it and the CPU time.
 pub(super) async fn fill(row: &mut Row, job: &Job<'_>) -> Result<(Live, f64)> {
     let meter = Meter::begin();
     let live = subjects::start(job).await?;

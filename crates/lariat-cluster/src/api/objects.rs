@@ -34,7 +34,9 @@ async fn carry_out(call: &Call, verb: Verb, form: Form) -> Result<Reply, ApiErro
     Ok(Renderer::new(call, form).reply(answer))
 }
 
-/// Warns of a deprecated resource; those of built-in kinds only where there is a route.
+/// Warns of a deprecated resource.
+///
+/// For built-in kinds it warns only if there is a route.
 fn warn(call: &Call) {
     if let Some(deprecation) = &call.resource.deprecation {
         call.warnings.add(deprecation.clone());

@@ -203,7 +203,9 @@ fn unsupported(resource: &Resource, target: &Target) -> Reply {
     refused(resource, ApiError::verb_not_supported("", resource))
 }
 
-/// Answers an error, with the deprecation of the resource as a warning, unless no route of it was found.
+/// Answers an error, with a warning if the resource is deprecated.
+///
+/// Without a route there is no warning.
 fn refused(resource: &Resource, error: ApiError) -> Reply {
     let has_route = resource.rules.custom || !error.is_without_route();
     let deprecation = resource.deprecation.iter().filter(|_| has_route).cloned();

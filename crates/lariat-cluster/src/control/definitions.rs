@@ -94,7 +94,7 @@ impl Definitions {
         }
     }
 
-    /// Returns whether a CRD that is being deleted waits for the deletion of a table's objects.
+    /// Returns whether a deleted CRD waits for the objects of a table.
     pub(super) fn waits_for(&self, table: TableId) -> bool {
         let mut served = self.served.values();
         served.any(|each| each.table == table && each.terminating.load(Ordering::Relaxed))

@@ -8,7 +8,7 @@ use lariat_apimachinery::{crd, defaults};
 use super::custom::{conform, conform_applied};
 use super::metadata::as_go_writes;
 
-/// Decodes what an apply made as its kind; returns the members the kind does not have.
+/// Decodes the result of an apply; returns the members unknown to its kind.
 ///
 /// A real server drops nulls of custom resources as it reads them, which is not how it comes to this one.
 pub(crate) fn read_applied(

@@ -124,7 +124,7 @@ pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
         )
 }
 
-/// Finds members of the metadata that a client made up; what it leaves out is put back.
+/// Finds metadata that a client made up, and restores what it left out.
 ///
 /// Source: `ValidateObjectMetaAccessorUpdate` in `k8s.io/apimachinery/pkg/api/validation`.
 fn changes_of_fixed(

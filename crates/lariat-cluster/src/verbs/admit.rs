@@ -54,7 +54,7 @@ pub(super) fn create(
     Ok(object)
 }
 
-/// Drops the status that a new object was sent with, but for the class of service of a Pod.
+/// Drops the status of a new object, except for the QoS class of a Pod.
 fn reset_status(resource: &Resource, object: &mut Object) {
     let status = object.remove("status");
     let class = status.and_then(|mut status| status.get_mut("qosClass").map(Value::take));

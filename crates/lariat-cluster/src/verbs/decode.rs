@@ -143,7 +143,7 @@ fn without_type(value: &Value) -> String {
     format!("couldn't get version/kind; json parse error: {error}")
 }
 
-/// Refuses a custom resource that says it is of another kind, which must be there to be replaced.
+/// Refuses a custom resource of another kind; one to replace must exist.
 fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
     let key = call.resource.key(call.namespace(), call.name());
     let replaces = !call.name().is_empty() && call.target.subresource.is_none();

@@ -156,7 +156,9 @@ fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stor
     marked
 }
 
-/// Answers with the object if its deletion waits or its kind requires that; else with a `Status`.
+/// Answers a deletion with the object or with a `Status`.
+///
+/// The object is returned if its deletion waits, or if its kind requires that.
 fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: Arc<Stored>) -> Answer {
     let is_held = matches!(removal, Removal::Mark(_) | Removal::Held);
     if !is_held && !call.resource.rules.delete_answers_object {

@@ -34,7 +34,7 @@ impl Propagation {
     }
 }
 
-/// How an object is deleted; options that are not set have the defaults of the kind.
+/// How to delete an object; unset options have the defaults of the kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deletion {
     /// The seconds it has until its end.

@@ -180,7 +180,9 @@ pub(super) async fn store_changed(
     }))
 }
 
-/// Returns an object with the link that was sent, which the storage would drop and a dry run does not.
+/// Returns an object with the `selfLink` of the request, as a dry run shows it.
+///
+/// The storage drops it.
 fn with_link<'a>(call: &Call, object: &'a Object, link: String) -> Cow<'a, Object> {
     if link.is_empty() || call.part() != Part::Main {
         return Cow::Borrowed(object);

@@ -97,7 +97,7 @@ pub(super) fn is_deletion(item: &Value) -> bool {
 #[derive(Debug)]
 pub(super) struct Places {
     places: HashMap<String, usize>,
-    /// Whether a map or a list identifies an item, which makes finding another one crash.
+    /// Whether a map or list is a merge key, on which Go's comparison panics.
     has: (bool, bool),
     /// The first item that is no map, behind which nothing is found.
     odd: Option<usize>,

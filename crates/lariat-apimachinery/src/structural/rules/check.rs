@@ -142,7 +142,7 @@ pub(crate) fn check_expression(text: &str, names: &[&'static str]) -> Result<&'s
     )
 }
 
-/// Compiles an expression in which one name is declared, with the schema of its values.
+/// Compiles an expression with one declared name and the schema of its values.
 ///
 /// Returns the type of its value in CEL's words, as far as that is known.
 ///

@@ -15,19 +15,23 @@ use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, IdedExpr, ParseErrors, Value};
 use kube_cel::{KubeCelExt, cel};
 
-/// The stack for an expression, in bytes; the parser takes some hundred kilobytes a level.
+/// The stack for an expression in bytes.
+///
+/// The parser takes some hundred kilobytes for each level.
 const STACK: usize = 128 << 20;
 
 /// How many brackets may be open at once.
 const DEEPEST: usize = 64;
 
-/// How many operators an expression may have, each of which may be a level of its tree.
+/// The maximum number of operators; each may be a level of the syntax tree.
 const MOST_OPERATORS: usize = 2000;
 
-/// The number of operators up to which an expression is evaluated on the present stack.
+/// The number of operators up to which the current stack is enough.
 const FEW_OPERATORS: usize = 64;
 
-/// The name of a value that is mapped, which no expression can have; it is null if there is none.
+/// The hidden name of a mapped value, which is null if there is none.
+///
+/// No expression can contain this name.
 const OPTIONAL: &str = "@optional";
 
 /// A compiled expression.
@@ -66,7 +70,7 @@ impl Program {
         self.walk(|expression| Value::resolve(expression, context))
     }
 
-    /// Does something with the tree that takes a level of the stack for each of its levels.
+    /// Processes the tree recursively, one stack frame for each level.
     pub(crate) fn walk<'a, T>(&'a self, work: impl FnOnce(&'a IdedExpr) -> T) -> T {
         if self.deep {
             stacker::grow(STACK, || work(&self.expression))
@@ -133,7 +137,9 @@ fn parse(text: &str) -> Result<IdedExpr, ParseErrors> {
     Parser::default().enable_optional_syntax(true).parse(text)
 }
 
-/// Writes an expression so that the interpreter knows it; returns whether its value is an optional member.
+/// Rewrites an expression for the interpreter.
+///
+/// Returns whether its value is an optional member.
 fn rewrite(expression: &mut IdedExpr) -> bool {
     match &mut expression.expr {
         Expr::Call(_) => return rewrite_call(expression),

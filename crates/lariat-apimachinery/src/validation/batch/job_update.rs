@@ -31,7 +31,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     check_template(context, &spec, &old, causes);
 }
 
-/// Checks a member that is a pointer in Go, which is shown as null where it is gone.
+/// Checks a member that is a pointer in Go; messages show a missing one as null.
 fn check_fixed(at: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     if at.value() != old.value() {
         causes.invalid_as(at, at.value().clone(), "field is immutable");

@@ -21,7 +21,7 @@ pub(super) fn check_list<'a>(
     true
 }
 
-/// Checks the items of a list, of which no two may have the same key; a key is as messages show it.
+/// Checks the items of a list for duplicate keys, in the form of messages.
 pub(super) fn check_set<'a>(
     list: &Field<'a>,
     most: usize,

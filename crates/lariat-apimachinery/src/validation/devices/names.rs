@@ -21,7 +21,7 @@ pub(super) fn check_pool(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks the name of an attribute or a capacity, which may have a domain before a slash.
+/// Checks the name of an attribute or capacity, with an optional domain.
 pub(super) fn check_qualified(at: &Field<'_>, name: &str, causes: &mut Causes) {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {

@@ -53,14 +53,14 @@ pub(super) fn check_status(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// Returns which device, or which share of one, something is about, as messages show it.
+/// Returns the device, or the share of one, in the form of messages.
 fn identity(device: &Field<'_>) -> String {
     let [driver, pool, name, share] = ["driver", "pool", "device", "shareID"]
         .map(|name| go_text::json(&device.text_of(name).into()));
     format!("{{\"Driver\":{driver},\"Pool\":{pool},\"Device\":{name},\"ShareID\":{share}}}")
 }
 
-/// Checks that only what is allocated is reserved, and nothing new if it is about to go.
+/// Checks that reservations have an allocation, and are not added at deletion.
 fn check_consumers(
     context: &Context<'_>,
     consumers: &Field<'_>,

@@ -116,7 +116,9 @@ impl Lines {
     }
 }
 
-/// Returns whether objects have an annotation for what their internal type has as a member.
+/// Returns whether metadata-only lists have an extra annotation.
+///
+/// It stands for a member of the kind's internal type.
 fn is_daemon_set(resource: &Resource) -> bool {
     resource.group == "apps" && resource.plural == "daemonsets"
 }

@@ -18,7 +18,7 @@ use crate::store::{Change, Event, EventType};
 /// How many objects are looked at before others get their turn.
 const BATCH: usize = 256;
 
-/// Deletes dependents of deleted owners, and owners that waited for their dependents.
+/// Deletes dependents of deleted owners, and owners in foreground deletion.
 #[derive(Debug)]
 pub(crate) struct Collector {
     /// Objects to look at.
