@@ -187,7 +187,7 @@ async fn what_is_unknown_or_malformed_is_refused() {
         (
             "/api/v1/controllers/core~v1~ConfigMap/keys/a~web",
             404,
-            "a/web is not cached",
+            "a/web is neither cached nor queued",
         ),
         (
             "/api/v1/controllers/core~v1~Pod/keys/a~web",
