@@ -42,7 +42,7 @@ async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on()
         let written = bench.count(&red);
         red.signal("CONT").await;
         let (code, stderr) = red.ended().await?;
-        let lost = format!("error: the lease {}/counter is lost: ", env.namespace);
+        let lost = format!("error: lost the lease {}/counter: ", env.namespace);
         // Lines before it say which write was refused, if a call was about to send one.
         let says = stderr.lines().any(|line| line.starts_with(&lost));
         assert!(code == Some(1) && says, "{code:?} {stderr}");
@@ -82,7 +82,7 @@ async fn a_leader_that_is_cut_off_ends_before_another_writes() {
         proxy.fall_silent();
         bench.take_over(&green, "a network partition", began).await;
         let (code, stderr) = red.ended().await?;
-        let reason = "counter is lost: it was not renewed within 2s\n";
+        let reason = "counter: it was not renewed within 2s\n";
         assert!(
             code == Some(1) && stderr.ends_with(reason),
             "{code:?} {stderr}"

@@ -126,7 +126,7 @@ async fn a_replica_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on(
         let written = ring.bench.count(&ring.red);
         ring.red.signal("CONT").await;
         let (code, stderr) = ring.red.ended().await?;
-        let lost = format!("error: the lease {}/counter is lost: ", env.namespace);
+        let lost = format!("error: lost the lease {}/counter: ", env.namespace);
         let says = stderr.lines().any(|line| line.starts_with(&lost));
         assert!(code == Some(1) && says, "{code:?} {stderr}");
         ring.assert_moved_once().await;
@@ -159,7 +159,7 @@ async fn a_replica_that_is_cut_off_ends_before_another_writes_to_its_objects() {
         proxy.fall_silent();
         ring.take_over("a network partition", began).await;
         let (code, stderr) = ring.red.ended().await?;
-        let lost = format!("error: the lease {}/counter is lost: ", env.namespace);
+        let lost = format!("error: lost the lease {}/counter: ", env.namespace);
         let says = stderr.lines().any(|line| line.starts_with(&lost));
         assert!(code == Some(1) && says, "{code:?} {stderr}");
         ring.assert_moved_once().await;
