@@ -174,5 +174,7 @@ async fn a_key_is_found_by_keyboard_and_an_unknown_one_is_named() {
         .until("document.activeElement === document.querySelector('h1')")
         .await;
     browser.enter("key", "shop/nothing").await;
-    browser.until(&shows("shop/nothing is neither cached nor queued")).await;
+    browser
+        .until(&shows("shop/nothing is neither cached nor queued"))
+        .await;
 }
