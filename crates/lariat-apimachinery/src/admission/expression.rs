@@ -122,7 +122,7 @@ impl fmt::Debug for Scope {
 impl Scope {
     /// Creates the scope of a request.
     ///
-    /// The objects must be in the version of `kind` and `resource`, which `request` names in that form.
+    /// The objects, `kind` and `resource` must have the version that matched, and `request` must name it.
     #[must_use]
     pub fn new(
         attributes: &Attributes,

@@ -80,7 +80,7 @@ fn is_image(image: &str) -> bool {
 
 /// Returns whether a path component of an image name is valid.
 ///
-/// It has letters and digits, separated by one point, one or two underscores, or dashes.
+/// Letters and digits are separated by one dot, by one or two underscores, or by dashes.
 fn is_path_component(part: &str) -> bool {
     let is_separator =
         |text: &str| matches!(text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');

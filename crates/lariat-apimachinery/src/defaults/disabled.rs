@@ -1,14 +1,14 @@
-//! What belongs to features that are off, and is dropped.
+//! Drops the members of features that are disabled.
 //!
-//! Source: `dropDisabledFields` in `k8s.io/kubernetes/pkg/api/pod`, with the feature gates as they are by default.
+//! Source: `dropDisabledFields` in `k8s.io/kubernetes/pkg/api/pod`, with the default feature gates.
 
 use super::members::{each, inner};
 use crate::kinds::Resource;
 use crate::object::Object;
 
-/// Drops what belongs to features that are off.
+/// Drops the members of features that are disabled.
 ///
-/// Its sender owns it nevertheless, since a real server drops it after it has noted the owners.
+/// The manager that sent them owns them: an API server computes `managedFields` before it drops them.
 pub fn drop_disabled(resource: &Resource, object: &mut Object) {
     if resource.rules.custom {
         return;

@@ -57,7 +57,7 @@ impl Kinds {
 
     /// Replaces the resources of one table, in all versions.
     ///
-    /// An empty list stops serving the kind. Requests that have the previous catalog are not affected.
+    /// An empty list stops serving the kind. Requests in progress keep the previous catalog.
     pub fn serve(&self, table: TableId, resources: Vec<Arc<Resource>>) {
         let mut catalog = self.catalog.write();
         let mut next = Catalog::clone(&catalog);

@@ -15,7 +15,7 @@ const ANCIENT: &str = "ancient-changes";
 
 /// The owner of fields: one entry of `managedFields`, without its fields.
 ///
-/// An applier is the same owner in every API version; an updater has one entry for each version.
+/// An applier has one entry for all API versions. An updater has one entry for each version.
 ///
 /// Its order is not that of the entries.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

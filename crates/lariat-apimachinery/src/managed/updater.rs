@@ -111,8 +111,8 @@ impl Writer<'_> {
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);
-        // An attempt that removes too much, since items of lists and maps go with everything below them. It only shows
-        // what could go: the steps below start from `merged` again, and keep what others own and what nobody owns.
+        // Removes too much, since removing an item of a list or map removes all its fields. The result only shows which
+        // fields are candidates: the steps below start from `merged` again, and keep fields of other owners or of none.
         let pruned = typed::remove(self.typed, merged, &last);
         let mut owned = Set::default();
         for owner in managed.owners.values() {

@@ -198,9 +198,9 @@ impl Write<'_> {
 
     /// Merges an applied object into the live one.
     ///
-    /// `live` is `None` for a creation. The returned object has the new `managedFields`. Fields that the manager
-    /// applied before and does not apply now are removed, unless others own them. With `force` the manager takes over
-    /// conflicting fields.
+    /// `live` is `None` for a creation. The result contains the new `managedFields`. Fields that the manager applied
+    /// before and does not apply now are removed, unless other managers own them. With `force` the manager takes
+    /// over conflicting fields.
     ///
     /// # Errors
     ///

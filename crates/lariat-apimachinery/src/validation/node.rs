@@ -3,7 +3,7 @@
 use super::causes::Causes;
 use super::context::Context;
 use super::field::Field;
-use super::structs::{self, Members, Shape};
+use super::structs;
 use super::{formats, labels, pod, resources};
 
 pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
@@ -24,14 +24,6 @@ pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
     check_tolerations(&scheduling.get("tolerations"), causes);
 }
 
-const TOLERATION: Members = &[
-    ("key", "Key", Shape::Text),
-    ("operator", "Operator", Shape::Text),
-    ("value", "Value", Shape::Text),
-    ("effect", "Effect", Shape::Text),
-    ("tolerationSeconds", "TolerationSeconds", Shape::Value),
-];
-
 fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
     pod::check_tolerations(list, causes);
     let members = ["key", "operator", "value", "effect"];
@@ -39,7 +31,7 @@ fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
     let mut seen = Vec::new();
     for toleration in list.items() {
         if seen.contains(&key(&toleration)) {
-            let shown = structs::shown(toleration.value(), TOLERATION);
+            let shown = structs::shown(toleration.value(), pod::TOLERATION);
             causes.duplicate_struct(&toleration, &shown, "");
         }
         seen.push(key(&toleration));

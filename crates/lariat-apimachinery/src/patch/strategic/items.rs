@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::lookup::unmergeable;
 use super::maps::{DIRECTIVE, Outcome, malformed};
-use crate::go_text::value as go;
+use crate::go_text::{self, value as go};
 use crate::object::Object;
 use crate::patch::PatchError;
 
@@ -35,15 +35,11 @@ pub(super) fn are_maps(old: &[Value], new: &[Value]) -> Outcome<bool> {
 
 /// Names the type as which Go reads a value of a patch.
 pub(super) fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+    if value.is_null() {
+        // Of a nil type, which Go formats by `%s`.
+        return "%!s(<nil>)";
     }
+    go_text::type_of(value)
 }
 
 /// Refuses a value of another type.

@@ -5,16 +5,8 @@ use serde_json::Value;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
-use crate::validation::pod::check_node_selector;
+use crate::validation::pod::{TOLERATION, check_node_selector};
 use crate::validation::structs::{Members, Shape};
-
-const TOLERATION: Members = &[
-    ("key", "Key", Shape::Text),
-    ("operator", "Operator", Shape::Text),
-    ("value", "Value", Shape::Text),
-    ("effect", "Effect", Shape::Text),
-    ("tolerationSeconds", "TolerationSeconds", Shape::Value),
-];
 
 const SELECTOR: Members = &[("cel", "CEL", Shape::Struct(CEL))];
 const CEL: Members = &[("expression", "Expression", Shape::Text)];

@@ -25,5 +25,5 @@ mod whole;
 pub(super) use affinity::check_node_selector;
 pub(super) use create::pod;
 pub(super) use handlers::check_port;
-pub(super) use scheduling::{check_effect, check_tolerations};
+pub(super) use scheduling::{TOLERATION, check_effect, check_tolerations};
 pub(super) use template::{check_template, pod_template};

@@ -9,6 +9,16 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::labels::{SelectorOptions, check_selector};
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs::{Members, Shape};
+
+/// How messages show a toleration.
+pub(in crate::validation) const TOLERATION: Members = &[
+    ("key", "Key", Shape::Text),
+    ("operator", "Operator", Shape::Text),
+    ("value", "Value", Shape::Text),
+    ("effect", "Effect", Shape::Text),
+    ("tolerationSeconds", "TolerationSeconds", Shape::Value),
+];
 
 pub(super) fn check(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     for gate in spec.get("readinessGates").items() {
