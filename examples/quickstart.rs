@@ -90,7 +90,7 @@ async fn main() -> anyhow::Result<()> {
 
     step("code enqueues the Pod").await;
     let key = ObjectKey::namespaced(namespace, "web");
-    pods.enqueue_with(&key, &Enqueue::now().because("somebody asked"))?;
+    pods.enqueue_with(&key, &Enqueue::now().because("an API request"))?;
     step("the Pod is deleted").await;
     web.api(&client).delete("web", &Default::default()).await?;
     step("one watch, one cache and one queue for each kind").await;

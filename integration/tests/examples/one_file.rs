@@ -21,7 +21,7 @@ async fn quickstart() {
         "▸ a Secret is created, and changes nine times",
         "takes 100 ms",
         "▸ code enqueues the Pod",
-        "(somebody asked)",
+        "(an API request)",
         "▸ the Pod is deleted",
         "phase     is deleted",
         "v1 Pod ",
