@@ -15,7 +15,7 @@ use lariat::cluster::Sandbox;
 use lariat::cluster::testing::{config_map, eventually};
 use lariat::kube::api::{Api, DeleteParams};
 use lariat::prelude::*;
-use lariat::webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+use lariat::webhook::{Admission, Certificates, Endpoint, Hook, ReviewResult, Verdict, Webhooks};
 
 /// Denies ConfigMaps whose `port` is not a number, and names the field.
 async fn port(request: Admission<ConfigMap>) -> ReviewResult<Verdict> {
@@ -49,8 +49,8 @@ async fn main() -> anyhow::Result<()> {
     let configuration = format!("{namespace}.demo.dev");
     let server = Webhooks::new(&configuration, &factory)
         .validate(Hook::new("port").namespace_selector(here), port)
-        // In a cluster: `Reach::service(…)`.
-        .reached_by(Reach::local())
+        // In a cluster: `Endpoint::service(…)`.
+        .endpoint(Endpoint::local())
         .serve(
             "127.0.0.1:0",
             Certificates::secret(&ObjectKey::namespaced(namespace, "tls")),

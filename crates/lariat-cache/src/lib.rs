@@ -76,7 +76,7 @@ pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{Changes, Informer, LoadError, RefreshError};
 pub use lariat_flight::FlightRecorder;
 pub use lariat_seal::Sealing;
-pub use mapper::{MapperError, RestMapper, Survey};
+pub use mapper::{MapperError, RestMapper, ServedKinds};
 pub use options::{InitialList, KindOptions, MissingKind};
 pub use publish::{KindStatus, Phase, Reconnect, Subscriber, Subscription, Written};
 pub use reflector::{Decision, Ending, ReflectorPolicy};

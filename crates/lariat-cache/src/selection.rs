@@ -108,7 +108,7 @@ impl Selection {
     ///
     /// The field selector is ignored: only the API server can evaluate it.
     #[must_use]
-    pub fn may_hold(&self, object: &ObjectMetadata) -> bool {
+    pub fn may_match(&self, object: &ObjectMetadata) -> bool {
         let in_namespace = match object.key().namespace() {
             Some(namespace) if !self.namespaces.is_empty() => {
                 self.namespaces.iter().any(|each| &**each == namespace)
@@ -133,6 +133,6 @@ impl Selection {
     ///
     /// That is never certain with a field selector.
     pub(crate) fn certainly_holds(&self, object: &ObjectMetadata) -> bool {
-        self.fields.is_empty() && self.may_hold(object)
+        self.fields.is_empty() && self.may_match(object)
     }
 }

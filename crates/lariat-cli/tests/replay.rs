@@ -12,7 +12,7 @@ use lariat_cache::FlightRecorder;
 use lariat_cluster::Cluster;
 use lariat_controller::{Context, ControllerOptions, Outcome, SharedControllerFactory};
 use lariat_core::ObjectKey;
-use lariat_flight::{NextStep, Queued, Record, Recorder, Recording, Reflected, What};
+use lariat_flight::{EntryBody, NextStep, Queued, Record, Recorder, Recording, Reflected};
 use serde_json::json;
 use tokio::time;
 
@@ -120,7 +120,7 @@ fn doctor(from: &str, to: &str, mut change: impl FnMut(&mut Record<'_>)) {
     let recorder = Recorder::new(FlightRecorder::file(to).bytes(4 << 20));
     let start = time::Instant::now().into_std();
     for entry in recording.entries() {
-        if let What::Record(mut record) = entry.what {
+        if let EntryBody::Record(mut record) = entry.body {
             change(&mut record);
             recorder.record_at(start + entry.at, &record);
         }

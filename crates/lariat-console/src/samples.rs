@@ -96,7 +96,7 @@ impl Samples {
 
 impl Taken {
     fn take(&mut self, status: &ControllerStatus, now: Instant) {
-        let gone = std::iter::once(&status.gone);
+        let gone = std::iter::once(&status.deregistered);
         let handlers: Vec<_> = status.handlers.iter().chain(gone).collect();
         let runs = handlers.iter().map(|handler| handler.runs).sum();
         let failures = handlers.iter().map(|handler| handler.failures).sum();

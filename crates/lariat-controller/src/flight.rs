@@ -11,7 +11,7 @@ use lariat_flight::{
 use lariat_queue::{Ageing, LaneId, Priority, QueueStep, Request, Tap, Verdict};
 
 use crate::payload::Payload;
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 /// Records the calls of a kind's handlers, and every step of its queue.
 #[derive(Debug, Clone)]
@@ -47,7 +47,7 @@ impl ControllerFlight {
     /// Records that the queue was created.
     pub(crate) fn opened(&self) {
         let opened = Queued::Opened {
-            patience: self.ageing.patience(),
+            threshold: self.ageing.threshold(),
             share: self.ageing.share(),
             fair: self.fair,
         };
@@ -91,7 +91,7 @@ impl ControllerFlight {
     pub(crate) fn call_ended(
         &self,
         call: CallOf<'_>,
-        ended: Ended,
+        ended: CallOutcome,
         took: Duration,
         verdict: &Verdict<Payload>,
     ) {
@@ -143,7 +143,7 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                     lane: lane.number(),
                 },
                 QueueStep::Emptied => Queued::Emptied {
-                    patience: self.ageing.patience(),
+                    threshold: self.ageing.threshold(),
                     share: self.ageing.share(),
                     fair: self.fair,
                 },
@@ -233,14 +233,14 @@ fn verdict_of(lane: LaneId, verdict: &Verdict<Payload>) -> LaneVerdict {
     }
 }
 
-fn call_end(ended: Ended) -> CallEnd {
+fn call_end(ended: CallOutcome) -> CallEnd {
     match ended {
-        Ended::Done => CallEnd::Done,
-        Ended::Requeued => CallEnd::Requeued,
-        Ended::Ignored => CallEnd::Ignored,
-        Ended::Failed => CallEnd::Failed,
-        Ended::Terminal => CallEnd::Terminal,
-        Ended::Panicked => CallEnd::Panicked,
-        Ended::TimedOut => CallEnd::TimedOut,
+        CallOutcome::Done => CallEnd::Done,
+        CallOutcome::Requeued => CallEnd::Requeued,
+        CallOutcome::Ignored => CallEnd::Ignored,
+        CallOutcome::Failed => CallEnd::Failed,
+        CallOutcome::Terminal => CallEnd::Terminal,
+        CallOutcome::Panicked => CallEnd::Panicked,
+        CallOutcome::TimedOut => CallEnd::TimedOut,
     }
 }

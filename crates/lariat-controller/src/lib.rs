@@ -92,4 +92,4 @@ pub use related::{Related, Relation};
 pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor};
 pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
-pub use totals::Ended;
+pub use totals::CallOutcome;

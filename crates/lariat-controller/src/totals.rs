@@ -7,7 +7,7 @@ use lariat_queue::Histogram;
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum CallOutcome {
     /// It succeeded.
     Done,
     /// It succeeded, and the handler asked to be called again.
@@ -24,7 +24,7 @@ pub enum Ended {
     TimedOut,
 }
 
-impl Ended {
+impl CallOutcome {
     /// All variants.
     pub const ALL: &[Self] = &[
         Self::Done,
@@ -45,10 +45,10 @@ impl Ended {
     /// Returns the name in lower case, as in metrics and logs.
     ///
     /// ```
-    /// use lariat::controller::Ended;
+    /// use lariat::controller::CallOutcome;
     ///
-    /// assert_eq!(Ended::TimedOut.as_str(), "timed_out");
-    /// assert!(Ended::TimedOut.is_failure());
+    /// assert_eq!(CallOutcome::TimedOut.as_str(), "timed_out");
+    /// assert!(CallOutcome::TimedOut.is_failure());
     /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -67,7 +67,7 @@ impl Ended {
 /// Totals since the handler was registered.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
-    pub(crate) ended: [u64; Ended::ALL.len()],
+    pub(crate) ended: [u64; CallOutcome::ALL.len()],
     /// The number of calls that asked for an immediate requeue.
     pub(crate) at_once: u64,
     pub(crate) retries: u64,
@@ -80,7 +80,13 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn count(&mut self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
+    pub(crate) fn count(
+        &mut self,
+        ended: CallOutcome,
+        attempt: u32,
+        took: Duration,
+        at_once: bool,
+    ) {
         self.ended[ended as usize] += 1;
         self.at_once += u64::from(at_once);
         self.retries += u64::from(attempt > 1);

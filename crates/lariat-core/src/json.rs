@@ -18,7 +18,7 @@ const WORDS: usize = 4;
 /// It finds the boundaries of members, items and values without parsing them, at a fraction of a parser's cost. It
 /// follows the grammar of JSON with three exceptions: strings may contain any bytes except quotes (UTF-8 and control
 /// characters are not checked), `\u` may be followed by any four hexadecimal digits, and values may be nested at most
-/// 128 levels deep. After [`Unclear`], use a parser to find out what is wrong, if anything.
+/// 128 levels deep. After [`UnexpectedJson`], use a parser to find out what is wrong, if anything.
 ///
 /// ```
 /// use lariat::core::JsonCursor;
@@ -31,7 +31,7 @@ const WORDS: usize = 4;
 /// assert_eq!(cursor.skip_value()?, br#"[1, {"a": []}]"#);
 /// assert_eq!(cursor.next_member()?, None);
 /// cursor.end()?;
-/// # Ok::<(), lariat::core::Unclear>(())
+/// # Ok::<(), lariat::core::UnexpectedJson>(())
 /// ```
 #[derive(Clone)]
 pub struct JsonCursor<'a> {
@@ -46,7 +46,7 @@ pub struct JsonCursor<'a> {
 /// A JSON text that a [`JsonCursor`] cannot follow; a parser may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unexpected JSON")]
-pub struct Unclear;
+pub struct UnexpectedJson;
 
 impl<'a> JsonCursor<'a> {
     /// Creates a cursor at the beginning of a text.
@@ -75,7 +75,7 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     ///
     /// If there is no object at the cursor.
-    pub fn enter_object(&mut self) -> Result<(), Unclear> {
+    pub fn enter_object(&mut self) -> Result<(), UnexpectedJson> {
         // The first member is not preceded by a comma.
         self.is_fresh = true;
         self.take(b'{')
@@ -99,9 +99,9 @@ impl<'a> JsonCursor<'a> {
     ///     items.push(cursor.skip_value()?);
     /// }
     /// assert_eq!(items, [b"1", b"2"]);
-    /// # Ok::<(), lariat::core::Unclear>(())
+    /// # Ok::<(), lariat::core::UnexpectedJson>(())
     /// ```
-    pub fn enter_list(&mut self) -> Result<(), Unclear> {
+    pub fn enter_list(&mut self) -> Result<(), UnexpectedJson> {
         self.is_fresh = true;
         self.take(b'[')
     }
@@ -114,7 +114,7 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     ///
     /// If there is neither a member nor the end of an object at the cursor.
-    pub fn next_member(&mut self) -> Result<Option<&'a [u8]>, Unclear> {
+    pub fn next_member(&mut self) -> Result<Option<&'a [u8]>, UnexpectedJson> {
         if !self.moves_on(b'}')? {
             return Ok(None);
         }
@@ -126,7 +126,7 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     ///
     /// If there is neither an item nor the end of a list at the cursor.
-    pub fn next_item(&mut self) -> Result<bool, Unclear> {
+    pub fn next_item(&mut self) -> Result<bool, UnexpectedJson> {
         self.moves_on(b']')
     }
 
@@ -135,7 +135,7 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     ///
     /// If there is no value at the cursor, or if it is nested too deeply.
-    pub fn skip_value(&mut self) -> Result<&'a [u8], Unclear> {
+    pub fn skip_value(&mut self) -> Result<&'a [u8], UnexpectedJson> {
         self.peek()?;
         let start = self.at;
         // Iterative, not recursive: input from a server must not exhaust the stack.
@@ -170,15 +170,15 @@ impl<'a> JsonCursor<'a> {
     /// # Errors
     ///
     /// If anything else follows.
-    pub fn end(&mut self) -> Result<(), Unclear> {
-        self.peek().map_or(Ok(()), |_| Err(Unclear))
+    pub fn end(&mut self) -> Result<(), UnexpectedJson> {
+        self.peek().map_or(Ok(()), |_| Err(UnexpectedJson))
     }
 
     /// Closes the objects and lists that end after a value.
     ///
     /// Returns `true` if the outermost one has ended. Otherwise the cursor is at the next value.
     #[inline(always)]
-    fn close(&mut self, nest: &mut Nest) -> Result<bool, Unclear> {
+    fn close(&mut self, nest: &mut Nest) -> Result<bool, UnexpectedJson> {
         loop {
             if nest.depth == 0 {
                 return Ok(true);
@@ -189,13 +189,13 @@ impl<'a> JsonCursor<'a> {
                 (b',', false) => return Ok(false),
                 (b',', true) => return self.name().map(|_| false),
                 (b'}', true) | (b']', false) => nest.close(),
-                _ => return Err(Unclear),
+                _ => return Err(UnexpectedJson),
             }
         }
     }
 
     /// Moves past the comma before a member or item, or past the end.
-    fn moves_on(&mut self, end: u8) -> Result<bool, Unclear> {
+    fn moves_on(&mut self, end: u8) -> Result<bool, UnexpectedJson> {
         let is_fresh = std::mem::take(&mut self.is_fresh);
         let next = self.peek()?;
         if next == end {
@@ -210,9 +210,9 @@ impl<'a> JsonCursor<'a> {
 
     /// Skips the name of a member and the colon after it; returns the name.
     #[inline(always)]
-    fn name(&mut self) -> Result<&'a [u8], Unclear> {
+    fn name(&mut self) -> Result<&'a [u8], UnexpectedJson> {
         if self.peek()? != b'"' {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         let name = self.string()?;
         self.take(b':')?;
@@ -221,7 +221,7 @@ impl<'a> JsonCursor<'a> {
 
     /// Skips the string at the cursor and returns the bytes between its quotes.
     #[inline(always)]
-    fn string(&mut self) -> Result<&'a [u8], Unclear> {
+    fn string(&mut self) -> Result<&'a [u8], UnexpectedJson> {
         let start = self.at + 1;
         self.at = start;
         loop {
@@ -235,22 +235,22 @@ impl<'a> JsonCursor<'a> {
     }
 
     /// Skips an escape; the cursor is after its backslash.
-    fn escape(&mut self) -> Result<(), Unclear> {
-        let length = match self.json.get(self.at).ok_or(Unclear)? {
+    fn escape(&mut self) -> Result<(), UnexpectedJson> {
+        let length = match self.json.get(self.at).ok_or(UnexpectedJson)? {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
             b'u' => 5,
-            _ => return Err(Unclear),
+            _ => return Err(UnexpectedJson),
         };
         let digits = self.json.get(self.at + 1..self.at + length);
         if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         self.at += length;
         Ok(())
     }
 
     /// Skips a number, `true`, `false` or `null`.
-    fn scalar(&mut self) -> Result<(), Unclear> {
+    fn scalar(&mut self) -> Result<(), UnexpectedJson> {
         let rest = &self.json[self.at..];
         let is_part =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
@@ -260,15 +260,15 @@ impl<'a> JsonCursor<'a> {
         match text {
             b"true" | b"false" | b"null" => Ok(()),
             text if is_number(text) => Ok(()),
-            _ => Err(Unclear),
+            _ => Err(UnexpectedJson),
         }
     }
 
     /// Skips white space and the given byte.
     #[inline(always)]
-    fn take(&mut self, byte: u8) -> Result<(), Unclear> {
+    fn take(&mut self, byte: u8) -> Result<(), UnexpectedJson> {
         if self.peek()? != byte {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         self.at += 1;
         Ok(())
@@ -276,7 +276,7 @@ impl<'a> JsonCursor<'a> {
 
     /// Skips white space and returns the byte at the cursor.
     #[inline(always)]
-    pub(crate) fn peek(&mut self) -> Result<u8, Unclear> {
+    pub(crate) fn peek(&mut self) -> Result<u8, UnexpectedJson> {
         match self.json.get(self.at) {
             Some(byte) if *byte > b' ' => Ok(*byte),
             _ => self.peek_behind_white_space(),
@@ -288,13 +288,13 @@ impl<'a> JsonCursor<'a> {
     /// API servers write no white space, so this stays out of the inlined code.
     #[cold]
     #[inline(never)]
-    fn peek_behind_white_space(&mut self) -> Result<u8, Unclear> {
-        let rest = self.json.get(self.at..).ok_or(Unclear)?;
+    fn peek_behind_white_space(&mut self) -> Result<u8, UnexpectedJson> {
+        let rest = self.json.get(self.at..).ok_or(UnexpectedJson)?;
         let is_white = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
         let white = rest
             .iter()
             .position(|byte| !is_white(byte))
-            .ok_or(Unclear)?;
+            .ok_or(UnexpectedJson)?;
         self.at += white;
         Ok(rest[white])
     }
@@ -304,7 +304,7 @@ impl<'a> JsonCursor<'a> {
 ///
 /// Most strings are short. For these, a few words are searched here, which is faster than a call of `memchr2`.
 #[inline(always)]
-fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
+fn find_stop(json: &[u8], mut at: usize) -> Result<usize, UnexpectedJson> {
     for _ in 0..WORDS {
         let Some(word) = json.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
             break;
@@ -316,10 +316,10 @@ fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
         }
         at += 8;
     }
-    let rest = json.get(at..).ok_or(Unclear)?;
+    let rest = json.get(at..).ok_or(UnexpectedJson)?;
     memchr2(b'"', b'\\', rest)
         .map(|found| at + found)
-        .ok_or(Unclear)
+        .ok_or(UnexpectedJson)
 }
 
 /// Sets the highest bit of each byte of a word that equals `wanted`.
@@ -366,9 +366,9 @@ struct Nest {
 
 impl Nest {
     /// Enters an object or a list.
-    fn open(&mut self, is_object: bool) -> Result<(), Unclear> {
+    fn open(&mut self, is_object: bool) -> Result<(), UnexpectedJson> {
         if self.depth == DEEPEST {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         self.depth += 1;
         self.objects = self.objects << 1 | u128::from(is_object);

@@ -40,7 +40,7 @@ mod raw;
 mod selector;
 
 mod cause;
-mod remembered;
+mod table_size;
 mod text;
 
 pub mod clock;
@@ -48,16 +48,16 @@ pub mod clock;
 pub use cause::{Cause, Causes, CausingRun, RelatedChange, Subject};
 pub use credentials::without_credentials;
 pub use diff::{changed_fields, comparable, compare_fields, field_path};
-pub use json::{JsonCursor, Unclear};
+pub use json::{JsonCursor, UnexpectedJson};
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{
     Interner, ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid,
 };
-pub use remembered::Remembered;
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
 pub use strict::StrictObject;
+pub use table_size::TableSize;
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;

@@ -53,4 +53,4 @@ pub use record::{
     Version,
 };
 pub use recorder::{FlightRecorder, Recorder};
-pub use recording::{ReadError, Recording, RecordingEntry, Session, What};
+pub use recording::{EntryBody, ReadError, Recording, RecordingEntry, Session};

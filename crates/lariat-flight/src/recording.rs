@@ -13,12 +13,12 @@ use crate::ring::Header;
 /// The contents of a flight recorder's file, also after a crash.
 ///
 /// ```no_run
-/// use lariat_flight::{Recording, What};
+/// use lariat_flight::{Recording, EntryBody};
 ///
 /// # fn example() -> Result<(), lariat_flight::ReadError> {
 /// let recording = Recording::read("/var/run/op.flight".as_ref())?;
 /// for entry in recording.entries() {
-///     if let What::Record(record) = entry.what {
+///     if let EntryBody::Record(record) = entry.body {
 ///         println!("{:?} {record:?}", entry.at);
 ///     }
 /// }
@@ -91,12 +91,12 @@ pub struct RecordingEntry<'a> {
     /// The time since the beginning of the session.
     pub at: Duration,
     /// The contents.
-    pub what: What<'a>,
+    pub body: EntryBody<'a>,
 }
 
 /// The contents of an entry.
 #[derive(Debug, Clone, PartialEq)]
-pub enum What<'a> {
+pub enum EntryBody<'a> {
     /// A record.
     Record(Record<'a>),
     /// Records were dropped here because they arrived faster than they were written.
@@ -254,26 +254,30 @@ impl<'a> Iterator for Entries<'a> {
         let session = self.session?;
         let what = if self.missing > 0 {
             let frames = std::mem::take(&mut self.missing);
-            What::Missing { frames }
+            EntryBody::Missing { frames }
         } else if self.lost > 0 {
             let records = std::mem::take(&mut self.lost);
-            What::Lost { records }
+            EntryBody::Lost { records }
         } else if self.rest == 0 {
             return None;
         } else if let Some(record) = self.record() {
             self.rest -= 1;
-            What::Record(record)
+            EntryBody::Record(record)
         } else {
             // Without its length, an unknown record hides where the next one begins.
             let records = std::mem::take(&mut self.rest);
-            What::Unknown { records }
+            EntryBody::Unknown { records }
         };
         let nanos = match what {
-            What::Missing { .. } | What::Lost { .. } => self.first,
+            EntryBody::Missing { .. } | EntryBody::Lost { .. } => self.first,
             _ => self.nanos,
         };
         let at = Duration::from_nanos(u64::try_from(nanos).unwrap_or(0));
-        Some(RecordingEntry { session, at, what })
+        Some(RecordingEntry {
+            session,
+            at,
+            body: what,
+        })
     }
 }
 

@@ -55,8 +55,8 @@ fn call(run: u64) -> Record<'static> {
 
 /// Returns the numbers of the calls in a recording.
 fn runs(recording: &Recording) -> Vec<u64> {
-    let run = |entry: RecordingEntry<'_>| match entry.what {
-        What::Record(Record::Controller {
+    let run = |entry: RecordingEntry<'_>| match entry.body {
+        EntryBody::Record(Record::Controller {
             what: Controlled::CallBegan { run, .. },
             ..
         }) => Some(run),
@@ -65,9 +65,9 @@ fn runs(recording: &Recording) -> Vec<u64> {
     recording.entries().filter_map(run).collect()
 }
 
-fn notes(recording: &Recording) -> Vec<What<'_>> {
-    let all = recording.entries().map(|entry| entry.what);
-    all.filter(|what| !matches!(what, What::Record(_)))
+fn notes(recording: &Recording) -> Vec<EntryBody<'_>> {
+    let all = recording.entries().map(|entry| entry.body);
+    all.filter(|what| !matches!(what, EntryBody::Record(_)))
         .collect()
 }
 
@@ -125,7 +125,7 @@ fn a_byte_that_is_wrong_costs_one_frame_at_most() {
         assert_eq!(found, Vec::from_iter((0..12).filter(of_others)), "{at}");
         // It says so where others follow, and where none was before there is nothing to miss it by.
         let is_between = lost.is_some_and(|frame| frame == 1 || frame == 2);
-        let missing = What::Missing { frames: 1 };
+        let missing = EntryBody::Missing { frames: 1 };
         assert_eq!(notes(&recording) == [missing], is_between, "{at}");
     }
 }
@@ -250,7 +250,7 @@ fn what_could_not_be_written_is_counted_where_it_is_missing() {
     recorder.flush_in_place();
     let recording = Recording::read(&path).unwrap();
     assert_eq!(runs(&recording), [7, 8]);
-    assert_eq!(notes(&recording), [What::Lost { records: 7 }]);
+    assert_eq!(notes(&recording), [EntryBody::Lost { records: 7 }]);
 }
 
 #[cfg(target_os = "linux")]
@@ -342,8 +342,8 @@ proptest! {
         }
         drop(recorder);
         let recording = Recording::read(&folder.file()).unwrap();
-        let read: Vec<_> = recording.entries().map(|entry| entry.what).collect();
-        let expected = draws.iter().map(|(draw, _)| What::Record(draw.record()));
+        let read: Vec<_> = recording.entries().map(|entry| entry.body).collect();
+        let expected = draws.iter().map(|(draw, _)| EntryBody::Record(draw.record()));
         prop_assert_eq!(read, Vec::from_iter(expected));
     }
 }
@@ -365,7 +365,7 @@ fn what_comes_faster_than_it_is_written_is_dropped_from_its_oldest_end() {
     assert!(first > 0, "nothing was dropped");
     assert_eq!(found, Vec::from_iter(first..all));
     let records = u32::try_from(first).unwrap();
-    assert_eq!(notes(&recording), [What::Lost { records }]);
+    assert_eq!(notes(&recording), [EntryBody::Lost { records }]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -397,8 +397,8 @@ async fn records_are_written_a_second_after_the_first_and_at_the_end() {
     stop.cancel();
     running.join_all().await;
     let recording = Recording::read(&folder.file()).unwrap();
-    let last = recording.entries().last().unwrap().what;
-    assert!(matches!(last, What::Record(Record::Factory { .. })));
+    let last = recording.entries().last().unwrap().body;
+    assert!(matches!(last, EntryBody::Record(Record::Factory { .. })));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

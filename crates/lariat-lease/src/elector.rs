@@ -91,9 +91,9 @@ impl Elector {
 
     /// Sets the leadership to standby before a further [run](Self::run).
     ///
-    /// After a run the leadership is [`Standing::Ended`](crate::Standing::Ended) until the next run is polled for the
+    /// After a run the leadership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is polled for the
     /// first time. A task that waits for the leadership in between would return as if the next run had ended.
-    pub fn stand_by(&self) {
+    pub fn standby(&self) {
         self.leadership.stands_by(None);
     }
 
@@ -126,7 +126,7 @@ impl Elector {
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
         // Also when this future is dropped, because the lease is not renewed any more.
         let _ended = Ended(&self.leadership);
-        self.stand_by();
+        self.standby();
         let mut campaign = Campaign::new(self);
         // `select` polls `stop` first, so a stop is never reported as a loss that happens at the same time.
         let lost = {

@@ -42,7 +42,7 @@ struct Inner {
     /// The lease duration.
     duration: Duration,
     /// The state of this process, for tasks that wait for changes.
-    standing: watch::Sender<Standing>,
+    state: watch::Sender<LeadershipState>,
     /// The current term; `None` unless this process leads. May have expired.
     term: Mutex<Option<Term>>,
     /// The signature of the current term.
@@ -54,7 +54,7 @@ struct Inner {
 /// The state of a process in an election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum LeadershipState {
     /// The process waits for the lease.
     Standby {
         /// The last known holder; `None` if the lease is free or unknown.
@@ -100,7 +100,7 @@ pub struct LeaseStatus {
     /// The holder identity of this process.
     pub identity: Arc<str>,
     /// The state of this process.
-    pub standing: Standing,
+    pub state: LeadershipState,
     /// How many times this process acquired the lease.
     pub acquired: u64,
     /// How many times this process renewed the lease.
@@ -114,14 +114,14 @@ pub struct LeaseStatus {
 impl Leadership {
     /// Creates the leadership of a process on standby.
     pub(crate) fn new(namespace: &str, name: &str, identity: Arc<str>, duration: Duration) -> Self {
-        let (standing, _) = watch::channel(Standing::Standby { holder: None });
+        let (state, _) = watch::channel(LeadershipState::Standby { holder: None });
         let inner = Inner {
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             lease: format!("{namespace}/{name}"),
             identity,
             duration,
-            standing,
+            state,
             term: Mutex::new(None),
             signature: Mutex::new(None),
             counters: Mutex::default(),
@@ -170,8 +170,8 @@ impl Leadership {
 
     /// Returns the state of this process.
     #[must_use]
-    pub fn standing(&self) -> Standing {
-        self.inner.standing.borrow().clone()
+    pub fn state(&self) -> LeadershipState {
+        self.inner.state.borrow().clone()
     }
 
     /// Returns the namespace of the lease.
@@ -216,11 +216,11 @@ impl Leadership {
     /// # }
     /// ```
     pub async fn acquired(&self) -> bool {
-        let mut standing = self.inner.standing.subscribe();
-        let decided = standing.wait_for(|it| !matches!(it, Standing::Standby { .. }));
+        let mut state = self.inner.state.subscribe();
+        let decided = state.wait_for(|it| !matches!(it, LeadershipState::Standby { .. }));
         decided
             .await
-            .is_ok_and(|it| matches!(*it, Standing::Leading { .. }))
+            .is_ok_and(|it| matches!(*it, LeadershipState::Leading { .. }))
     }
 
     /// Waits until this process does not lead.
@@ -244,16 +244,16 @@ impl Leadership {
     /// # }
     /// ```
     pub async fn lost(&self) {
-        let mut standing = self.inner.standing.subscribe();
+        let mut state = self.inner.state.subscribe();
         loop {
             // Read again after each wait: a renewal moves the deadline but wakes no task, because it changes no
-            // standing.
+            // state.
             let Some(deadline) = self.deadline() else {
                 return;
             };
             tokio::select! {
                 biased;
-                _ = standing.wait_for(|it| !matches!(it, Standing::Leading { .. })) => return,
+                _ = state.wait_for(|it| !matches!(it, LeadershipState::Leading { .. })) => return,
                 () = time::sleep_until(deadline) => {}
             }
         }
@@ -280,7 +280,7 @@ impl Leadership {
     /// # let _ = healthz;
     /// ```
     pub fn check(&self, tolerance: Duration) -> Result<(), String> {
-        let leads = matches!(*self.inner.standing.borrow(), Standing::Leading { .. });
+        let leads = matches!(*self.inner.state.borrow(), LeadershipState::Leading { .. });
         // Not `term()`, which hides a term whose deadline has passed: finding such a term is the purpose of this check.
         let Some(term) = self.inner.term.lock().filter(|_| leads) else {
             return Ok(());
@@ -306,7 +306,7 @@ impl Leadership {
         LeaseStatus {
             lease: self.inner.lease.clone(),
             identity: Arc::clone(&self.inner.identity),
-            standing: self.standing(),
+            state: self.state(),
             acquired,
             renewals,
             slow_renewals,
@@ -324,12 +324,12 @@ impl Leadership {
     /// Sets the state to standby and records the holder.
     pub(crate) fn stands_by(&self, holder: Option<&Arc<str>>) {
         *self.inner.term.lock() = None;
-        let standing = Standing::Standby {
+        let state = LeadershipState::Standby {
             holder: holder.cloned(),
         };
-        let is_new = self.inner.standing.send_if_modified(|known| {
-            let is_new = *known != standing;
-            *known = standing;
+        let is_new = self.inner.state.send_if_modified(|known| {
+            let is_new = *known != state;
+            *known = state;
             is_new
         });
         if is_new && let Some(holder) = holder {
@@ -353,14 +353,14 @@ impl Leadership {
         deadline: Instant,
         slow: u64,
     ) -> bool {
-        // Before the standing changes, so that a task that is woken by the change finds the term.
+        // Before the state changes, so that a task that is woken by the change finds the term.
         *self.inner.term.lock() = Some(Term {
             epoch,
             renewed,
             deadline,
         });
-        let leading = Standing::Leading { epoch };
-        let is_new = self.inner.standing.send_if_modified(|known| {
+        let leading = LeadershipState::Leading { epoch };
+        let is_new = self.inner.state.send_if_modified(|known| {
             let is_new = *known != leading;
             *known = leading;
             is_new
@@ -375,9 +375,9 @@ impl Leadership {
 
     /// Ends the leadership, until the next run.
     pub(crate) fn end(&self) {
-        // Cleared before the standing changes: a task that is woken by the change must not see a term any more.
+        // Cleared before the state changes: a task that is woken by the change must not see a term any more.
         *self.inner.term.lock() = None;
-        self.inner.standing.send_replace(Standing::Ended);
+        self.inner.state.send_replace(LeadershipState::Ended);
     }
 }
 
@@ -386,7 +386,7 @@ impl fmt::Debug for Leadership {
         f.debug_struct("Leadership")
             .field("lease", &self.inner.lease)
             .field("identity", &self.inner.identity)
-            .field("standing", &self.standing())
+            .field("state", &self.state())
             .finish_non_exhaustive()
     }
 }

@@ -50,5 +50,5 @@ pub use config::Lease;
 pub use elector::Elector;
 pub use error::LeaseError;
 pub use fence::Fenced;
-pub use leadership::{Leadership, LeaseStatus, Standing};
+pub use leadership::{Leadership, LeadershipState, LeaseStatus};
 pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share, WantedValues};

@@ -73,7 +73,7 @@ impl QueueStats {
 
 /// The size of one of a queue's internal structures, and its bound.
 ///
-/// | `what` | an entry is | bound |
+/// | `name` | an entry is | bound |
 /// |---|---|---|
 /// | `queue keys` | a key | keys that are ready, delayed, deferred, or in processing |
 /// | `queue tickets` | a position in the ready queue | twice the ready keys, plus 64 for each priority |
@@ -85,7 +85,7 @@ impl QueueStats {
 #[non_exhaustive]
 pub struct QueueMemory {
     /// The name of the structure.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The number of entries.
     pub entries: usize,
     /// The upper bound on the entries, given the keys in the queue now.
@@ -94,9 +94,9 @@ pub struct QueueMemory {
 
 impl QueueMemory {
     /// Creates a measurement.
-    pub(crate) fn new(what: &'static str, entries: usize, bound: usize) -> Self {
+    pub(crate) fn new(name: &'static str, entries: usize, bound: usize) -> Self {
         Self {
-            what,
+            name,
             entries,
             bound,
         }

@@ -9,15 +9,15 @@ use std::time::Duration;
 /// use std::time::Duration;
 ///
 /// // Half a minute of writes and broken connections, without killed processes.
-/// let chaos = Chaos::default().lasts(Duration::from_secs(30)).kills(false);
+/// let chaos = Chaos::default().duration(Duration::from_secs(30)).kills(false);
 /// let simulation = Simulation::new(7).chaos(chaos);
 /// # drop(simulation);
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "options do nothing until a simulation has them"]
 pub struct Chaos {
-    pub(crate) lasts: Duration,
-    pub(crate) rests: Duration,
+    pub(crate) duration: Duration,
+    pub(crate) settle: Duration,
     pub(crate) names: u16,
     pub(crate) faults: bool,
     pub(crate) kills: bool,
@@ -28,8 +28,8 @@ pub struct Chaos {
 impl Default for Chaos {
     fn default() -> Self {
         Self {
-            lasts: Duration::from_secs(60),
-            rests: Duration::from_secs(20 * 60),
+            duration: Duration::from_secs(60),
+            settle: Duration::from_secs(20 * 60),
             names: 12,
             faults: true,
             kills: true,
@@ -42,15 +42,15 @@ impl Chaos {
     /// Sets how long writes and faults go on, in virtual time (default 1 min).
     ///
     /// With zero the programs only start. Their rate does not depend on the duration.
-    pub fn lasts(self, lasts: Duration) -> Self {
-        Self { lasts, ..self }
+    pub fn duration(self, duration: Duration) -> Self {
+        Self { duration, ..self }
     }
 
     /// Sets the time to settle after the last fault (default 20 minutes).
     ///
     /// It must be longer than the longest backoff of the program; otherwise the checks at rest fail.
-    pub fn rests(self, rests: Duration) -> Self {
-        Self { rests, ..self }
+    pub fn settle(self, settle: Duration) -> Self {
+        Self { settle, ..self }
     }
 
     /// Sets the number of names per kind (default 12; zero counts as one).

@@ -25,7 +25,7 @@ const VIOLATIONS: usize = 5;
 ///
 /// let failure = Simulation::new(7)
 ///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
-///     .chaos(Chaos::default().lasts(Duration::from_secs(5)))
+///     .chaos(Chaos::default().duration(Duration::from_secs(5)))
 ///     .program("broken", |_| async { Err("no configuration".into()) })
 ///     .shrinks(false)
 ///     .run()

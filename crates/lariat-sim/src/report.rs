@@ -14,7 +14,7 @@ use crate::trace::Trace;
 ///
 /// let report = Simulation::new(7)
 ///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
-///     .chaos(Chaos::default().lasts(Duration::from_secs(5)).rests(Duration::from_secs(60)))
+///     .chaos(Chaos::default().duration(Duration::from_secs(5)).settle(Duration::from_secs(60)))
 ///     .program("idle", |process| async move {
 ///         process.terminated().await;
 ///         Ok(())

@@ -34,7 +34,7 @@ pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
 ///
 /// let report = Simulation::new(7)
 ///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
-///     .chaos(Chaos::default().lasts(Duration::from_secs(10)))
+///     .chaos(Chaos::default().duration(Duration::from_secs(10)))
 ///     .program("operator", |process| async move {
 ///         let factory = process.factory().build();
 ///         let config_maps = factory.for_object::<ConfigMap>();
@@ -107,7 +107,7 @@ impl Simulation {
     ///
     /// let report = Simulation::new(7)
     ///     .objects(Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps"))
-    ///     .chaos(Chaos::default().lasts(Duration::from_secs(5)).rests(Duration::from_secs(60)))
+    ///     .chaos(Chaos::default().duration(Duration::from_secs(5)).settle(Duration::from_secs(60)))
     ///     .program("idle", |process| async move {
     ///         process.terminated().await;
     ///         Ok(())
@@ -157,7 +157,7 @@ impl Simulation {
     /// use lariat::sim::{Chaos, Simulation};
     /// use std::time::Duration;
     ///
-    /// let simulation = Simulation::of_lariat(3).chaos(Chaos::default().lasts(Duration::from_secs(1)));
+    /// let simulation = Simulation::of_lariat(3).chaos(Chaos::default().duration(Duration::from_secs(1)));
     /// match simulation.run() {
     ///     Ok(report) => assert!(report.requests() > 0),
     ///     Err(failure) => panic!("{failure}"),

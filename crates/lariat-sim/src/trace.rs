@@ -21,7 +21,7 @@ const CONTEXT: usize = 10;
 /// use std::time::Duration;
 ///
 /// let simulation = Simulation::of_lariat(1)
-///     .chaos(Chaos::default().lasts(Duration::from_secs(1)))
+///     .chaos(Chaos::default().duration(Duration::from_secs(1)))
 ///     .shrinks(false);
 /// let trace = |simulation: &Simulation| match simulation.run() {
 ///     Ok(report) => report.trace().clone(),

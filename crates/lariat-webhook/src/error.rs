@@ -29,7 +29,7 @@ pub enum WebhookError {
     NoRule(String),
     /// There is no address at which API servers call the webhooks.
     #[error(
-        "it is unknown where API servers call the webhooks {0}: set it with `Webhooks::reached_by`"
+        "it is unknown where API servers call the webhooks {0}: set it with `Webhooks::endpoint`"
     )]
     NoReach(String),
     /// API servers would not call the URL.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`Webhooks`] collects handlers for [`Hook`]s and serves them over TLS, with [`Certificates`] from files, or
-//! generated and rotated in a Secret. With a [`Reach`], which tells where API servers call the webhooks, the
+//! generated and rotated in a Secret. With an [`Endpoint`], which tells where API servers call the webhooks, the
 //! configurations are applied at the start and kept up to date. A [`Conversion`] converts between the versions of a
 //! custom resource, and a [`StorageMigration`] rewrites objects that are stored in an old version. A [`Policy`] has
 //! rules in CEL, which API servers evaluate without a call.
@@ -24,7 +24,7 @@ mod migration;
 mod policy;
 
 mod certificates;
-mod reach;
+mod endpoint;
 
 mod conversion;
 mod hook;
@@ -49,6 +49,7 @@ pub use admission::{
 pub use certificates::{CertificateError, Certificates};
 pub use configuration::Configurations;
 pub use conversion::{Conversion, ConversionError};
+pub use endpoint::Endpoint;
 pub use error::WebhookError;
 pub use hook::{FailurePolicy, Hook, MatchPolicy, SideEffects};
 #[cfg(feature = "metrics")]
@@ -58,6 +59,5 @@ pub use policy::{Policy, PolicyAction};
 /// The crate of the metrics registry.
 #[cfg(feature = "metrics")]
 pub use prometheus_client;
-pub use reach::Reach;
 pub use server::{WebhookHealth, WebhookServer};
 pub use webhooks::Webhooks;

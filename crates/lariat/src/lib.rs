@@ -256,7 +256,7 @@ pub mod console {
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
 /// use lariat::prelude::*;
-/// use lariat::webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Verdict, Webhooks};
 ///
 /// async fn named(request: Admission<Pod>) -> ReviewResult<Verdict> {
 ///     Ok(match request.key().name() {
@@ -269,7 +269,7 @@ pub mod console {
 /// let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
 /// let server = Webhooks::new("pods.demo.dev", &factory)
 ///     .validate(Hook::new("named"), named)
-///     .reached_by(Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
+///     .endpoint(Endpoint::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
 ///     .serve("0.0.0.0:9443", Certificates::secret(&"demo/webhooks-tls".parse()?))
 ///     .await?;
 /// factory.run(5, lariat::termination()).await?;

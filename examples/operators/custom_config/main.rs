@@ -11,7 +11,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cache::KindOptions;
 use lariat::cluster::testing::{eventually, pod};
-use lariat::controller::{Ended, HandlerStatus};
+use lariat::controller::{CallOutcome, HandlerStatus};
 use lariat::{FactoryBuilder, Selection};
 use lariat_examples::custom_config::{Config, TROUBLE};
 use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
@@ -102,7 +102,10 @@ async fn story(stage: &Stage) -> Result<()> {
         config.timeout
     ));
     create(stage, "hanging", "hangs").await?;
-    wait(stage, |handler| handler.ended(Ended::TimedOut) >= tries).await?;
+    wait(stage, |handler| {
+        handler.ended(CallOutcome::TimedOut) >= tries
+    })
+    .await?;
 
     stage.step("both are deleted");
     for name in ["failing", "hanging"] {

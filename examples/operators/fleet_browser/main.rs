@@ -74,7 +74,7 @@ async fn run() -> Result<()> {
     let pod = Gvk::new("", "v1", "Pod");
     let factory = SharedCacheFactory::new(target.client.clone());
     let sql = SqlCache::builder(&factory).kind(Schema::new(pod.clone(), fields()?)?);
-    let sql = sql.patience(Duration::from_secs(120)).start().await?;
+    let sql = sql.wait_timeout(Duration::from_secs(120)).start().await?;
     let begun = Instant::now();
     factory.start();
     let pods = sql.kind(&pod)?;

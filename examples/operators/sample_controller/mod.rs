@@ -124,7 +124,7 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
 /// Reports a conflicting Deployment. That is not retried: its deletion is a change, which calls the reconciler.
 fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
     let mut failures = error.failures().iter();
-    if !failures.all(|failure| failure.error.is_in_the_way()) {
+    if !failures.all(|failure| failure.error.is_name_taken()) {
         return Err(error.into());
     }
     let name = &cx.object().spec.deployment_name;

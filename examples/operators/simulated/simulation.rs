@@ -16,7 +16,7 @@ pub fn simulation(seed: u64, cleanup: Cleanup) -> Simulation {
         .content(|number| json!({"data": {"number": number.to_string()}}));
     Simulation::new(seed)
         .objects(config_maps)
-        .chaos(Chaos::default().lasts(Duration::from_secs(20)))
+        .chaos(Chaos::default().duration(Duration::from_secs(20)))
         .at_rest("no Secret is left behind", no_secret_is_left_behind)
         .program("mirror", move |process| async move {
             let factory = process.factory().build();

@@ -21,7 +21,7 @@ use lariat::cluster::testing::Wait;
 use lariat::kube::api::{Api, DeleteParams, PostParams};
 use lariat::kube::{CustomResourceExt, Error};
 use lariat::prelude::*;
-use lariat::webhook::{Certificates, Reach, WebhookServer};
+use lariat::webhook::{Certificates, Endpoint, WebhookServer};
 use lariat::{FactoryBuilder, Lease};
 use lariat_examples::website::kind::{INDEX, REST, definition, v1, v1alpha1};
 use lariat_examples::website::{READY, register, serve, until_called, webhooks};
@@ -83,7 +83,7 @@ async fn serve_all(stage: &Stage) -> Result<()> {
     let secret = ObjectKey::namespaced(&stage.namespace, "website-webhooks");
     let certificates = Certificates::secret(&secret);
     let webhooks = webhooks(&name, &stage.factory, Some(&ours))
-        .reached_by(Reach::local())
+        .endpoint(Endpoint::local())
         .declare(&stage.operator, &certificates);
     let metrics = webhooks.metrics();
     let server = webhooks.serve("127.0.0.1:0", certificates).await?;

@@ -13,8 +13,8 @@ use lariat::kube::{CustomResourceExt, Error};
 use lariat::operator::{CrdOptions, ensure_crds};
 use lariat::prelude::*;
 use lariat::webhook::{
-    Admission, Certificates, Conversion, FailurePolicy, Hook, Mutation, Operation, Policy, Reach,
-    ReviewResult, StorageMigration, Verdict, WebhookServer, Webhooks,
+    Admission, Certificates, Conversion, Endpoint, FailurePolicy, Hook, Mutation, Operation,
+    Policy, ReviewResult, StorageMigration, Verdict, WebhookServer, Webhooks,
 };
 use lariat_integration::{Env, in_namespace};
 use serde_json::json;
@@ -130,7 +130,7 @@ fn webhooks(env: &Env, factory: &SharedControllerFactory, policy: FailurePolicy)
             Hook::new("labelled").namespace_selector(selector()),
             labelled,
         )
-        .reached_by(Reach::local())
+        .endpoint(Endpoint::local())
 }
 
 fn made(env: &Env) -> Certificates {
@@ -328,7 +328,7 @@ async fn the_api_server_converts_through_the_hub() {
         let conversion = Conversion::<v2::Gauge>::hub().version::<v1::Gauge>();
         let server = Webhooks::new(&env.group(), &factory)
             .convert(conversion)
-            .reached_by(Reach::local())
+            .endpoint(Endpoint::local())
             .serve("127.0.0.1:0", made(env))
             .await?;
         let old: Api<v1::Gauge> = Api::namespaced(env.client.clone(), &env.namespace);
@@ -411,7 +411,7 @@ async fn the_api_server_evaluates_policies_by_itself() {
         let policy = small(env)?;
         let server = Webhooks::new(&env.group(), &factory)
             .policy(policy)
-            .reached_by(Reach::local())
+            .endpoint(Endpoint::local())
             .serve("127.0.0.1:0", made(env))
             .await?;
         // Also while the program is down.

@@ -13,7 +13,7 @@ pub struct Conditions(Vec<Expression>);
 
 /// The result of match conditions for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Met {
+pub enum MatchResult {
     /// All hold.
     Yes,
     /// One does not hold, or one failed and the failure policy is `Ignore`.
@@ -39,20 +39,20 @@ impl Conditions {
 
     /// Evaluates the conditions; one that is false outweighs errors of others.
     #[must_use]
-    pub fn judge(&self, scope: &Scope, policy: FailurePolicy) -> Met {
+    pub fn judge(&self, scope: &Scope, policy: FailurePolicy) -> MatchResult {
         let mut errors = Vec::new();
         for expression in &self.0 {
             match expression.evaluate(scope) {
-                Ok(Value::Bool(false)) => return Met::No,
+                Ok(Value::Bool(false)) => return MatchResult::No,
                 Ok(_) => {}
                 Err(error) => errors.push(error),
             }
         }
         match (&errors[..], policy) {
-            ([], _) => Met::Yes,
-            (_, FailurePolicy::Ignore) => Met::No,
-            ([one], FailurePolicy::Fail) => Met::Error(one.clone()),
-            (many, FailurePolicy::Fail) => Met::Error(format!("[{}]", many.join(", "))),
+            ([], _) => MatchResult::Yes,
+            (_, FailurePolicy::Ignore) => MatchResult::No,
+            ([one], FailurePolicy::Fail) => MatchResult::Error(one.clone()),
+            (many, FailurePolicy::Fail) => MatchResult::Error(format!("[{}]", many.join(", "))),
         }
     }
 }

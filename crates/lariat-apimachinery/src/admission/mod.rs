@@ -15,10 +15,10 @@ mod webhook;
 
 pub use attributes::{Attributes, Operation, ResourceName};
 pub use authorizer::{Authorize, Authorized, Check};
-pub use conditions::{Conditions, Met};
+pub use conditions::{Conditions, MatchResult};
 pub use expression::{Expression, Scope};
 pub use matching::Matching;
-pub use policy::{Binding, Judgement, Mutation, ParamRef, Policy, Violation};
+pub use policy::{Binding, Evaluation, Mutation, ParamRef, Policy, Violation};
 pub use review::{Allowance, Denial, ReviewError, ReviewVersion};
 pub use rules::{Rules, Scoped};
 pub use webhook::{FailurePolicy, Reinvocation, Webhook};

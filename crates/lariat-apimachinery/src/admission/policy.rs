@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::conditions::{Conditions, Met};
+use super::conditions::{Conditions, MatchResult};
 use super::expression::{Expression, Scope};
 use super::matching::Matching;
 use super::webhook::{FailurePolicy, Reinvocation};
@@ -95,7 +95,7 @@ pub struct Violation {
 
 /// The result of a validating policy for a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Evaluation {
     /// The failed validations, in order.
     pub violations: Vec<Violation>,
     /// The audit annotations.
@@ -104,7 +104,7 @@ pub struct Judgement {
     pub errors: Vec<String>,
 }
 
-impl Judgement {
+impl Evaluation {
     /// Returns the result of a policy that cannot be evaluated: a rejection.
     #[must_use]
     pub fn of_error(message: String) -> Self {
@@ -158,16 +158,16 @@ impl Policy {
     pub fn applies(&self, scope: &mut Scope) -> Result<bool, String> {
         scope.add_variables(&self.variables);
         match self.conditions.judge(scope, self.failure_policy) {
-            Met::Yes => Ok(true),
-            Met::No => Ok(false),
-            Met::Error(reason) => Err(reason),
+            MatchResult::Yes => Ok(true),
+            MatchResult::No => Ok(false),
+            MatchResult::Error(reason) => Err(reason),
         }
     }
 
     /// Evaluates the validations of the policy, which [applies](Self::applies).
     #[must_use]
-    pub fn judge(&self, scope: &Scope) -> Judgement {
-        let mut judgement = Judgement::default();
+    pub fn judge(&self, scope: &Scope) -> Evaluation {
+        let mut evaluation = Evaluation::default();
         let fails = self.failure_policy == FailurePolicy::Fail;
         for (index, validation) in self.validations.iter().enumerate() {
             let violation = |message: String, reason: &str| Violation {
@@ -180,9 +180,9 @@ impl Policy {
                 Ok(false) => {
                     let message = validation.complaint(scope);
                     let violation = violation(message, &validation.reason);
-                    judgement.violations.push(violation);
+                    evaluation.violations.push(violation);
                 }
-                Err(message) if fails => judgement.violations.push(violation(message, "")),
+                Err(message) if fails => evaluation.violations.push(violation(message, "")),
                 Err(_) => {}
             }
         }
@@ -190,14 +190,14 @@ impl Policy {
             match expression.evaluate(scope) {
                 Ok(Value::String(text)) if !text.trim().is_empty() => {
                     let text = text.trim().chars().take(LONGEST_ANNOTATION).collect();
-                    judgement.annotations.push((key.clone(), text));
+                    evaluation.annotations.push((key.clone(), text));
                 }
                 Ok(_) => {}
-                Err(message) if fails => judgement.errors.push(message),
+                Err(message) if fails => evaluation.errors.push(message),
                 Err(_) => {}
             }
         }
-        judgement
+        evaluation
     }
 }
 

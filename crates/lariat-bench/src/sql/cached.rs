@@ -34,7 +34,7 @@ impl Cached {
         let pod = Gvk::new("", "v1", "Pod");
         let mut builder = SqlCache::builder(&factory)
             .kind(Schema::new(pod.clone(), fields()?)?)
-            .patience(TIMEOUT);
+            .wait_timeout(TIMEOUT);
         let file = subject.starts_with("file").then(DatabaseFile::new);
         if let Some(DatabaseFile(path)) = &file {
             builder = builder.in_file(path);

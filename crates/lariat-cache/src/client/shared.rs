@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
-use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
+use lariat_core::{Gvk, ResourceKind, Scope, TableSize};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -205,14 +205,14 @@ impl SharedClientFactory {
     }
 
     /// Returns the sizes of the tables, and their bounds.
-    pub(crate) fn remembered(&self) -> [Remembered; 3] {
+    pub(crate) fn table_sizes(&self) -> [TableSize; 3] {
         let (discovered, most) = self.shared.mapper.known();
         let state = self.shared.state.lock();
         let alive = state.kinds.values().filter(|kind| kind.strong_count() > 0);
         [
-            Remembered::new("client handles", state.kinds.len(), alive.count()),
-            Remembered::new("clients", state.clients.len(), MOST_IDENTITIES + 1),
-            Remembered::new("discovered groups", discovered, most),
+            TableSize::new("client handles", state.kinds.len(), alive.count()),
+            TableSize::new("clients", state.clients.len(), MOST_IDENTITIES + 1),
+            TableSize::new("discovered groups", discovered, most),
         ]
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dashmap::{DashMap, Entry};
 use kube::Client;
-use lariat_core::{Gvk, ObjectKey, Remembered, ResourceKind, ResourceVersion};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, TableSize};
 use lariat_flight::Recorder;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -317,7 +317,7 @@ impl SharedCacheFactory {
     /// a cache whose objects are listed again is not among them: it can be read, and is at most as old as the end of
     /// its watch.
     #[must_use]
-    pub fn unfilled(&self) -> Vec<Unsynced> {
+    pub fn unreadable(&self) -> Vec<Unsynced> {
         let mut cores = self.cores();
         cores.retain(|core| core.usage().is_required());
         let mut kinds = unsynced(&cores);
@@ -381,7 +381,7 @@ impl SharedCacheFactory {
     /// It is for checks, and for gauges of long-running programs. Locks are held briefly, and the cost does not grow
     /// with the number of objects.
     ///
-    /// | `what` | keyed by | bound |
+    /// | `name` | keyed by | bound |
     /// |---|---|---|
     /// | `cached objects` | object key | objects of the kind (the table for reads by key beside the tree for lists) |
     /// | `own writes` | object key, and uid for deletions | 1,024, or twice the writes of the last minute and of the time since a list in progress began |
@@ -401,22 +401,22 @@ impl SharedCacheFactory {
     /// [`Changes`](crate::Changes) reports how much is [unread](crate::Changes::unread): at most one change for each
     /// object that its reader has seen and for each that exists.
     #[must_use]
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn table_sizes(&self) -> Vec<TableSize> {
         let cores = self.cores();
         let mut all = Vec::with_capacity(5 * cores.len() + 4);
         for core in &cores {
-            all.extend(core.store().remembered().map(|each| each.of(core.gvk())));
+            all.extend(core.store().table_sizes().map(|each| each.of(core.gvk())));
         }
-        all.extend(self.shared.clients.remembered());
+        all.extend(self.shared.clients.table_sizes());
         // Kinds may end at any time, so the counted kinds are read before the existing ones.
         let budgeted = self.shared.budget.kinds();
-        all.push(Remembered::new(
+        all.push(TableSize::new(
             "budgeted kinds",
             budgeted,
             self.cores().len(),
         ));
-        let (updates, most) = self.shared.updates.remembered();
-        all.push(Remembered::new("updates", updates, most));
+        let (updates, most) = self.shared.updates.table_sizes();
+        all.push(TableSize::new("updates", updates, most));
         all
     }
 

@@ -328,7 +328,7 @@ impl Core {
     /// Returns what an object means for the selection of the kind.
     fn meaning(&self, object: &ObjectMetadata) -> Meaning {
         let selection = &self.wanted.borrow().selection;
-        if !selection.may_hold(object) {
+        if !selection.may_match(object) {
             Meaning::NotSelected
         } else if selection.certainly_holds(object) {
             Meaning::Selected

@@ -42,7 +42,7 @@ pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
         let resources = served?.into_iter().map(|served| served.resource);
         Some((path, resources.collect()))
     };
-    let all = survey(text).unwrap_or_default();
+    let all = served_kinds(text).unwrap_or_default();
     all.into_iter().filter_map(plain).collect()
 }
 
@@ -52,7 +52,7 @@ pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
 /// Returns the served resources, the versions of each group in order of preference.
 ///
 /// `None` for a document of another type.
-pub(super) fn survey(text: &str) -> Option<Paths> {
+pub(super) fn served_kinds(text: &str) -> Option<Paths> {
     let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {
         return None;

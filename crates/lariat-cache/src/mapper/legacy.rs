@@ -8,12 +8,12 @@ use super::aggregated::{Served, is_watchable};
 
 /// Returns the resources of a document, without subresources.
 pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
-    let served = survey(text)?.into_iter();
+    let served = served_kinds(text)?.into_iter();
     Ok(served.map(|served| served.resource).collect())
 }
 
 /// Returns the kinds that a document lists, without subresources.
-pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
+pub(super) fn served_kinds(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     let list: APIResourceList = serde_json::from_str(text)?;
     let (group, version) = list
         .group_version

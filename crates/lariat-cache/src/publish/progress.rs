@@ -49,7 +49,7 @@ struct Totals {
     is_logged: bool,
     /// The delay before the next attempt after `last_error`.
     retry_in: Option<Duration>,
-    last_heard: Option<Instant>,
+    last_received: Option<Instant>,
     version: Option<ResourceVersion>,
     /// Since when the kind has not been served.
     missing_since: Option<Instant>,
@@ -228,7 +228,7 @@ impl Progress {
             reconnects: totals.reconnects,
             received: self.received.load(Ordering::Relaxed),
             unreadable: totals.unreadable,
-            last_heard: totals.last_heard.map(|at| at.elapsed()),
+            last_received: totals.last_received.map(|at| at.elapsed()),
             interrupted: totals.interrupted().map(|since| since.elapsed()),
             last_error: totals.last_error.clone(),
             retry_in: totals.last_error.as_ref().and(totals.retry_in),
@@ -275,7 +275,7 @@ impl Segment {
         totals.watches += 1;
         // An open watch ends all earlier failures, so the next one is logged again.
         totals.last_error = None;
-        totals.last_heard = Some(Instant::now());
+        totals.last_received = Some(Instant::now());
         if let Some(part) = self.part(&mut totals) {
             part.interrupted = None;
         }
@@ -326,7 +326,7 @@ impl Segment {
 
     /// Records that the server sent something.
     pub(crate) fn received_something(&self) {
-        self.progress.totals.lock().last_heard = Some(Instant::now());
+        self.progress.totals.lock().last_received = Some(Instant::now());
     }
 
     /// Records the version of the store.

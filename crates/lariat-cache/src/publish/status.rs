@@ -105,7 +105,7 @@ pub struct KindStatus {
     /// How long ago the API server last sent something on a watch; `None` if never.
     ///
     /// For a kind without changes it may send nothing for ten minutes; see [`is_stale`](Self::is_stale).
-    pub last_heard: Option<Duration>,
+    pub last_received: Option<Duration>,
     /// How long a synced cache has had no watch; `None` if a watch is open.
     ///
     /// With several namespaces, the longest time. Moments are usual: watches end after some minutes and are opened

@@ -117,7 +117,7 @@ impl LastUpdates {
     }
 
     /// Returns how many updates are kept, and the upper bound.
-    pub(crate) fn remembered(&self) -> (usize, usize) {
+    pub(crate) fn table_sizes(&self) -> (usize, usize) {
         let updates = self.updates.lock();
         // Each state counts for at least its own size.
         let least = 2 * size_of::<CachedObject>();

@@ -91,7 +91,7 @@ pub(super) enum ReflectorError {
     WentBack,
     /// A watch that ended at once and without an event.
     #[error("watch: closed at once, without an event")]
-    EndedAtOnce,
+    EndedImmediately,
 }
 
 impl ReflectorError {
@@ -118,7 +118,7 @@ impl ReflectorError {
             Self::Silent { .. } => End::Silent,
             Self::NoEndMarker => End::NoEndMarker,
             Self::WentBack => End::WentBack,
-            Self::EndedAtOnce => End::EndedAtOnce,
+            Self::EndedImmediately => End::EndedImmediately,
         }
     }
 
@@ -162,7 +162,7 @@ impl ReflectorError {
     /// Returns the reason of the next connection, for the counters.
     pub(super) fn reason(&self) -> Reconnect {
         match self {
-            Self::EndedAtOnce => Reconnect::Closed,
+            Self::EndedImmediately => Reconnect::Closed,
             Self::Expired { .. } => Reconnect::Expired,
             Self::Silent { .. } | Self::Unanswered { .. } => Reconnect::Silent,
             Self::Refused { .. } | Self::NotServed => Reconnect::Refused,

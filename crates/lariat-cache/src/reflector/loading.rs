@@ -79,7 +79,7 @@ impl Reflector {
     /// A version before the reached one is from another history, so contents are compared from here on.
     pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
         if self.policy.is_verified() && self.went_back(version) {
-            self.doubt();
+            self.suspect();
             loading.listing = loading.listing.clone().comparing();
         }
     }

@@ -9,7 +9,8 @@ use http::{HeaderMap, Response, header};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use lariat_core::{
-    Gvk, JsonCursor, RawObjectError, ResourceVersion, Scan, StrictObject, Unclear, without_values,
+    Gvk, JsonCursor, RawObjectError, ResourceVersion, Scan, StrictObject, UnexpectedJson,
+    without_values,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -49,7 +50,7 @@ impl<'a> Item<'a> {
     }
 
     /// Finds the end of an item in a list, and its metadata on the way.
-    fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+    fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, UnexpectedJson> {
         let start = cursor.clone();
         if let Ok(scan) = Scan::next(cursor) {
             let json = scan.json();
@@ -109,7 +110,7 @@ impl<'a> Page<'a> {
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
         let (metadata, items) = match Self::usual(json) {
             Ok(page) => page,
-            Err(Unclear) => Self::whole(json)?,
+            Err(UnexpectedJson) => Self::whole(json)?,
         };
         // No watch could continue from such a list.
         if metadata.resource_version.is_empty() {
@@ -123,7 +124,7 @@ impl<'a> Page<'a> {
         })
     }
 
-    fn usual(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), Unclear> {
+    fn usual(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), UnexpectedJson> {
         let mut cursor = JsonCursor::new(json);
         let (mut metadata, mut items) = (None, None);
         cursor.enter_object()?;
@@ -137,16 +138,16 @@ impl<'a> Page<'a> {
                 name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
             };
             if is_unusual {
-                return Err(Unclear);
+                return Err(UnexpectedJson);
             }
         }
         cursor.end()?;
-        let metadata = serde_json::from_slice(metadata.ok_or(Unclear)?);
-        let StrictObject(metadata) = metadata.map_err(|_| Unclear)?;
-        Ok((metadata, items.ok_or(Unclear)?))
+        let metadata = serde_json::from_slice(metadata.ok_or(UnexpectedJson)?);
+        let StrictObject(metadata) = metadata.map_err(|_| UnexpectedJson)?;
+        Ok((metadata, items.ok_or(UnexpectedJson)?))
     }
 
-    fn list(cursor: &mut JsonCursor<'a>) -> Result<Vec<Item<'a>>, Unclear> {
+    fn list(cursor: &mut JsonCursor<'a>) -> Result<Vec<Item<'a>>, UnexpectedJson> {
         let mut items = Vec::new();
         cursor.enter_list()?;
         while cursor.next_item()? {

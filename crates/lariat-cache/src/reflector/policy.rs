@@ -129,12 +129,12 @@ impl ReflectorPolicy {
     /// use lariat::cache::ReflectorPolicy;
     ///
     /// let mut policy = ReflectorPolicy::new(true, true);
-    /// policy.doubt();
+    /// policy.suspect();
     /// assert!(!policy.is_verified());
     /// policy.loaded();
     /// assert!(policy.is_verified(), "what was just read is known");
     /// ```
-    pub fn doubt(&mut self) {
+    pub fn suspect(&mut self) {
         self.is_verified = false;
     }
 
@@ -356,7 +356,7 @@ fn may_lie_in_version(end: End) -> bool {
 /// Returns whether a failed watch may work from the same version later.
 fn keeps_version(end: End) -> bool {
     match end {
-        End::Unreachable | End::Unanswered | End::Cut | End::Silent | End::EndedAtOnce => true,
+        End::Unreachable | End::Unanswered | End::Cut | End::Silent | End::EndedImmediately => true,
         End::Refused { status, .. } => status == 429 || status >= 500,
         _ => false,
     }

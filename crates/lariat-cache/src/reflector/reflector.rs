@@ -242,7 +242,7 @@ impl Reflector {
     /// Lists again: another reflector found that the server has another history.
     fn read_again(&mut self) -> ReflectorStep {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; the kind is listed again");
-        self.doubt();
+        self.suspect();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         ReflectorStep::Load
@@ -258,8 +258,8 @@ impl Reflector {
     }
 
     /// Records that the server may have another history.
-    pub(super) fn doubt(&mut self) {
-        self.policy.doubt();
+    pub(super) fn suspect(&mut self) {
+        self.policy.suspect();
         self.record(|_| Reflected::Doubted {});
     }
 

@@ -117,7 +117,7 @@ impl Reflector {
         // The end marker has not come, so the store is incomplete and nothing can continue from here.
         if cursor.loading.is_some() {
             let error = match end {
-                Ok(()) => ReflectorError::EndedAtOnce,
+                Ok(()) => ReflectorError::EndedImmediately,
                 Err(error) => error,
             };
             return self.without_streaming(error, opened.elapsed());
@@ -126,7 +126,7 @@ impl Reflector {
         // The server accepts watches but closes them: without this it would be a hot loop.
         let end = match end {
             Ok(()) if lasted < SHORTEST_WATCH && !cursor.has_events => {
-                Err(ReflectorError::EndedAtOnce)
+                Err(ReflectorError::EndedImmediately)
             }
             end => end,
         };

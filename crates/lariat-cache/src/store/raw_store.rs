@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use lariat_core::{
-    Gvk, ObjectKey, ObjectMetadata, RawObject, Remembered, ResourceVersion, Scan, Uid,
+    Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan, TableSize, Uid,
 };
 
 use super::body::{Age, Storage};
@@ -210,8 +210,8 @@ impl Store {
 
     /// Returns the sizes of the tables, indexes and own writes.
     ///
-    /// See [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
-    pub(crate) fn remembered(&self) -> impl Iterator<Item = Remembered> + use<> {
+    /// See [`SharedCacheFactory::table_sizes`](crate::SharedCacheFactory::table_sizes).
+    pub(crate) fn table_sizes(&self) -> impl Iterator<Item = TableSize> + use<> {
         // Locked, so that table and tree contain the same objects.
         let writer = self.kept.writer.lock();
         let (writes, most_writes) = writer.own_writes();
@@ -223,12 +223,12 @@ impl Store {
             .map_or(1, |namespaces| namespaces.max(1));
         let state = self.kept.objects.state();
         let objects = state.tree.len();
-        let of_indexes = state.indexes.remembered(objects);
+        let of_indexes = state.indexes.table_sizes(objects);
         let of_store = [
-            Remembered::new("cached objects", self.kept.objects.len(), objects),
-            Remembered::new("own writes", writes, most_writes),
-            Remembered::new("collections", collections, most_collections),
-            Remembered::new("objects to pack", waiting, most_waiting),
+            TableSize::new("cached objects", self.kept.objects.len(), objects),
+            TableSize::new("own writes", writes, most_writes),
+            TableSize::new("collections", collections, most_collections),
+            TableSize::new("objects to pack", waiting, most_waiting),
         ];
         of_store.into_iter().chain(of_indexes)
     }

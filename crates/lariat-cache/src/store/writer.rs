@@ -207,7 +207,7 @@ impl Writing<'_> {
             // The reached version was complete for the previous selection only.
             self.writer.reached.forget();
         }
-        self.remove_where(|_, object| !selection.may_hold(object));
+        self.remove_where(|_, object| !selection.may_match(object));
         self.finish()
     }
 

@@ -75,9 +75,9 @@ impl Changed {
     }
 
     /// Returns how many updates are remembered, and their bound.
-    fn remembered(&self) -> (usize, usize) {
-        let all = self.factory.remembered();
-        let updates = all.iter().find(|each| each.what == "updates");
+    fn table_sizes(&self) -> (usize, usize) {
+        let all = self.factory.table_sizes();
+        let updates = all.iter().find(|each| each.name == "updates");
         updates.map_or((0, 0), |each| (each.entries, each.bound))
     }
 }
@@ -112,22 +112,22 @@ async fn the_paths_that_differ_are_told_for_single_and_merged_changes() {
     let others = Gvk::new("", "v1", "Secret");
     assert_eq!(test.factory.changed_fields(&others, &key, &old, &new), None);
     // Nothing of this is a user of the kind or an object of it.
-    assert_eq!((test.informer.store().len(), test.remembered().0), (1, 2));
+    assert_eq!((test.informer.store().len(), test.table_sizes().0), (1, 2));
     test.factory.remember_changes(0);
-    assert_eq!((test.between(10, 11), test.remembered()), (None, (0, 0)));
+    assert_eq!((test.between(10, 11), test.table_sizes()), (None, (0, 0)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nothing_is_remembered_by_default() {
     let versions = vec![version(10, &json!({})), version(11, &json!({"x": "1"}))];
     let test = Changed::play(0, true, versions).await;
-    assert_eq!((test.between(10, 11), test.remembered()), (None, (0, 0)));
+    assert_eq!((test.between(10, 11), test.table_sizes()), (None, (0, 0)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_many_changes_the_last_are_remembered_within_the_bytes() {
     let test = Changed::play_at(Duration::from_secs(2), 20_000, many()).await;
-    let (updates, bound) = test.remembered();
+    let (updates, bound) = test.table_sizes();
     assert!(
         (3..10).contains(&updates) && updates <= bound,
         "{updates} {bound}"
@@ -135,15 +135,15 @@ async fn of_many_changes_the_last_are_remembered_within_the_bytes() {
     assert_eq!(test.between(10, 11), None);
     assert_eq!(test.between(108, 109).unwrap(), ["data.x", LABEL]);
     test.factory.remember_changes(5_000);
-    assert!((1..3).contains(&test.remembered().0));
+    assert!((1..3).contains(&test.table_sizes().0));
     test.factory.remember_changes(10);
-    assert_eq!((test.remembered().0, test.between(108, 109)), (0, None));
+    assert_eq!((test.table_sizes().0, test.between(108, 109)), (0, None));
 }
 
 #[tokio::test(start_paused = true)]
 async fn of_changes_at_once_the_first_are_remembered_for_some_seconds() {
     let test = Changed::play(20_000, true, many()).await;
-    let updates = test.remembered().0;
+    let updates = test.table_sizes().0;
     assert!((3..10).contains(&updates), "{updates}");
     assert_eq!(test.between(11, 12).unwrap(), ["data.x", LABEL]);
     assert_eq!(test.between(108, 109), None);
@@ -156,7 +156,7 @@ async fn of_frequent_changes_a_part_is_remembered() {
         .filter(|each| test.between(*each, each + 1).is_some())
         .collect();
     // At 20,000 bytes in ten seconds, an update of about 3,000 bytes is remembered every second and a half.
-    assert_eq!(versions.len(), test.remembered().0);
+    assert_eq!(versions.len(), test.table_sizes().0);
     let (first, last) = (versions[0], versions[versions.len() - 1]);
     assert!(last > 90, "{versions:?}");
     assert!(last - first > 40, "{versions:?}");

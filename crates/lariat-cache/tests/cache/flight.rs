@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lariat_cache::{FlightRecorder, SharedCacheFactory};
 use lariat_cluster::Cluster;
-use lariat_flight::{End, NextStep, Record, Recording, Reflected, Stage, What};
+use lariat_flight::{End, EntryBody, NextStep, Record, Recording, Reflected, Stage};
 use tokio::time;
 
 use crate::bench::config_maps;
@@ -49,8 +49,8 @@ async fn why_a_watch_ended_and_what_followed_is_recorded() {
     factory.stop().await;
 
     let recording = Recording::read(&file).unwrap();
-    let reflected = recording.entries().filter_map(|entry| match entry.what {
-        What::Record(Record::Reflector { kind, what, .. }) => {
+    let reflected = recording.entries().filter_map(|entry| match entry.body {
+        EntryBody::Record(Record::Reflector { kind, what, .. }) => {
             assert_eq!(kind, "v1 ConfigMap");
             Some(what)
         }

@@ -10,7 +10,7 @@ fn controller(kind: &str, ready: usize, failing: usize) -> Value {
     let none = json!({"count": 0, "p50": 0.0, "p99": 0.0, "max": 0.0});
     let handler = |name: &str, failing: usize| {
         json!({
-            "name": name, "held": null, "runs": 1200, "failures": failing * 3, "retries": failing, "exhausted": 0,
+            "name": name, "blocked": null, "runs": 1200, "failures": failing * 3, "retries": failing, "exhausted": 0,
             "panics": 0, "timeouts": 0, "rate": 12.5, "failureRate": if failing > 0 { 0.3 } else { 0.0 },
             "time": quantiles, "lag": none, "waiting": 0, "failing": failing,
         })
@@ -35,7 +35,7 @@ fn overview_json() -> Value {
             "context": "", "group": group, "version": "v1", "kind": kind, "phase": phase, "synced": synced,
             "stale": false, "loaded": null, "total": null, "objects": 12000, "bytes": 12_900_000, "policy": "packed",
             "decodes": 5, "resourceVersion": "4711", "loads": 1, "watches": 2, "reconnects": [["ended", 1]], "unreadable": 0,
-            "lastHeard": 1.5, "lastError": null, "retryIn": null,
+            "lastReceived": 1.5, "lastError": null, "retryIn": null,
         })
     };
     json!({
@@ -86,7 +86,7 @@ pub(crate) fn trouble() -> Overview {
 fn hot_loop() -> Value {
     json!({
         "context": "", "group": "apps", "version": "v1", "kind": "Deployment", "key": "shop/web",
-        "pattern": "two handlers write spec.replicas in turns", "handlers": ["deploy", "status"], "broughtBy": null,
+        "pattern": "two handlers write spec.replicas in turns", "handlers": ["deploy", "status"], "triggeredBy": null,
         "fields": ["spec.replicas"], "manager": null, "rounds": 12, "pause": 30.0,
     })
 }

@@ -120,15 +120,15 @@ fn controller(controller: &Controller, names: Names) -> Row {
     let queue = &controller.queue;
     let (runs, failures) = rates(controller);
     let failing = failing(controller);
-    let held = controller
+    let blocked = controller
         .handlers
         .iter()
-        .filter(|it| it.held.is_some())
+        .filter(|it| it.blocked.is_some())
         .count();
-    let state = match (controller.hot_loops, controller.workers, held) {
+    let state = match (controller.hot_loops, controller.workers, blocked) {
         (1.., ..) => "hot loop".to_owned(),
         (_, None, _) => "not running".to_owned(),
-        (_, _, 1..) if controller.phase == "synced" => "handler held".to_owned(),
+        (_, _, 1..) if controller.phase == "synced" => "handler blocked".to_owned(),
         _ => controller.phase.clone(),
     };
     let tone = if failing > 0 || failures > 0.0 || controller.hot_loops > 0 {
@@ -173,7 +173,7 @@ fn cache(cache: &Cache, names: Names) -> Row {
         .map(|after| format!("again in {}", duration(after)));
     let error: Vec<String> = cache.last_error.iter().cloned().chain(retry).collect();
     let heard = cache
-        .last_heard
+        .last_received
         .map_or_else(|| "-".to_owned(), |ago| format!("{} ago", duration(ago)));
     let cells = vec![
         names.name(&cache.kind),
@@ -285,7 +285,7 @@ mod tests {
     fn controllers_have_their_rates_and_what_is_wrong() {
         let mut overview = samples::overview();
         overview.controllers[1].workers = None;
-        overview.controllers[2].handlers[0].held = Some("paused".to_owned());
+        overview.controllers[2].handlers[0].blocked = Some("paused".to_owned());
         let all: Vec<&Controller> = overview.controllers.iter().collect();
         let grid = controllers(&all, Names::of(&overview));
         let tones: Vec<Tone> = grid.rows.iter().map(|row| row.tone).collect();
@@ -294,7 +294,7 @@ mod tests {
 CONTROLLER       DUE  DELAYED  BUSY  RUNS/S  ERRORS/S  FAILING  OBJECTS  STATE         TREND
 Deployment.apps   12        3   1/5    25.0       0.3        2      12k  synced        ▁▂▃▄▅▆▇█
 Pod                0        3     -    25.0         0        0      12k  not running   ▁▂▃▄▅▆▇█
-Shop.demo.dev      2        3   1/5    25.0         0        0      12k  handler held  ▁▂▃▄▅▆▇█
+Shop.demo.dev      2        3   1/5    25.0         0        0      12k  handler blocked  ▁▂▃▄▅▆▇█
 ";
         assert_eq!(grid.text(120), expected);
     }

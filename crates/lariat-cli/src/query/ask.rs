@@ -52,7 +52,7 @@ async fn answer(options: &Options) -> Result<String> {
         kind: kind.resource.clone(),
         namespace: namespace.clone(),
         fields,
-        patience: options.timeout,
+        wait_timeout: options.timeout,
     };
     let answer = read::answer(client, asked, &options.query).await?;
     let shown = output::Shown {

@@ -22,7 +22,7 @@ pub(super) struct Asked {
     /// None for all.
     pub(super) namespace: Option<String>,
     pub(super) fields: Vec<Field>,
-    pub(super) patience: Duration,
+    pub(super) wait_timeout: Duration,
 }
 
 /// Reads the kind, and answers the query.
@@ -41,7 +41,7 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     let schema = Schema::new(gvk.clone(), asked.fields)?;
     let sql = SqlCache::builder(&factory)
         .kind(schema)
-        .patience(asked.patience)
+        .wait_timeout(asked.wait_timeout)
         .start()
         .await?;
     factory.start();

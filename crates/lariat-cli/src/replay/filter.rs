@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::SystemTime;
 
 use lariat_flight::{
-    Controlled, Lanes, Queued, Record, Recording, RecordingEntry, Reflected, Stored, What,
+    Controlled, EntryBody, Lanes, Queued, Record, Recording, RecordingEntry, Reflected, Stored,
 };
 
 use super::options::Options;
@@ -28,13 +28,13 @@ impl<'a> Filter<'a> {
         let mut ended = SystemTime::UNIX_EPOCH;
         for entry in recording.entries() {
             ended = ended.max(entry.session.began + entry.at);
-            if let What::Record(Record::Controller {
+            if let EntryBody::Record(Record::Controller {
                 what:
                     Controlled::Registered { lane, handler }
                     // The ring may not have the registration any more.
                     | Controlled::CallBegan { lane, handler, .. },
                 ..
-            }) = entry.what
+            }) = entry.body
             {
                 handlers.insert((entry.session.number, lane), handler);
             }
@@ -47,7 +47,7 @@ impl<'a> Filter<'a> {
     }
 
     pub(super) fn wants(&self, entry: &RecordingEntry<'_>) -> bool {
-        let What::Record(record) = &entry.what else {
+        let EntryBody::Record(record) = &entry.body else {
             return self.wants_time(entry);
         };
         let options = self.options;

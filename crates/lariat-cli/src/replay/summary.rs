@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use lariat_flight::{
-    CallEnd, Controlled, End, Queued, Record, Recording, Reflected, Session, Stage, What,
+    CallEnd, Controlled, End, EntryBody, Queued, Record, Recording, Reflected, Session, Stage,
 };
 
 use super::filter::Filter;
@@ -64,7 +64,7 @@ pub(super) fn text(recording: &Recording, filter: &Filter<'_>) -> String {
             sessions.push((entry.session, Sums::default()));
         }
         if let Some((_, sums)) = sessions.last_mut() {
-            sums.count(entry.at, entry.what);
+            sums.count(entry.at, entry.body);
         }
     }
     if sessions.is_empty() {
@@ -79,15 +79,17 @@ pub(super) fn text(recording: &Recording, filter: &Filter<'_>) -> String {
 }
 
 impl<'a> Sums<'a> {
-    fn count(&mut self, at: Duration, what: What<'a>) {
+    fn count(&mut self, at: Duration, what: EntryBody<'a>) {
         self.lasted = self.lasted.max(at);
         match what {
-            What::Record(record) => {
+            EntryBody::Record(record) => {
                 self.records += 1;
                 self.record(at, record);
             }
-            What::Lost { records } | What::Unknown { records } => self.lost += u64::from(records),
-            What::Missing { .. } => {}
+            EntryBody::Lost { records } | EntryBody::Unknown { records } => {
+                self.lost += u64::from(records)
+            }
+            EntryBody::Missing { .. } => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use lariat_flight::{Recording, RecordingEntry, Session, What};
+use lariat_flight::{EntryBody, Recording, RecordingEntry, Session};
 
 use super::filter::{Filter, kind_of, short};
 use super::words::Words;
@@ -71,7 +71,7 @@ fn write_entry(
         filter,
         session: entry.session.number,
     };
-    let Some(line) = words.of(&entry.what) else {
+    let Some(line) = words.of(&entry.body) else {
         return Ok(());
     };
     let Colours { dim, bad, off, .. } = colours;
@@ -79,8 +79,8 @@ fn write_entry(
         format!("+{:.6}s", entry.at.as_secs_f64()),
         clock(entry.session.began + entry.at),
     );
-    let kind = match &entry.what {
-        What::Record(_) => kind(entry).map_or("factory", short),
+    let kind = match &entry.body {
+        EntryBody::Record(_) => kind(entry).map_or("factory", short),
         _ => "",
     };
     let (bad, end) = if line.is_bad { (*bad, *off) } else { ("", "") };
@@ -92,8 +92,8 @@ fn write_entry(
 }
 
 fn kind<'a>(entry: &RecordingEntry<'a>) -> Option<&'a str> {
-    match &entry.what {
-        What::Record(record) => kind_of(record),
+    match &entry.body {
+        EntryBody::Record(record) => kind_of(record),
         _ => None,
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use lariat_flight::{
-    CallEnd, CauseType, Controlled, End, FactoryStep, LaneVerdict, Lanes, NextStep, Queued, Record,
-    Reflected, Stage, Stored, VerdictType, Verdicts, Version, What,
+    CallEnd, CauseType, Controlled, End, EntryBody, FactoryStep, LaneVerdict, Lanes, NextStep,
+    Queued, Record, Reflected, Stage, Stored, VerdictType, Verdicts, Version,
 };
 
 use super::filter::Filter;
@@ -41,16 +41,16 @@ pub(super) struct Words<'a> {
 
 impl Words<'_> {
     /// Returns the description of an entry; `None` if only a check needs it.
-    pub(super) fn of(&self, what: &What<'_>) -> Option<Line> {
+    pub(super) fn of(&self, what: &EntryBody<'_>) -> Option<Line> {
         Some(match what {
-            What::Record(record) => self.record(record)?,
-            What::Lost { records } => Line::bad(format!(
+            EntryBody::Record(record) => self.record(record)?,
+            EntryBody::Lost { records } => Line::bad(format!(
                 "{records} records lost here: they came faster than they could be written"
             )),
-            What::Missing { frames } => {
+            EntryBody::Missing { frames } => {
                 Line::bad(format!("{frames} blocks of the file are damaged here"))
             }
-            What::Unknown { records } => Line::bad(format!(
+            EntryBody::Unknown { records } => Line::bad(format!(
                 "{records} records here are of another version of Lariat and cannot be read"
             )),
         })

@@ -139,7 +139,7 @@ pub(super) const TYPES: &[&str] = &[
     "PostParams",
     "Predicate",
     "Priority",
-    "Reach",
+    "Endpoint",
     "Reconcile",
     "ReconcilerError",
     "Registration",

@@ -234,14 +234,14 @@ fn count(number: usize) -> Order {
 fn handlers(detail: &ControllerDetail) -> Content {
     let row = |it: &Handler| {
         let state = it
-            .held
+            .blocked
             .clone()
             .unwrap_or_else(|| match (it.panics, it.timeouts) {
                 (0, 0) => String::new(),
                 (panics, 0) => format!("{} panicked", amount(panics)),
                 (_, timeouts) => format!("{} timed out", amount(timeouts)),
             });
-        let tone = match (it.failing, &it.held) {
+        let tone = match (it.failing, &it.blocked) {
             (1.., _) => Tone::Bad,
             (0, Some(_)) => Tone::Warn,
             (0, None) => Tone::Plain,

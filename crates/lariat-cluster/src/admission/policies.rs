@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use lariat_apimachinery::admission::{Binding, FailurePolicy, Judgement, Policy};
+use lariat_apimachinery::admission::{Binding, Evaluation, FailurePolicy, Policy};
 use lariat_apimachinery::object::Object;
 use serde_json::json;
 
@@ -93,12 +93,12 @@ fn evaluate(
     };
     for param in &params {
         let mut scope = request.scope(invocation, seen, param);
-        let judgement = match policy.applies(&mut scope) {
+        let evaluation = match policy.applies(&mut scope) {
             Ok(true) => policy.judge(&scope),
             Ok(false) => continue,
-            Err(reason) => Judgement::of_error(reason),
+            Err(reason) => Evaluation::of_error(reason),
         };
-        enforce(request, policy, binding, judgement, refusals);
+        enforce(request, policy, binding, evaluation, refusals);
     }
 }
 
@@ -107,11 +107,11 @@ fn enforce(
     request: &Request<'_>,
     policy: &Policy,
     binding: &Binding,
-    judgement: Judgement,
+    evaluation: Evaluation,
     refusals: &mut Vec<Refusal>,
 ) {
     let (policy_name, binding_name) = (policy.name.as_str(), binding.name.as_str());
-    for violation in judgement.violations {
+    for violation in evaluation.violations {
         for action in &binding.actions {
             let message = &violation.message;
             match action.as_str() {
@@ -134,10 +134,10 @@ fn enforce(
             }
         }
     }
-    for (key, value) in judgement.annotations {
+    for (key, value) in evaluation.annotations {
         request.annotate(format!("{}/{key}", policy.name), value);
     }
-    refusals.extend(judgement.errors.into_iter().map(|message| Refusal {
+    refusals.extend(evaluation.errors.into_iter().map(|message| Refusal {
         message: denied(policy_name, binding_name, &message),
         reason: String::new(),
     }));

@@ -2,7 +2,7 @@
 //!
 //! Source: `ShouldCallHook` in `k8s.io/apiserver/pkg/admission/plugin/webhook/generic`.
 
-use lariat_apimachinery::admission::{Matching, Met, ResourceName, Rules, Scope, Webhook};
+use lariat_apimachinery::admission::{MatchResult, Matching, ResourceName, Rules, Scope, Webhook};
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema::{self, Schema};
 use lariat_apimachinery::selector::selects;
@@ -41,9 +41,9 @@ impl Request<'_> {
         let mut scope = Scope::new(&self.attributes, names, new.as_ref(), old.as_ref());
         scope.add_authorizer(&self.attributes, &self.authorizer());
         match hook.conditions.judge(&scope, hook.failure_policy) {
-            Met::Yes => Ok(Some(invocation)),
-            Met::No => Ok(None),
-            Met::Error(reason) => {
+            MatchResult::Yes => Ok(Some(invocation)),
+            MatchResult::No => Ok(None),
+            MatchResult::Error(reason) => {
                 let name = &self.attributes.name;
                 Err(ApiError::forbidden(self.resource, name, &reason))
             }

@@ -41,7 +41,7 @@ pub struct Cache {
     /// The number of objects and events that could not be read.
     pub unreadable: u64,
     /// The time since the API server last sent data, in seconds.
-    pub last_heard: Option<f64>,
+    pub last_received: Option<f64>,
     /// The last error since the last success.
     pub last_error: Option<String>,
     /// The delay before the next attempt, in seconds.

@@ -76,7 +76,7 @@ pub struct Handler {
     /// The name.
     pub name: String,
     /// Why the handler is not called: `paused` or `waits for caches`; `None` if it is.
-    pub held: Option<String>,
+    pub blocked: Option<String>,
     /// Calls that have ended.
     pub runs: u64,
     /// Calls that failed.
@@ -236,7 +236,7 @@ pub struct HotLoop {
     /// The handlers that write the object.
     pub handlers: Vec<String>,
     /// What enqueues the key; `None` if it is a write of its own object.
-    pub brought_by: Option<String>,
+    pub triggered_by: Option<String>,
     /// The fields that are written.
     pub fields: Vec<String>,
     /// The field manager that reverts them.

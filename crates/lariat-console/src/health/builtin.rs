@@ -82,7 +82,7 @@ fn caches(factories: &[Member]) -> Found {
         match member.phase() {
             FactoryPhase::Idle => wrong.push(member.named("the factory is not started")),
             FactoryPhase::Running => {
-                let unfilled = member.factory.caches().unfilled().into_iter();
+                let unfilled = member.factory.caches().unreadable().into_iter();
                 wrong.extend(unfilled.map(|kind| {
                     // Without the error: probes need no authentication.
                     let failing = if kind.last_error.is_some() {
@@ -108,7 +108,7 @@ fn watches(factories: &[Member], limit: Duration) -> Found {
             let Some(since) = kind.interrupted.filter(|since| *since > limit) else {
                 continue;
             };
-            let heard = kind.last_heard.map_or_else(String::new, |heard| {
+            let heard = kind.last_received.map_or_else(String::new, |heard| {
                 format!(", last data received {} ago", seconds(heard))
             });
             let text = format!(

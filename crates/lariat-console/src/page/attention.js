@@ -84,7 +84,7 @@ const ofController = (controller, details, may) => [
   controller.handlers.filter(handler => handler.failing).map(handler => failing(controller, handler, details)),
   stuck(controller, details),
   busy(controller),
-  controller.handlers.filter(handler => handler.held).map(handler => held(controller, handler, may)),
+  controller.handlers.filter(handler => handler.blocked).map(handler => blocked(controller, handler, may)),
 ].flat().filter(Boolean);
 
 function failing(controller, handler, details) {
@@ -126,13 +126,13 @@ function busy(controller) {
   };
 }
 
-function held(controller, handler, may) {
-  const isPaused = handler.held === 'paused';
+function blocked(controller, handler, may) {
+  const isPaused = handler.blocked === 'paused';
   const resume = { ...kindOnly(controller), action: 'resume', handler: handler.name };
   return {
-    key: `held ${controllerAddress(controller)} ${handler.name}`,
+    key: `blocked ${controllerAddress(controller)} ${handler.name}`,
     level: 'info',
-    what: [code(handler.name), ' of ', kindLink(controller), ' ', isPaused ? 'is paused' : handler.held,
+    what: [code(handler.name), ' of ', kindLink(controller), ' ', isPaused ? 'is paused' : handler.blocked,
       `; ${counted(handler.waiting, 'key')} waiting.`],
     todo: isPaused ? 'It is not called until it is resumed.' : null,
     action: may && isPaused && button('Resume', () => perform(resume)),
@@ -144,7 +144,7 @@ function ofCache(cache) {
   const error = cache.lastError ? [cache.lastError] : [];
   const retry = cache.retryIn === null ? '' : ` The next attempt is in ${seconds(cache.retryIn)}.`;
   if (cache.stale) {
-    const since = cache.lastHeard === null ? '' : ` The API server was last heard ${seconds(cache.lastHeard)} ago.`;
+    const since = cache.lastReceived === null ? '' : ` The API server was last heard ${seconds(cache.lastReceived)} ago.`;
     return {
       key: `stale ${address}`,
       level: 'bad',

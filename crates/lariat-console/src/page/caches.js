@@ -40,7 +40,7 @@ function row(cache, controlled) {
       count(cache.objects),
       bytes(cache.bytes),
       cache.policy,
-      cache.lastHeard === null ? NONE : `${seconds(cache.lastHeard)} ago`,
+      cache.lastReceived === null ? NONE : `${seconds(cache.lastReceived)} ago`,
       count(cache.decodes),
       count(cache.loads),
       count(cache.watches),

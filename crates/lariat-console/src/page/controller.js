@@ -99,13 +99,13 @@ function handlerRow(controller, handler, may) {
 
 function handlerState(handler) {
   if (handler.failing) return badge(`${counted(handler.failing, 'key')} failing`, 'bad');
-  return handler.held ? badge(handler.held, 'warn') : badge('active');
+  return handler.blocked ? badge(handler.blocked, 'warn') : badge('active');
 }
 
 function pauseButton(controller, handler) {
   const action = { ...kindOnly(controller), handler: handler.name };
   const label = verb => ({ 'aria-label': `${verb} ${handler.name}`, key: verb });
-  if (handler.held === 'paused') return button('Resume', () => perform({ ...action, action: 'resume' }), label('Resume'));
+  if (handler.blocked === 'paused') return button('Resume', () => perform({ ...action, action: 'resume' }), label('Resume'));
   return button('Pause…', () => confirmed(
     `Pause ${handler.name} of ${controller.kind}?`,
     'It is not called until it is resumed; keys that are due for it wait. Other handlers go on.',

@@ -107,7 +107,7 @@ export function causeText(cause, { link = true } = {}) {
 export const loopText = loop => [
   loop.pattern,
   loop.handlers.length ? [' Written by ', code(list(loop.handlers)), '.'] : '',
-  loop.broughtBy ? [' Enqueued by ', code(loop.broughtBy), '.'] : '',
+  loop.triggeredBy ? [' Enqueued by ', code(loop.triggeredBy), '.'] : '',
   loop.fields.length ? [' Fields: ', code(loop.fields.join(', ')), '.'] : '',
   loop.manager ? [' Reverted by the field manager ', code(loop.manager), '.'] : '',
 ];

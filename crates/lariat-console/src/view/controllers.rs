@@ -71,7 +71,7 @@ fn handler(member: &Member, gvk: &Gvk, status: &HandlerStatus, samples: &Samples
     let rates = samples.rates(&member.context, gvk, &status.name);
     api::Handler {
         name: status.name.to_string(),
-        held: held(status).map(str::to_owned),
+        blocked: blocked(status).map(str::to_owned),
         runs: status.runs,
         failures: status.failures,
         retries: status.retries,
@@ -87,11 +87,11 @@ fn handler(member: &Member, gvk: &Gvk, status: &HandlerStatus, samples: &Samples
     }
 }
 
-fn held(status: &HandlerStatus) -> Option<&'static str> {
+fn blocked(status: &HandlerStatus) -> Option<&'static str> {
     if status.is_paused {
         return Some("paused");
     }
-    status.is_held.then_some("waits for caches")
+    status.waits_for_caches.then_some("waits for caches")
 }
 
 pub(super) fn hot_loop(kind: &KindRef, found: &HotLoop) -> api::HotLoop {
@@ -100,7 +100,7 @@ pub(super) fn hot_loop(kind: &KindRef, found: &HotLoop) -> api::HotLoop {
         key: found.key.to_string(),
         pattern: found.pattern.to_string(),
         handlers: found.handlers.iter().map(ToString::to_string).collect(),
-        brought_by: found.brought_by.as_deref().map(shown),
+        triggered_by: found.triggered_by.as_deref().map(shown),
         fields: found.fields.clone(),
         manager: found.manager.clone(),
         rounds: found.rounds,
@@ -143,7 +143,7 @@ fn cache(context: &str, status: &KindStatus) -> api::Cache {
         watches: status.watches,
         reconnects: reconnects.filter(|(_, count)| *count > 0).collect(),
         unreadable: status.unreadable,
-        last_heard: status.last_heard.map(|it| it.as_secs_f64()),
+        last_received: status.last_received.map(|it| it.as_secs_f64()),
         last_error: status.last_error.as_deref().map(shown),
         retry_in: status.retry_in.map(|it| it.as_secs_f64()),
     }

@@ -1,6 +1,6 @@
 //! Leases, shards, guards and plans.
 
-use lariat_lease::Standing;
+use lariat_lease::LeadershipState;
 #[cfg(feature = "operator")]
 use lariat_operator::PlannedWrite;
 
@@ -22,9 +22,11 @@ pub(crate) fn leases(members: &Members) -> Vec<api::Lease> {
             continue;
         };
         let status = leadership.status();
-        let (state, holder) = match &status.standing {
-            Standing::Leading { .. } => ("leading", Some(status.identity.to_string())),
-            Standing::Standby { holder } => ("standby", holder.as_ref().map(ToString::to_string)),
+        let (state, holder) = match &status.state {
+            LeadershipState::Leading { .. } => ("leading", Some(status.identity.to_string())),
+            LeadershipState::Standby { holder } => {
+                ("standby", holder.as_ref().map(ToString::to_string))
+            }
             _ => ("ended", None),
         };
         leases.push(api::Lease {

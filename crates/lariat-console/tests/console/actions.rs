@@ -213,7 +213,7 @@ async fn a_handler_is_paused_and_called_again() {
     })
     .await;
     let handler = &detail.controller.handlers[0];
-    assert_eq!(handler.held.as_deref(), Some("paused"));
+    assert_eq!(handler.blocked.as_deref(), Some("paused"));
     assert!(handler.waiting > 0);
     let queued = detail.queued.iter().find(|it| it.key == "default/web");
     let lane = &queued.expect("it is there").lanes[0];

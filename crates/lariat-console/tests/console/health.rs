@@ -201,14 +201,14 @@ async fn a_lease_is_shown_with_its_holder() {
     maps.register_handler("log", handler).unwrap();
     let server = factory.serve(Console::on("127.0.0.1:0")).unwrap();
     let client = Client::new(server.address());
-    let standing = async || {
+    let state = async || {
         let overview: Overview = client.get("/api/v1/overview").await.good();
         overview.leases[0].clone()
     };
-    assert_eq!(standing().await.state, "standby");
+    assert_eq!(state().await.state, "standby");
     factory.start(1).await.unwrap();
     let lease = until(async || {
-        let lease = standing().await;
+        let lease = state().await;
         (lease.state == "leading").then_some(lease)
     })
     .await;

@@ -281,7 +281,7 @@ impl Caches {
     }
 
     /// Returns the numbers of joined relations and waiting owners, with a bound.
-    pub(super) fn remembered(&self) -> (usize, (usize, usize)) {
+    pub(super) fn table_sizes(&self) -> (usize, (usize, usize)) {
         let related = self.related.lock();
         let aside = related
             .iter()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
-use lariat_core::{Cause, Gvk, ObjectKey, Remembered};
+use lariat_core::{Cause, Gvk, ObjectKey, TableSize};
 use lariat_flight::{Controlled, Recorder};
 use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority};
@@ -440,7 +440,7 @@ impl ControllerCore {
             queue: self.queue.stats(),
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
             handlers,
-            gone,
+            deregistered: gone,
             hot_loops: self.watchman.status(),
         }
     }
@@ -448,29 +448,29 @@ impl ControllerCore {
     /// Appends the sizes of the controller's structures.
     ///
     /// `relations` is the number of relations of the kind: the bound of joined ones.
-    pub(crate) fn remembered(&self, relations: usize, all: &mut Vec<Remembered>) {
+    pub(crate) fn table_sizes(&self, relations: usize, all: &mut Vec<TableSize>) {
         let kind = self.gvk();
         let queue = self
             .queue
             .memory()
-            .map(|of| Remembered::new(of.what, of.entries, of.bound).of(kind));
+            .map(|of| TableSize::new(of.name, of.entries, of.bound).of(kind));
         all.extend(queue);
         let lanes = self.lanes.list();
         let failing = (self.failures.keys(), KEYS * lanes.len());
-        let [runs, older] = self.history.remembered();
-        let (joined, aside) = self.caches.remembered();
+        let [runs, older] = self.history.table_sizes();
+        let (joined, aside) = self.caches.table_sizes();
         let sizes = [
             ("runs", runs),
             ("older runs", older),
             ("failing keys", failing),
-            ("suspects", self.watchman.remembered()),
+            ("suspects", self.watchman.table_sizes()),
             ("keys in line", sum(lanes.iter().map(|lane| lane.in_line()))),
             ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
             ("relations", (joined, relations)),
             ("owners set aside", aside),
         ];
         all.extend(
-            sizes.map(|(what, (entries, bound))| Remembered::new(what, entries, bound).of(kind)),
+            sizes.map(|(what, (entries, bound))| TableSize::new(what, entries, bound).of(kind)),
         );
     }
 }

@@ -15,11 +15,11 @@ use tracing::{Instrument, Level, Span};
 use crate::current::{self, Caller};
 use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
 use crate::panics::{self, Panicked};
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 /// How a call ended, with the user's types converted.
 pub(super) struct Answer {
-    pub(super) ended: Ended,
+    pub(super) ended: CallOutcome,
     pub(super) result: Result<Again, Failure>,
     /// The newest state that the handler returned, for the handlers after it.
     ///
@@ -43,7 +43,7 @@ pub(super) struct Failure {
     pub(super) class: Class,
     pub(super) is_conflict: bool,
     /// Whether the failure is left out of the failures in a row.
-    pub(super) is_held: bool,
+    pub(super) is_uncounted: bool,
     pub(super) priority: Option<Priority>,
     /// The delay before the next attempt, if the error sets one.
     pub(super) after: Option<Duration>,
@@ -59,7 +59,7 @@ impl Failure {
             text: without_credentials(&error.to_string()).into(),
             class: error.class(),
             is_conflict: error.is_conflict(),
-            is_held: error.is_held(),
+            is_uncounted: error.is_uncounted(),
             priority: error.priority(),
             after: error.delay(),
             not_before: error.not_before(),
@@ -140,7 +140,7 @@ async fn called(call: Call, caller: Caller) -> Answer {
                 ..Failure::of(&format!("panicked: {text}").into())
             };
             Answer {
-                ended: Ended::Panicked,
+                ended: CallOutcome::Panicked,
                 result: Err(failure),
                 updated: None,
             }
@@ -178,8 +178,8 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     match make_out(outcome.into_updated()) {
         Ok(updated) => Answer {
             ended: match again.after {
-                Some(_) => Ended::Requeued,
-                None => Ended::Done,
+                Some(_) => CallOutcome::Requeued,
+                None => CallOutcome::Done,
             },
             result: Ok(again),
             updated,
@@ -188,11 +188,11 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     }
 }
 
-fn ended(error: &HandlerError) -> Ended {
+fn ended(error: &HandlerError) -> CallOutcome {
     match error.class() {
-        Class::Retryable => Ended::Failed,
-        Class::Terminal => Ended::Terminal,
-        Class::Ignored => Ended::Ignored,
-        Class::TimedOut => Ended::TimedOut,
+        Class::Retryable => CallOutcome::Failed,
+        Class::Terminal => CallOutcome::Terminal,
+        Class::Ignored => CallOutcome::Ignored,
+        Class::TimedOut => CallOutcome::TimedOut,
     }
 }

@@ -46,8 +46,8 @@ pub(super) async fn run(
         return None;
     }
     // Judged before any call: a key in a hot loop waits as a whole, without calling a handler.
-    let judgement = core.watchman().judge(work.key(), &work.payload().ask());
-    if let Some(pause) = judgement.wait {
+    let evaluation = core.watchman().judge(work.key(), &work.payload().ask());
+    if let Some(pause) = evaluation.wait {
         postpone(core, &lanes, &work, pause);
         // The delayed add above has taken the lanes and the payload along. Finished without verdicts, the lanes keep
         // their failure counts.
@@ -65,8 +65,8 @@ pub(super) async fn run(
         number: core.next_run(),
         causes: Arc::new(work.payload().causes_by_now()),
         work,
-        chain: judgement.chain,
-        step: judgement.step,
+        chain: evaluation.chain,
+        step: evaluation.step,
         began: Instant::now(),
         stopping,
         decoded: Decoded::default(),

@@ -121,7 +121,7 @@ impl Follower {
         content.mark_changed();
         let fills = shards.fills();
         if shards.has_label() {
-            shards.begin_filling(&gvk);
+            shards.register_kind(&gvk);
         }
         Self {
             gvk,
@@ -150,7 +150,7 @@ impl Follower {
                     // not queued. `known` still has the value, this share does not.
                     until = Some(self.shards.share_of(&self.gvk));
                     if let Some(values) = self.unread.take() {
-                        self.shards.note_filled(&self.gvk, &values);
+                        self.shards.report_cached(&self.gvk, &values);
                     }
                     break;
                 }
@@ -174,7 +174,7 @@ impl Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         if self.shards.has_label() {
-            self.shards.end_filling(&self.gvk);
+            self.shards.deregister_kind(&self.gvk);
         }
     }
 }

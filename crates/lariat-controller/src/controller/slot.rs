@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
-use lariat_core::{Gvk, Remembered, ResourceKind};
+use lariat_core::{Gvk, ResourceKind, TableSize};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::TaskTracker;
 
@@ -145,12 +145,12 @@ impl Slot {
     }
 
     /// Appends the sizes of the controller's structures, if it is in use.
-    pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
+    pub(crate) fn table_sizes(&self, all: &mut Vec<TableSize>) {
         let state = self.state.lock();
         let (core, relations) = (state.core.clone(), state.relations.len());
         drop(state);
         if let Some(core) = core {
-            core.remembered(relations, all);
+            core.table_sizes(relations, all);
         }
     }
 

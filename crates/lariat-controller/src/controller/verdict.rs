@@ -5,7 +5,7 @@
 //! | success, ignored error | done, or again if it asks for a requeue |
 //! | terminal error, retries exhausted | done, or again if [`requeue_final`] returns a delay |
 //! | other error, panic, timeout | failed: retried after the backoff, and the failures in a row grow |
-//! | the same, if the error is held | postponed: retried, and the failures in a row stay |
+//! | the same, if the error is uncounted | postponed: retried, and the failures in a row stay |
 //!
 //! If further deletions wait for the handler, "done" becomes "again".
 //!
@@ -28,7 +28,7 @@ use crate::handler::Class;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
 use crate::sentinel::ChainRun;
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 /// The retry delay if the rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
@@ -36,7 +36,7 @@ const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 /// How a call ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
-    pub(super) ended: Ended,
+    pub(super) ended: CallOutcome,
     pub(super) attempt: u32,
     pub(super) took: Duration,
     /// Whether a write was refused with 409 Conflict.
@@ -144,7 +144,8 @@ impl EndedCall<'_> {
         newest: impl FnOnce() -> Option<Arc<CachedObject>>,
     ) -> (Verdict<Payload>, CallRecord) {
         let (lane, report) = (self.lane, self.report);
-        let (failures, is_held, priority) = (report.attempt, failure.is_held, failure.priority);
+        let (failures, is_uncounted, priority) =
+            (report.attempt, failure.is_uncounted, failure.priority);
         // Counts as a success everywhere: the failures in a row are reset, and a recovery is logged.
         if failure.class == Class::Ignored {
             self.log_ignored(&failure.text);
@@ -154,7 +155,7 @@ impl EndedCall<'_> {
         }
         let is_terminal = failure.class == Class::Terminal;
         // A held failure does not count, so it never exhausts the retries.
-        let exhausted = !is_terminal && !is_held && lane.is_exhausted(failures);
+        let exhausted = !is_terminal && !is_uncounted && lane.is_exhausted(failures);
         if exhausted {
             lane.count_exhausted();
         }
@@ -177,7 +178,7 @@ impl EndedCall<'_> {
         let (chain, step) = self.step.clone();
         let payload = payload.for_retry(lane.id(), cause, chain, step);
         // A held failure keeps the count of failures in a row; any other raises it.
-        let verdict = if is_held {
+        let verdict = if is_uncounted {
             Verdict::Postponed {
                 after,
                 payload,

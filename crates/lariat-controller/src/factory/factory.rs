@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, Metadata, SharedCacheFactory, View};
-use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
+use lariat_core::{Gvk, ResourceKind, Scope, TableSize};
 use lariat_lease::{Leadership, Shards};
 
 use super::core::FactoryCore;
@@ -295,9 +295,9 @@ impl SharedControllerFactory {
     /// gauges. Objects in the caches are not included.
     ///
     /// Locks are held briefly, and the cost does not grow with the number of objects or keys. The sizes of [the
-    /// caches](SharedCacheFactory::remembered) come first, followed by:
+    /// caches](SharedCacheFactory::table_sizes) come first, followed by:
     ///
-    /// | `what` | keyed by | bound |
+    /// | `name` | keyed by | bound |
     /// |---|---|---|
     /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue processing` | object key | the keys that are due, delayed or being processed: [`QueueMemory`](lariat_queue::QueueMemory) |
     /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
@@ -316,14 +316,14 @@ impl SharedControllerFactory {
     /// wait for caches or for the end of a pause are not listed either; each is kept once, however often it becomes
     /// due.
     #[must_use]
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn table_sizes(&self) -> Vec<TableSize> {
         let state = self.core.state.lock();
         let slots = self.core.slots();
         let (controllers, most) = (slots.len(), state.most_slots());
         drop(state);
-        let mut all = self.core.caches.remembered();
-        slots.iter().for_each(|slot| slot.remembered(&mut all));
-        all.push(Remembered::new("controllers", controllers, most));
+        let mut all = self.core.caches.table_sizes();
+        slots.iter().for_each(|slot| slot.table_sizes(&mut all));
+        all.push(TableSize::new("controllers", controllers, most));
         all
     }
 }

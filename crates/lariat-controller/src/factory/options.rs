@@ -40,10 +40,10 @@ pub(super) enum Election {
 
 impl Election {
     /// Resets the leadership to standby, before a run waits for it.
-    pub(super) fn stand_by(&self) {
+    pub(super) fn standby(&self) {
         match self {
-            Self::Leader(elector) => elector.stand_by(),
-            Self::Ring(member) => member.stand_by(),
+            Self::Leader(elector) => elector.standby(),
+            Self::Ring(member) => member.standby(),
             Self::Invalid(_) => {}
         }
     }

@@ -89,7 +89,7 @@ impl FactoryRun {
         };
         // Before any controller asks who leads: the leadership still shows the end of the previous run, which a
         // controller would take for a lost lease.
-        election.stand_by();
+        election.standby();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
         let ended = lost.clone();

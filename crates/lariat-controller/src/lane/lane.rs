@@ -17,7 +17,7 @@ use super::waiting::{Hold, Limit, WaitingKey};
 use crate::gate::{Gate, Gated};
 use crate::handler::{AnyHandler, Callee, DelayOf, HandlerOptions, KeySource, Resync};
 use crate::status::HandlerStatus;
-use crate::totals::{Ended, Totals};
+use crate::totals::{CallOutcome, Totals};
 
 /// A registered handler, with its options, limits and counters.
 pub(crate) struct Lane {
@@ -276,7 +276,7 @@ impl Lane {
     }
 
     /// Counts a call. `at_once` says that it asked for an immediate requeue.
-    pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
+    pub(crate) fn count(&self, ended: CallOutcome, attempt: u32, took: Duration, at_once: bool) {
         self.tally(|totals| totals.count(ended, attempt, took, at_once));
     }
 
@@ -327,7 +327,7 @@ impl Lane {
         let mut status =
             HandlerStatus::new(Arc::clone(&self.callee.name), self.totals.lock().clone());
         status.waiting = self.waiting();
-        status.is_held = self.hold.closed().is_some();
+        status.waits_for_caches = self.hold.closed().is_some();
         status.is_paused = self.hold.is_paused();
         status
     }

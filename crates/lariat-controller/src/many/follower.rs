@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
-use lariat_cache::{Change, Informer, SharedCacheFactory, Subscriber, Subscription, Survey};
+use lariat_cache::{Change, Informer, ServedKinds, SharedCacheFactory, Subscriber, Subscription};
 use lariat_core::{Gvk, ResourceKind, describe};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -68,7 +68,7 @@ struct Watch {
     changed: Arc<Notify>,
     crds: Vec<(Gvk, Subscription)>,
     /// The groups that did not respond to the last discovery.
-    unanswered: Vec<String>,
+    unavailable: Vec<String>,
 }
 
 impl Follower {
@@ -116,7 +116,7 @@ impl Follower {
         let mut watch = Watch {
             changed: Arc::new(Notify::new()),
             crds: Vec::new(),
-            unanswered: Vec::new(),
+            unavailable: Vec::new(),
         };
         let mut retry = RETRY_PERIOD;
         loop {
@@ -147,27 +147,27 @@ impl Follower {
     /// Returns whether all groups responded and no removed kind has objects left; none if the factory was dropped.
     async fn look(&self, watch: &mut Watch) -> Option<bool> {
         let caches = self.factory.upgrade()?.caches().clone();
-        let survey = match caches.clients().mapper().survey().await {
-            Ok(survey) => survey,
+        let served_kinds = match caches.clients().mapper().served_kinds().await {
+            Ok(served_kinds) => served_kinds,
             Err(error) => {
                 let error = describe(&error);
                 tracing::warn!(error, "discovery failed, keeping the known kinds");
                 return Some(false);
             }
         };
-        watch.note_unanswered(&survey);
-        watch.crds(&survey, &caches);
+        watch.note_unavailable(&served_kinds);
+        watch.crds(&served_kinds, &caches);
         let factory = self.factory.upgrade()?;
         // The predicate is the user's, so it is called before anything is locked.
-        let kinds = survey.kinds.iter();
+        let kinds = served_kinds.kinds.iter();
         let wanted: Vec<&ResourceKind> = kinds.filter(|kind| (self.wanted)(kind)).collect();
         for kind in &wanted {
             self.add(&factory, kind);
         }
-        let (gone, lingers) = self.take_gone(&survey, &wanted);
+        let (gone, lingers) = self.take_gone(&served_kinds, &wanted);
         // Running calls are not awaited: a handler that hangs must not keep us from following other kinds.
         gone.iter().for_each(Followed::remove);
-        Some(!lingers && survey.unanswered.is_empty())
+        Some(!lingers && served_kinds.unavailable.is_empty())
     }
 
     /// Registers the handler for a kind, unless it is registered there.
@@ -214,16 +214,20 @@ impl Follower {
     /// Removes and returns the kinds that are no longer served or selected.
     ///
     /// It also returns whether a kind is kept only because it has objects left.
-    fn take_gone(&self, survey: &Survey, wanted: &[&ResourceKind]) -> (Vec<Followed>, bool) {
+    fn take_gone(
+        &self,
+        served_kinds: &ServedKinds,
+        wanted: &[&ResourceKind],
+    ) -> (Vec<Followed>, bool) {
         let now = Instant::now();
         let mut lingers = false;
         let mut kinds = self.kinds.lock();
         let gone = kinds.extract_if(.., |gvk, followed| {
-            if survey.kinds.iter().any(|kind| kind.gvk() == gvk) {
+            if served_kinds.kinds.iter().any(|kind| kind.gvk() == gvk) {
                 return !wanted.iter().any(|kind| kind.gvk() == gvk);
             }
             // Nothing is known about the kinds of a group that did not respond.
-            if survey.is_unanswered(gvk) {
+            if served_kinds.is_unavailable(gvk) {
                 return false;
             }
             // When a CRD is deleted, its objects are deleted too. The handler gets these deletions before it is
@@ -287,10 +291,10 @@ impl Followed {
 
 impl Watch {
     /// Logs which groups do not answer, when that has changed.
-    fn note_unanswered(&mut self, survey: &Survey) {
-        if survey.unanswered != self.unanswered {
-            self.unanswered.clone_from(&survey.unanswered);
-            let paths = survey.unanswered.join(", ");
+    fn note_unavailable(&mut self, served_kinds: &ServedKinds) {
+        if served_kinds.unavailable != self.unavailable {
+            self.unavailable.clone_from(&served_kinds.unavailable);
+            let paths = served_kinds.unavailable.join(", ");
             if paths.is_empty() {
                 tracing::info!("all API groups respond again")
             } else {
@@ -300,14 +304,14 @@ impl Watch {
     }
 
     /// Watches CRDs and APIServices, if they are served.
-    fn crds(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
+    fn crds(&mut self, served_kinds: &ServedKinds, caches: &SharedCacheFactory) {
         let crds = [
             Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
             Gvk::new("apiregistration.k8s.io", "v1", "APIService"),
         ];
         for gvk in crds {
             let known = self.crds.iter().any(|(known, _)| *known == gvk);
-            let served = survey.kinds.iter().find(|kind| *kind.gvk() == gvk);
+            let served = served_kinds.kinds.iter().find(|kind| *kind.gvk() == gvk);
             if let (false, Some(kind)) = (known, served) {
                 let informer: Informer = caches.for_resource_kind(kind).optional();
                 let on_change = Arc::new(OnChange(Arc::clone(&self.changed)));

@@ -54,7 +54,7 @@ fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
     )?;
     reconnects(caches, out)?;
     let ages = caches.iter().filter_map(|cached| {
-        let age = cached.status.last_heard?;
+        let age = cached.status.last_received?;
         Some((labels(cached), age.as_secs_f64()))
     });
     out.gauges(

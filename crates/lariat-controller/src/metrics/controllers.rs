@@ -7,7 +7,7 @@ use lariat_queue::Histogram;
 use super::output::Output;
 use super::scrape::{Kind, Label};
 use crate::status::HandlerStatus;
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     results(kinds, out)?;
@@ -20,7 +20,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
         "controller_runtime_terminal_reconcile_errors_total",
         "Handler calls that failed with a terminal error.",
         each(kinds, |kind| {
-            sum(kind, |handler| handler.ended(Ended::Terminal))
+            sum(kind, |handler| handler.ended(CallOutcome::Terminal))
         }),
     )?;
     out.counters(
@@ -55,12 +55,12 @@ type Count = fn(&HandlerStatus) -> u64;
 /// The results of controller-runtime, as sums of the ways a call can end.
 const RESULTS: [(&str, Count); 4] = [
     ("success", |handler| {
-        handler.ended(Ended::Done) + handler.ended(Ended::Ignored)
+        handler.ended(CallOutcome::Done) + handler.ended(CallOutcome::Ignored)
     }),
     ("error", |handler| handler.failures),
     ("requeue", |handler| handler.at_once),
     ("requeue_after", |handler| {
-        handler.ended(Ended::Requeued) - handler.at_once
+        handler.ended(CallOutcome::Requeued) - handler.at_once
     }),
 ];
 
@@ -82,7 +82,10 @@ fn results(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
 ///
 /// Without the removed ones a counter would decrease, which Prometheus takes for a restart.
 fn all(kind: &Kind) -> impl Iterator<Item = &HandlerStatus> {
-    kind.status.handlers.iter().chain([&kind.status.gone])
+    kind.status
+        .handlers
+        .iter()
+        .chain([&kind.status.deregistered])
 }
 
 fn sum(kind: &Kind, count: impl Fn(&HandlerStatus) -> u64) -> u64 {

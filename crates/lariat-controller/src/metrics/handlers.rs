@@ -5,7 +5,7 @@ use std::fmt;
 use super::output::Output;
 use super::scrape::{self, Kind, Label};
 use crate::status::HandlerStatus;
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     runs(kinds, out)?;
@@ -39,7 +39,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
 
 fn runs(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     let by_result = scrape::handlers(kinds).flat_map(|(kind, handler)| {
-        Ended::ALL.iter().map(move |&ended| {
+        CallOutcome::ALL.iter().map(move |&ended| {
             let [context, name, handler_name] = labels(kind, handler);
             let labels = [context, name, handler_name, ("result", ended.as_str())];
             (labels, handler.ended(ended))

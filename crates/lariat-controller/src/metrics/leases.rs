@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lariat_lease::Standing;
+use lariat_lease::LeadershipState;
 
 use super::output::Output;
 use super::scrape::{Elected, Label, Member};
@@ -45,7 +45,7 @@ pub(super) fn write(members: &[Member], out: &mut Output<'_>) -> fmt::Result {
 }
 
 fn leads(of: &Elected) -> bool {
-    matches!(of.status.standing, Standing::Leading { .. })
+    matches!(of.status.state, LeadershipState::Leading { .. })
 }
 
 fn each<'a, V>(

@@ -32,7 +32,7 @@ pub struct Sentinel {
     pub(super) enabled: bool,
     pub(super) runs: u32,
     pub(super) undone: u32,
-    pub(super) idle_writes: u32,
+    pub(super) unchanged_writes: u32,
     pub(super) shortest_pause: Duration,
     pub(super) longest_pause: Duration,
 }
@@ -43,7 +43,7 @@ impl Default for Sentinel {
             enabled: true,
             runs: 25,
             undone: 5,
-            idle_writes: 60,
+            unchanged_writes: 60,
             shortest_pause: Duration::from_secs(1),
             longest_pause: Duration::from_secs(60),
         }
@@ -79,10 +79,10 @@ impl Sentinel {
     /// Sets how many writes of an object per minute may change nothing (default 60).
     ///
     /// One more counts as a hot loop. Zero counts as 1.
-    pub fn idle_writes(self, in_a_minute: u32) -> Self {
-        let idle_writes = in_a_minute.max(1);
+    pub fn unchanged_writes(self, in_a_minute: u32) -> Self {
+        let unchanged_writes = in_a_minute.max(1);
         Self {
-            idle_writes,
+            unchanged_writes,
             ..self
         }
     }

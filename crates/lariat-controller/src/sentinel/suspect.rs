@@ -64,7 +64,7 @@ pub struct HotLoop {
     /// What enqueues the key; `None` if it is a write of its own object.
     ///
     /// The text has the causes of the detected run, or names the related object that another writer reverts.
-    pub brought_by: Option<Arc<str>>,
+    pub triggered_by: Option<Arc<str>>,
     /// The fields that are written, as far as known; at most eight.
     pub fields: Vec<String>,
     /// The field manager that reverts them, if the cache keeps `managedFields`.
@@ -138,7 +138,7 @@ pub(super) struct Suspect {
     fields: Vec<String>,
     manager: Option<String>,
     rounds: u32,
-    brought_by: Option<Arc<str>>,
+    triggered_by: Option<Arc<str>>,
     pause: Duration,
     /// The end of the delay of the next run.
     until: Option<Instant>,
@@ -159,7 +159,7 @@ impl Suspect {
             fields: Vec::new(),
             manager: None,
             rounds: 0,
-            brought_by: None,
+            triggered_by: None,
             pause: Duration::ZERO,
             until: None,
             warned: None,
@@ -209,7 +209,7 @@ impl Suspect {
         self.handlers.clone_from(&related.handlers);
         self.fields.clone_from(&related.fields);
         self.manager.clone_from(&related.manager);
-        self.brought_by = Some(what.into());
+        self.triggered_by = Some(what.into());
     }
 
     /// Returns whether a contested write was detected at exactly this time.
@@ -287,7 +287,7 @@ impl Suspect {
             self.idle = (now, 0);
         }
         self.idle.1 += 1;
-        (self.idle.1 > options.idle_writes).then_some(Pattern::NothingChanges)
+        (self.idle.1 > options.unchanged_writes).then_some(Pattern::NothingChanges)
     }
 
     /// Determines the written fields, for a pattern that has not found them itself.
@@ -342,7 +342,7 @@ impl Suspect {
             self.rounds += 1;
             if self.found.is_none() {
                 // `wrote` would have detected a loop by writes of the key's own object.
-                self.brought_by = Some(ask.causes.to_string().into());
+                self.triggered_by = Some(ask.causes.to_string().into());
             }
             let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
             *seen = now;
@@ -402,7 +402,7 @@ impl Suspect {
             key: key.clone(),
             pattern: self.found?.0,
             handlers: self.handlers.clone(),
-            brought_by: self.brought_by.clone(),
+            triggered_by: self.triggered_by.clone(),
             fields: self.fields.clone(),
             manager: self.manager.clone(),
             rounds: self.rounds,

@@ -17,9 +17,9 @@ const MOST: usize = 1024;
 /// How long an unwritten key is kept if there are too many.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// The judgement of a run before it begins.
+/// The evaluation of a run before it begins.
 #[derive(Debug, Clone)]
-pub(crate) struct Judgement {
+pub(crate) struct Evaluation {
     /// The length of the chain that leads to the run, since its last progress.
     pub(crate) chain: u32,
     /// The delay of the run, if it must wait.
@@ -28,8 +28,8 @@ pub(crate) struct Judgement {
     pub(crate) step: Option<Arc<ChainRun>>,
 }
 
-impl Judgement {
-    /// Creates the judgement of a run that may begin.
+impl Evaluation {
+    /// Creates the evaluation of a run that may begin.
     pub(super) fn of(chain: u32, last: Option<&Arc<ChainRun>>) -> Self {
         Self {
             chain,
@@ -116,7 +116,7 @@ impl Suspects {
         ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> (Judgement, Option<HotLoop>) {
+    ) -> (Evaluation, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.keys.contains_key(key) {
             // The key is not written itself: its runs write other objects, whose changes enqueue it.
@@ -124,23 +124,23 @@ impl Suspects {
             self.keys.insert(key.clone(), Suspect::new(now));
         }
         let Some(suspect) = self.keys.get_mut(key) else {
-            return (Judgement::of(chain, ask.step), None);
+            return (Evaluation::of(chain, ask.step), None);
         };
         let was_found = suspect.is_found();
         let (chain, last) = suspect.chain(ask);
-        let judgement = Judgement::of(chain, last);
+        let evaluation = Evaluation::of(chain, last);
         let wait = suspect.pause(ask, options, now);
-        let judgement = Judgement { wait, ..judgement };
+        let evaluation = Evaluation { wait, ..evaluation };
         // A loop by writes of the key's own object has been warned of at the write.
         let warning = (!was_found).then(|| suspect.hot_loop(key)).flatten();
         (
-            judgement,
-            warning.filter(|hot_loop| hot_loop.brought_by.is_some()),
+            evaluation,
+            warning.filter(|hot_loop| hot_loop.triggered_by.is_some()),
         )
     }
 
     /// Returns how many keys are remembered, and their bound.
-    pub(super) fn remembered(&self) -> (usize, usize) {
+    pub(super) fn table_sizes(&self) -> (usize, usize) {
         (self.keys.len() + self.related.len(), 2 * MOST)
     }
 

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::options::Sentinel;
 use super::suspect::{Ask, HotLoop, Write, since_progress};
-use super::suspects::{Judgement, Suspects};
+use super::suspects::{Evaluation, Suspects};
 
 /// Detects hot loops among the keys of a kind.
 pub(crate) struct Watchman {
@@ -69,36 +69,36 @@ impl Watchman {
             handlers = hot_loop.handlers.join(", "),
             fields = hot_loop.fields.join(", "),
             manager = hot_loop.manager,
-            brought_by = hot_loop.brought_by.as_deref(),
+            triggered_by = hot_loop.triggered_by.as_deref(),
             "key is in a hot loop, delaying its runs"
         );
     }
 
     /// Judges a run before it begins.
-    pub(crate) fn judge(&self, key: &ObjectKey, ask: &Ask<'_>) -> Judgement {
+    pub(crate) fn judge(&self, key: &ObjectKey, ask: &Ask<'_>) -> Evaluation {
         let Ask { causes, step, .. } = *ask;
         let chain = since_progress(causes.chain(), step);
         if !self.options.enabled {
             let (wait, step) = (None, None);
-            return Judgement { chain, wait, step };
+            return Evaluation { chain, wait, step };
         }
         // The usual case: a kind that nothing writes, and a run that no long chain led to.
         if !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs {
-            return Judgement::of(chain, step);
+            return Evaluation::of(chain, step);
         }
         self.has_suspects.store(true, Ordering::Relaxed);
         let mut suspects = self.suspects.lock();
-        let (judgement, found) = suspects.judge(key, ask, &self.options, Instant::now());
+        let (evaluation, found) = suspects.judge(key, ask, &self.options, Instant::now());
         drop(suspects);
         if let Some(hot_loop) = found {
             self.warn(&hot_loop);
         }
-        judgement
+        evaluation
     }
 
     /// Returns how many keys are remembered, and their bound.
-    pub(crate) fn remembered(&self) -> (usize, usize) {
-        self.suspects.lock().remembered()
+    pub(crate) fn table_sizes(&self) -> (usize, usize) {
+        self.suspects.lock().table_sizes()
     }
 
     /// Returns the keys in hot loops.

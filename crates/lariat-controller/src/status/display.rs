@@ -126,7 +126,7 @@ fn handler(status: &HandlerStatus) -> Row {
 fn state(status: &HandlerStatus) -> String {
     let why = if status.is_paused {
         "paused"
-    } else if status.is_held {
+    } else if status.waits_for_caches {
         "waits for caches"
     } else {
         ""

@@ -9,7 +9,7 @@ use lariat_cache::KindStatus;
 use lariat_queue::{Histogram, QueueStats};
 
 use crate::sentinel::HotLoop;
-use crate::totals::{Ended, Totals};
+use crate::totals::{CallOutcome, Totals};
 
 /// The state of a handler, and its counters since its registration.
 ///
@@ -33,11 +33,11 @@ pub struct HandlerStatus {
     pub runs: u64,
     /// Calls that asked for an immediate requeue.
     ///
-    /// They are among those that ended as [`Requeued`](Ended::Requeued).
+    /// They are among those that ended as [`Requeued`](CallOutcome::Requeued).
     pub at_once: u64,
     /// Calls that were retries after a counted failure.
     ///
-    /// Failures that are [held](crate::HandlerError::held) are not counted. The queue's `retries` counts retries when
+    /// Failures that are [uncounted](crate::HandlerError::uncounted) are not counted. The queue's `retries` counts retries when
     /// they are scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
@@ -60,7 +60,7 @@ pub struct HandlerStatus {
     /// Whether the handler waits for the cache of a related kind.
     ///
     /// See [`SharedController::watch_related`](crate::SharedController::watch_related).
-    pub is_held: bool,
+    pub waits_for_caches: bool,
     /// Whether the handler is [paused](crate::SharedController::pause).
     pub is_paused: bool,
     /// The number of keys that wait for the handler outside the queue.
@@ -72,15 +72,15 @@ pub struct HandlerStatus {
     ///
     /// Keys whose retries are exhausted do not count, nor do conflicts.
     pub failing: usize,
-    ended: [u64; Ended::ALL.len()],
+    ended: [u64; CallOutcome::ALL.len()],
     /// The durations of successful calls, and of failed ones.
     times_by_failure: [Histogram; 2],
 }
 
 impl HandlerStatus {
     pub(crate) fn new(name: Arc<str>, totals: Totals) -> Self {
-        let count = |of: Ended| totals.ended[of as usize];
-        let failures = Ended::ALL
+        let count = |of: CallOutcome| totals.ended[of as usize];
+        let failures = CallOutcome::ALL
             .iter()
             .copied()
             .filter(|ended| ended.is_failure());
@@ -93,15 +93,15 @@ impl HandlerStatus {
             at_once: totals.at_once,
             retries: totals.retries,
             failures: failures.map(count).sum(),
-            panics: count(Ended::Panicked),
-            timeouts: count(Ended::TimedOut),
+            panics: count(CallOutcome::Panicked),
+            timeouts: count(CallOutcome::TimedOut),
             exhausted: totals.exhausted,
             busy: times.sum(),
             ended: totals.ended,
             times,
             times_by_failure: totals.times,
             lags: totals.lags,
-            is_held: false,
+            waits_for_caches: false,
             is_paused: false,
             waiting: 0,
             failing: 0,
@@ -110,7 +110,7 @@ impl HandlerStatus {
 
     /// Returns the number of calls that ended in this way.
     #[must_use]
-    pub fn ended(&self, how: Ended) -> u64 {
+    pub fn ended(&self, how: CallOutcome) -> u64 {
         self.ended[how as usize]
     }
 
@@ -136,7 +136,7 @@ pub struct ControllerStatus {
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
     /// The sum of the counters of deregistered handlers; its name is empty.
-    pub gone: HandlerStatus,
+    pub deregistered: HandlerStatus,
     /// The keys in hot loops, sorted; see [`Sentinel`](crate::Sentinel).
     pub hot_loops: Vec<HotLoop>,
 }

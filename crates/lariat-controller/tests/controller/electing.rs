@@ -13,7 +13,7 @@ use lariat_controller::{
     SharedControllerFactory, StartError,
 };
 use lariat_core::Gvk;
-use lariat_lease::{Lease, Standing};
+use lariat_lease::{LeadershipState, Lease};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -151,7 +151,10 @@ async fn a_factory_that_lost_its_lease_can_run_again() {
     // The tasks of this run have not been polled yet, and none of them may find that the election has ended.
     drop(futures::poll!(start.as_mut()));
     let leadership = one.factory.leadership().expect("it takes part");
-    assert_eq!(leadership.standing(), Standing::Standby { holder: None });
+    assert_eq!(
+        leadership.state(),
+        LeadershipState::Standby { holder: None }
+    );
     start.await.expect("it starts again");
     bench.create("b").await;
     sleep(60 * SECOND).await;
@@ -195,7 +198,7 @@ async fn a_program_that_runs_its_factory_again_after_a_loss_stands_by_and_leads_
     sleep(60 * SECOND).await;
     let leadership = factory.leadership().expect("it takes part");
     let holder = Some("two".into());
-    assert_eq!(leadership.standing(), Standing::Standby { holder });
+    assert_eq!(leadership.state(), LeadershipState::Standby { holder });
     let names = |calls: &Calls| -> Vec<String> {
         let all = calls.all().into_iter();
         all.map(|call| call.name).collect()

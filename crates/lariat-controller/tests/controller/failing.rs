@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_controller::{Context, Ended, HandlerError, Outcome, Terminal};
+use lariat_controller::{CallOutcome, Context, HandlerError, Outcome, Terminal};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time;
@@ -189,8 +189,8 @@ async fn an_object_that_does_not_decode_is_final_for_its_own_run_alone() {
             .map(|run| run.calls[0].ended)
             .collect::<Vec<_>>()
     };
-    assert_eq!(ended("child"), [Ended::Terminal]);
-    assert_eq!(ended("parent"), [Ended::Failed]);
+    assert_eq!(ended("child"), [CallOutcome::Terminal]);
+    assert_eq!(ended("parent"), [CallOutcome::Failed]);
     bench
         .apply(json!({"metadata": {"name": "child"}, "data": {"value": null}}))
         .await;
@@ -200,7 +200,7 @@ async fn an_object_that_does_not_decode_is_final_for_its_own_run_alone() {
     time::sleep(60 * SECOND).await;
     assert_eq!(
         ended("parent").last(),
-        Some(&Ended::Failed),
+        Some(&CallOutcome::Failed),
         "data is still not there"
     );
 }

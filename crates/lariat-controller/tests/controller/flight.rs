@@ -8,8 +8,8 @@ use kube::api::{Api, PostParams};
 use lariat_cache::FlightRecorder;
 use lariat_controller::{Context, ControllerOptions, HandlerOptions, HandlerResult, Outcome};
 use lariat_flight::{
-    CallEnd, Controlled, FactoryStep, Queued, Record, Recording, RecordingEntry, Reflected, Stored,
-    What,
+    CallEnd, Controlled, EntryBody, FactoryStep, Queued, Record, Recording, RecordingEntry,
+    Reflected, Stored,
 };
 use serde_json::json;
 use tokio::time;
@@ -46,7 +46,7 @@ async fn recorded(folder: &Folder) -> Bench {
 /// Returns a word for each record whose order a test checks.
 fn words(recording: &Recording) -> Vec<String> {
     let word = |entry: RecordingEntry<'_>| {
-        let What::Record(record) = entry.what else {
+        let EntryBody::Record(record) = entry.body else {
             panic!("nothing is missing: {entry:?}");
         };
         Some(match record {
@@ -190,10 +190,10 @@ async fn a_stop_and_a_start_are_recorded_one_after_the_other() {
         time::sleep(5 * SECOND).await;
         bench.factory.stop().await.unwrap();
         let recording = Recording::read(&folder.file()).unwrap();
-        let last = recording.entries().last().unwrap().what;
+        let last = recording.entries().last().unwrap().body;
         let step = FactoryStep::Stopped;
         let workers = None;
-        assert_eq!(last, What::Record(Record::Factory { step, workers }));
+        assert_eq!(last, EntryBody::Record(Record::Factory { step, workers }));
     }
 }
 
@@ -221,7 +221,7 @@ async fn the_outcomes_of_calls_are_recorded() {
     let recording = Recording::read(&folder.file()).unwrap();
     let mut ends = std::collections::BTreeMap::new();
     for entry in recording.entries() {
-        if let What::Record(Record::Controller {
+        if let EntryBody::Record(Record::Controller {
             what:
                 Controlled::CallEnded {
                     handler,
@@ -230,7 +230,7 @@ async fn the_outcomes_of_calls_are_recorded() {
                     ..
                 },
             ..
-        }) = entry.what
+        }) = entry.body
         {
             assert!(again.is_some(), "{handler} is called again");
             ends.insert(handler, end);

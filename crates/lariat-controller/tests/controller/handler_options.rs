@@ -145,7 +145,7 @@ async fn held_failures_use_up_no_retries() {
             let error = lariat_controller::HandlerError::from("no");
             // One that counts, ten that do not, and one too many.
             Err(match number {
-                1..=10 => error.retry_after(60 * SECOND).held(),
+                1..=10 => error.retry_after(60 * SECOND).uncounted(),
                 _ => error,
             })
         }

@@ -170,10 +170,10 @@ async fn a_handler_that_enqueues_its_own_key_is_found_unless_it_asks_for_later()
     assert!(of("later") > 500, "{}", of("later"));
     let hot_loops = bench.status().hot_loops;
     assert_eq!(hot_loops.len(), 1);
-    let brought_by = hot_loops[0].brought_by.clone().unwrap_or_default();
+    let triggered_by = hot_loops[0].triggered_by.clone().unwrap_or_default();
     assert!(
-        brought_by.starts_with("enqueued by spins at "),
-        "{brought_by}"
+        triggered_by.starts_with("enqueued by spins at "),
+        "{triggered_by}"
     );
 }
 

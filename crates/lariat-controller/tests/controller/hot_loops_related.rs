@@ -56,7 +56,10 @@ async fn a_reverted_field_of_a_related_object_slows_the_runs_it_causes() {
     assert_eq!(hot_loops[0].key, key("a"));
     assert_eq!(hot_loops[0].pattern, Pattern::Contested);
     assert_eq!(hot_loops[0].fields, ["metadata.labels.by"]);
-    assert_eq!(hot_loops[0].brought_by.as_deref(), Some("Secret default/s"));
+    assert_eq!(
+        hot_loops[0].triggered_by.as_deref(),
+        Some("Secret default/s")
+    );
     // A change of the object itself is not delayed.
     bench.change("a", "x").await;
     time::sleep(SECOND / 10).await;
@@ -144,10 +147,10 @@ async fn a_hot_loop_over_two_kinds_is_found() {
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
     let hot_loops = bench.status().hot_loops;
-    let brought_by = hot_loops[0].brought_by.clone().unwrap_or_default();
+    let triggered_by = hot_loops[0].triggered_by.clone().unwrap_or_default();
     assert!(
-        brought_by.starts_with("Secret default/s written by touches "),
-        "{brought_by}"
+        triggered_by.starts_with("Secret default/s written by touches "),
+        "{triggered_by}"
     );
     let text = logs.text();
     assert!(
@@ -194,7 +197,7 @@ async fn a_hot_loop_over_two_kinds_is_slowed_also_if_the_key_was_written_before(
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
     assert!(
-        bench.status().hot_loops[0].brought_by.is_some(),
+        bench.status().hot_loops[0].triggered_by.is_some(),
         "it is said by what"
     );
 }

@@ -2,22 +2,22 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, HandlerError, HandlerResult};
-use lariat_core::{Gvk, Remembered};
+use lariat_core::{Gvk, TableSize};
 
 use crate::bench::{Bench, SECOND, key, settle};
 
 /// Returns the report of a structure, of all kinds together.
 fn of(bench: &Bench, what: &str) -> (usize, usize) {
-    let all = bench.factory.remembered().into_iter();
-    let chosen = all.filter(|each| each.what == what);
+    let all = bench.factory.table_sizes().into_iter();
+    let chosen = all.filter(|each| each.name == what);
     chosen.fold((0, 0), |(entries, bound), each| {
         (entries + each.entries, bound + each.bound)
     })
 }
 
-fn exceeded(bench: &Bench) -> Vec<Remembered> {
-    let mut all = bench.factory.remembered();
-    all.retain(Remembered::is_exceeded);
+fn exceeded(bench: &Bench) -> Vec<TableSize> {
+    let mut all = bench.factory.table_sizes();
+    all.retain(TableSize::is_exceeded);
     all
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_controller::metrics::prometheus_client::encoding::text;
-use lariat_controller::{Context, Ended, Enqueue, HandlerError, HandlerOptions, Outcome};
+use lariat_controller::{CallOutcome, Context, Enqueue, HandlerError, HandlerOptions, Outcome};
 use lariat_queue::Priority;
 use serde_json::json;
 use tokio::time;
@@ -37,7 +37,10 @@ async fn names_and_labels_are_those_of_client_go_controller_runtime_and_lasso() 
     assert_eq!(values("priority"), ["high", "low", "normal"]);
     let reasons = ["closed", "expired", "failed", "refused", "silent"];
     assert_eq!(values("reason"), reasons);
-    let mut results: Vec<&str> = Ended::ALL.iter().map(|ended| ended.as_str()).collect();
+    let mut results: Vec<&str> = CallOutcome::ALL
+        .iter()
+        .map(|ended| ended.as_str())
+        .collect();
     results.extend(["error", "requeue", "requeue_after", "success"]);
     results.sort_unstable();
     assert_eq!(values("result"), results);
@@ -150,7 +153,7 @@ async fn every_way_in_which_a_call_can_end_is_counted_under_all_names() {
         let value = exposition.sum(family, &[("result", result)]);
         value.map_or(0, |value| value as u64)
     };
-    let own = Ended::ALL.iter();
+    let own = CallOutcome::ALL.iter();
     let own = own.map(|ended| results("lariat_handler_runs_total", ended.as_str()));
     let own: Vec<_> = own.collect();
     // Done come the plain one, and in the end the two requeued, the failed, the panicked and the slow one.

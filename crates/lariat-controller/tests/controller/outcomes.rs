@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_controller::{Context, Ended, HandlerError, Outcome};
+use lariat_controller::{CallOutcome, Context, HandlerError, Outcome};
 use lariat_queue::Priority;
 use parking_lot::Mutex;
 use tokio::time;
@@ -22,7 +22,10 @@ async fn an_ignored_error_is_a_success() {
     time::sleep(600 * SECOND).await;
     assert_eq!(calls.len(), 1);
     let status = &bench.status().handlers[0];
-    assert_eq!((status.ended(Ended::Ignored), status.failures), (1, 0));
+    assert_eq!(
+        (status.ended(CallOutcome::Ignored), status.failures),
+        (1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -37,7 +40,10 @@ async fn an_ignored_error_that_says_when_is_a_success_that_says_when() {
     time::sleep(121 * SECOND).await;
     assert_eq!(calls.len(), 3);
     let status = &bench.status().handlers[0];
-    assert_eq!((status.ended(Ended::Ignored), status.failures), (3, 0));
+    assert_eq!(
+        (status.ended(CallOutcome::Ignored), status.failures),
+        (3, 0)
+    );
 }
 
 /// Registers a handler that returns an object, and a second one; returns the value that the second one sees.
@@ -179,7 +185,10 @@ async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
         .iter()
         .map(|call| (&*call.handler, call.ended))
         .collect();
-    assert_eq!(calls, [("good", Ended::Done), ("bad", Ended::Failed)]);
+    assert_eq!(
+        calls,
+        [("good", CallOutcome::Done), ("bad", CallOutcome::Failed)]
+    );
     let failure = &runs[0].calls[1];
     assert_eq!(failure.error.as_deref(), Some("no luck"));
     assert_eq!(failure.again, Some(Duration::from_millis(5)));
@@ -190,7 +199,7 @@ async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
     let retry = &runs[1].calls[0];
     assert_eq!(
         (runs[1].calls.len(), retry.attempt, retry.ended),
-        (1, 2, Ended::Requeued)
+        (1, 2, CallOutcome::Requeued)
     );
     assert!(runs[0].run < runs[1].run);
     let text = runs[0].to_string();
@@ -233,7 +242,7 @@ async fn an_error_can_say_when_to_try_again_and_counts_as_a_failure() {
     assert_eq!(calls.len(), 3);
     time::sleep(SECOND).await;
     assert_eq!(calls.len(), 4);
-    assert_eq!(bench.status().handlers[0].ended(Ended::Failed), 3);
+    assert_eq!(bench.status().handlers[0].ended(CallOutcome::Failed), 3);
     time::sleep(100 * SECOND).await;
     assert_eq!(calls.len(), 5);
 }
@@ -248,5 +257,5 @@ async fn an_error_can_be_made_terminal_afterwards() {
     bench.create("a").await;
     time::sleep(60 * SECOND).await;
     assert_eq!(calls.len(), 1);
-    assert_eq!(bench.status().handlers[0].ended(Ended::Terminal), 1);
+    assert_eq!(bench.status().handlers[0].ended(CallOutcome::Terminal), 1);
 }

@@ -29,7 +29,10 @@ async fn keys_of_a_paused_handler_wait_and_other_handlers_go_on() {
     let status = bench.status();
     let [one, two] = [0, 1].map(|at| status.handlers[at].clone());
     assert_eq!((one.is_paused, one.waiting), (false, 0));
-    assert_eq!((two.is_paused, two.is_held, two.waiting), (true, false, 2));
+    assert_eq!(
+        (two.is_paused, two.waits_for_caches, two.waiting),
+        (true, false, 2)
+    );
     let queued = bench.config_maps.queued_key(&key("a")).expect("it waits");
     assert_eq!((queued.state, queued.lanes.len()), (None, 1));
     assert_eq!(queued.lanes[0].waits_for, Some(WaitsFor::Resume));

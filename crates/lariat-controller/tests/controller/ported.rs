@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{KindOptions, Metadata, Transform};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
-    Context, ControllerOptions, Ended, HandlerOptions, HandlerResult, Outcome, Resync, StartError,
+    CallOutcome, Context, ControllerOptions, HandlerOptions, HandlerResult, Outcome, Resync,
+    StartError,
 };
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -42,7 +43,7 @@ async fn only_our_own_timeout_counts_as_one() {
         .map(|each| (each.timeouts, each.failures))
         .collect();
     assert_eq!(ended, [(1, 1), (0, 1), (0, 0)]);
-    assert_eq!(handlers[0].ended(Ended::TimedOut), 1);
+    assert_eq!(handlers[0].ended(CallOutcome::TimedOut), 1);
 }
 
 /// controller-runtime: concurrent starts start sources once, and one of them is refused.

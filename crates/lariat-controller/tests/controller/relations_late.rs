@@ -75,13 +75,13 @@ async fn a_late_handler_waits_for_the_caches_of_its_own_relations_and_others_do_
     assert_eq!(first.len(), 3);
     let status = bench.status();
     assert_eq!(status.handlers[0].waiting, 0);
-    assert!(status.handlers[1].is_held && !status.handlers[0].is_held);
+    assert!(status.handlers[1].waits_for_caches && !status.handlers[0].waits_for_caches);
     assert_eq!((seen.lock().len(), status.handlers[1].waiting), (0, 2));
     time::sleep(60 * SECOND).await;
     let seen = seen.lock().clone();
     assert_eq!(seen, [(5, 1), (5, 1)], "for the object and for the key");
     let status = &bench.status().handlers[1];
-    assert!(!status.is_held && status.waiting == 0);
+    assert!(!status.waits_for_caches && status.waiting == 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,7 +91,7 @@ async fn a_handler_whose_related_kind_cannot_be_read_is_named_and_disturbs_no_ot
     let (bench, first) = running_with(refusal).await;
     let (registration, seen) = register_late(&bench);
     time::sleep(600 * SECOND).await;
-    assert!(seen.lock().is_empty() && registration.status().is_held);
+    assert!(seen.lock().is_empty() && registration.status().waits_for_caches);
     bench.change("a", "1").await;
     settle().await;
     assert_eq!(first.len(), 2);

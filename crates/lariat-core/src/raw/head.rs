@@ -1,6 +1,6 @@
 //! The fast path of a scan: type and metadata in the member order of API servers.
 //!
-//! It must find what serde finds, or return [`Unclear`], after which serde reads the text.
+//! It must find what serde finds, or return [`UnexpectedJson`], after which serde reads the text.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 
 use super::borrowed::Metadata;
-use crate::{JsonCursor, Unclear};
+use crate::{JsonCursor, UnexpectedJson};
 
 /// The beginning of an object, up to the end of its metadata.
 ///
@@ -35,7 +35,7 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Head<'a> {
     /// Reads an object without white space around it.
-    pub(super) fn read(json: &'a [u8]) -> Result<Self, Unclear> {
+    pub(super) fn read(json: &'a [u8]) -> Result<Self, UnexpectedJson> {
         // The cursor passes the metadata, and only the rest of the text remains unread.
         let mut cursor = JsonCursor::new(json);
         let head = Self::begin(&mut cursor)?;
@@ -44,7 +44,9 @@ impl<'a> Head<'a> {
     }
 
     /// Reads an object within a text and moves past it; returns its head and its JSON.
-    pub(super) fn read_within(cursor: &mut JsonCursor<'a>) -> Result<(Self, &'a [u8]), Unclear> {
+    pub(super) fn read_within(
+        cursor: &mut JsonCursor<'a>,
+    ) -> Result<(Self, &'a [u8]), UnexpectedJson> {
         cursor.peek()?;
         let start = cursor.position();
         // Items of a list are read to their end here, because the next item begins there.
@@ -54,12 +56,12 @@ impl<'a> Head<'a> {
     }
 
     /// Reads an object up to the end of its metadata.
-    fn begin(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+    fn begin(cursor: &mut JsonCursor<'a>) -> Result<Self, UnexpectedJson> {
         let start = cursor.position();
         cursor.enter_object()?;
         let (mut api_version, mut kind) = (None, None);
         loop {
-            match cursor.next_member()?.ok_or(Unclear)? {
+            match cursor.next_member()?.ok_or(UnexpectedJson)? {
                 b"apiVersion" => once(&mut api_version, type_text(cursor)?)?,
                 b"kind" => once(&mut kind, type_text(cursor)?)?,
                 // The members after the metadata are checked by the callers.
@@ -72,7 +74,7 @@ impl<'a> Head<'a> {
         let metadata = read_metadata(cursor)?;
         // JSON forbids control characters in strings, and the cursor does not check for them.
         if has_control_characters(cursor.since(start)) {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         let parts = Parts {
             api_version,
@@ -91,7 +93,7 @@ impl Parts<'_> {
 }
 
 /// Reads the metadata at the cursor.
-fn read_metadata<'a>(cursor: &mut JsonCursor<'a>) -> Result<Metadata<'a>, Unclear> {
+fn read_metadata<'a>(cursor: &mut JsonCursor<'a>) -> Result<Metadata<'a>, UnexpectedJson> {
     let mut read = Members::default();
     cursor.enter_object()?;
     while let Some(name) = cursor.next_member()? {
@@ -122,7 +124,7 @@ fn read_metadata<'a>(cursor: &mut JsonCursor<'a>) -> Result<Metadata<'a>, Unclea
         .map(plain_text)
         .transpose()?;
     Ok(Metadata {
-        name: plain_text(read.name.ok_or(Unclear)?).map(Cow::Borrowed)?,
+        name: plain_text(read.name.ok_or(UnexpectedJson)?).map(Cow::Borrowed)?,
         namespace: text(read.namespace)?,
         uid: text(read.uid)?,
         resource_version: text(read.resource_version)?,
@@ -153,22 +155,22 @@ struct Members<'a> {
 /// Stores the value of a member that may occur only once.
 ///
 /// A duplicate is left to serde, which rejects it.
-fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) -> Result<(), Unclear> {
-    place.replace(value).map_or(Ok(()), |_| Err(Unclear))
+fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) -> Result<(), UnexpectedJson> {
+    place.replace(value).map_or(Ok(()), |_| Err(UnexpectedJson))
 }
 
 /// Skips a member that is not needed.
 ///
 /// Its name must not contain escapes, which could hide a name that is needed.
-fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), Unclear> {
+fn other(name: &[u8], cursor: &mut JsonCursor<'_>) -> Result<(), UnexpectedJson> {
     if name.contains(&b'\\') {
-        return Err(Unclear);
+        return Err(UnexpectedJson);
     }
     cursor.skip_value().map(drop)
 }
 
 /// Reads `apiVersion` or `kind`: a string or null.
-fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], Unclear> {
+fn type_text<'a>(cursor: &mut JsonCursor<'a>) -> Result<&'a [u8], UnexpectedJson> {
     let json = cursor.skip_value()?;
     if json != b"null" {
         plain_text(json)?;
@@ -182,26 +184,26 @@ fn present(value: Option<&[u8]>) -> Option<&[u8]> {
 }
 
 /// Reads a string without escapes.
-fn plain_text(json: &[u8]) -> Result<&str, Unclear> {
+fn plain_text(json: &[u8]) -> Result<&str, UnexpectedJson> {
     let text = json
         .strip_prefix(b"\"")
-        .ok_or(Unclear)?
+        .ok_or(UnexpectedJson)?
         .strip_suffix(b"\"")
-        .ok_or(Unclear)?;
+        .ok_or(UnexpectedJson)?;
     if text.contains(&b'\\') {
-        return Err(Unclear);
+        return Err(UnexpectedJson);
     }
-    std::str::from_utf8(text).map_err(|_| Unclear)
+    std::str::from_utf8(text).map_err(|_| UnexpectedJson)
 }
 
 /// Reads an integer.
-fn integer(json: &[u8]) -> Result<i64, Unclear> {
+fn integer(json: &[u8]) -> Result<i64, UnexpectedJson> {
     // serde_json reads this as a floating-point number, and rejects it.
     if json == b"-0" {
-        return Err(Unclear);
+        return Err(UnexpectedJson);
     }
-    let text = std::str::from_utf8(json).map_err(|_| Unclear)?;
-    text.parse().map_err(|_| Unclear)
+    let text = std::str::from_utf8(json).map_err(|_| UnexpectedJson)?;
+    text.parse().map_err(|_| UnexpectedJson)
 }
 
 /// Returns whether a text contains control characters.
@@ -212,13 +214,17 @@ fn has_control_characters(json: &[u8]) -> bool {
 }
 
 /// Checks the members after the metadata without reading them, if possible.
-fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
+fn check_rest(
+    json: &[u8],
+    mut cursor: JsonCursor<'_>,
+    has_type: bool,
+) -> Result<(), UnexpectedJson> {
     let Some(first) = cursor.next_member()? else {
         return cursor.end();
     };
     // The content is not read, but its end is checked: a text that was cut off must not pass.
     if counts(first, has_type) || !json.ends_with(b"}") {
-        return Err(Unclear);
+        return Err(UnexpectedJson);
     }
     let rest = &json[cursor.position()..];
     if !names_what_counts(rest, has_type) {
@@ -232,10 +238,10 @@ fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result
 }
 
 /// Skips the rest of an object; fails at a member that would have to be read.
-fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
+fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), UnexpectedJson> {
     while let Some(name) = cursor.next_member()? {
         if counts(name, has_type) {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         cursor.skip_value()?;
     }

@@ -8,7 +8,7 @@ use super::head::{Head, Parts};
 use super::interner::Interner;
 use super::object::{ObjectMetadata, RawObject, RawObjectError};
 use super::uid::Uid;
-use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear};
+use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, UnexpectedJson};
 
 /// The result of one pass over an object's metadata, which copies nothing.
 ///
@@ -68,7 +68,7 @@ impl<'a> Scan<'a> {
         let scan = match Head::read(json) {
             Ok(head) => Self::of_head(json, head),
             // The parser either reads the text or reports what is wrong with it.
-            Err(Unclear) => Self::parse(json, gvk)?,
+            Err(UnexpectedJson) => Self::parse(json, gvk)?,
         };
         scan.named(gvk)
     }
@@ -94,13 +94,13 @@ impl<'a> Scan<'a> {
     ///     names.push(Scan::next(&mut cursor)?.name().to_owned());
     /// }
     /// assert_eq!(names, ["a", "b"]);
-    /// # Ok::<(), lariat::core::Unclear>(())
+    /// # Ok::<(), lariat::core::UnexpectedJson>(())
     /// ```
-    pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+    pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, UnexpectedJson> {
         let (head, json) = Head::read_within(cursor)?;
         let scan = Self::of_head(json, head);
         if scan.metadata.name.is_empty() {
-            return Err(Unclear);
+            return Err(UnexpectedJson);
         }
         Ok(scan)
     }

@@ -20,7 +20,7 @@ pub enum End {
     /// The server closed the watch, as servers do after some minutes.
     Closed,
     /// The watch ended immediately, without an event.
-    EndedAtOnce,
+    EndedImmediately,
     /// The version is no longer in the server's history (410).
     Expired,
     /// The connection was lost in the middle of the response.
@@ -58,7 +58,7 @@ pub enum End {
 const PLAIN: [(u8, End, &str); 15] = [
     (1, End::Complete, "complete"),
     (2, End::Closed, "closed by the server"),
-    (3, End::EndedAtOnce, "ended without an event"),
+    (3, End::EndedImmediately, "ended without an event"),
     (4, End::Expired, "the version has expired (410)"),
     (5, End::Cut, "connection lost"),
     (6, End::Silent, "no data for too long"),

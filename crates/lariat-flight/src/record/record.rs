@@ -341,7 +341,7 @@ records! {
         /// It was created.
         1 Opened {
             /// How long a lower priority waits before it is aged.
-            patience: Duration,
+            threshold: Duration,
             /// The share of aged keys: one of this many dequeues.
             share: u32,
             /// Whether it has fair queuing between groups of keys.
@@ -418,7 +418,7 @@ records! {
         /// The queue contains nothing any more and behaves like a new one.
         12 Emptied {
             /// As for [`Opened`](Self::Opened), whose record may have been overwritten.
-            patience: Duration,
+            threshold: Duration,
             /// As for [`Opened`](Self::Opened).
             share: u32,
             /// As for [`Opened`](Self::Opened).

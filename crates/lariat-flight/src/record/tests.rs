@@ -180,7 +180,7 @@ impl Draw {
         };
         vec![
             Queued::Opened {
-                patience: delay,
+                threshold: delay,
                 share: self.short,
                 fair: flag,
             },
@@ -199,7 +199,7 @@ impl Draw {
             },
             Queued::Released {},
             Queued::Emptied {
-                patience: delay,
+                threshold: delay,
                 share: self.short,
                 fair: flag,
             },

@@ -102,9 +102,9 @@ impl RingMember {
 
     /// Sets the membership to standby before a further [run](Self::run).
     ///
-    /// After a run the membership is [`Standing::Ended`](crate::Standing::Ended) until the next run is polled for the
+    /// After a run the membership is [`LeadershipState::Ended`](crate::LeadershipState::Ended) until the next run is polled for the
     /// first time. A task that waits for the membership in between would return as if the next run had ended.
-    pub fn stand_by(&self) {
+    pub fn standby(&self) {
         self.membership.leadership.stands_by(None);
     }
 
@@ -128,7 +128,7 @@ impl RingMember {
     ) -> Result<(), LeaseError> {
         // Also when this future is dropped, because the lease is not renewed any more.
         let _ended = Ended(self);
-        self.stand_by();
+        self.standby();
         let mut stop = pin!(stop);
         // Watching needs no lease: a process that stops before it has joined leaves nothing behind.
         let mut term = Term::new(&self.membership);

@@ -34,7 +34,7 @@ pub(super) struct Observer {
     /// The timeout of a request, and of a silent watch.
     ///
     /// A working watch is never silent for that long: it shows the own renewals too.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// The delay before the leases are listed again.
     pub(super) pause: Duration,
     /// Logs refused requests once.
@@ -77,7 +77,7 @@ impl Observer {
         // Without a resource version the API server answers with the latest state, not from a cache that may be behind.
         // A member that joins relies on seeing all earlier ones.
         let params = ListParams::default().labels(&selector);
-        let list = time::timeout(self.patience, self.api.list(&params))
+        let list = time::timeout(self.timeout, self.api.list(&params))
             .await
             .map_err(|_| "no answer to a list".to_owned())?
             .map_err(|error| self.failed(&error))?;
@@ -87,12 +87,12 @@ impl Observer {
         let params = WatchParams::default()
             .labels(&selector)
             .timeout(WATCH_SECONDS);
-        let opened = time::timeout(self.patience, self.api.watch(&params, &version))
+        let opened = time::timeout(self.timeout, self.api.watch(&params, &version))
             .await
             .map_err(|_| "no answer to a watch".to_owned())?;
         let mut events = opened.map_err(|error| self.failed(&error))?.boxed();
         loop {
-            let event = time::timeout(self.patience, events.try_next())
+            let event = time::timeout(self.timeout, events.try_next())
                 .await
                 .map_err(|_| "the watch is silent".to_owned())?;
             let observation = match event.map_err(|error| error.to_string())? {

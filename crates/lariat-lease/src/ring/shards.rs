@@ -139,7 +139,7 @@ impl Shards {
     /// Returns the share of a kind that this process may handle now.
     ///
     /// With [division by label](crate::Sharding::by_label), it is limited to values whose objects are cached: for this
-    /// kind the values it last [reported](Self::note_filled), for the other kinds the values they had at some time
+    /// kind the values it last [reported](Self::report_cached), for the other kinds the values they had at some time
     /// since the value was gained.
     #[must_use]
     pub fn share_of(&self, gvk: &Gvk) -> Share {
@@ -194,7 +194,7 @@ impl Shards {
     /// Declares that a kind will report what it has cached; nothing is cached yet.
     ///
     /// Values that are gained from now on wait for this kind.
-    pub fn begin_filling(&self, gvk: &Gvk) {
+    pub fn register_kind(&self, gvk: &Gvk) {
         let mut content = self.inner.content.write();
         // `ready` keeps its values, so a kind that is added later does not stop the handlers of other kinds.
         content.filled.kinds.insert(gvk.clone(), Arc::default());
@@ -203,7 +203,7 @@ impl Shards {
     /// Reports that the cache of a kind contains all objects with some values.
     ///
     /// Values that were lost in the meantime are ignored.
-    pub fn note_filled(&self, gvk: &Gvk, values: &WantedValues) {
+    pub fn report_cached(&self, gvk: &Gvk, values: &WantedValues) {
         let mut content = self.inner.content.write();
         let kinds = &mut content.filled.kinds;
         kinds.insert(gvk.clone(), Arc::clone(&values.keys));
@@ -215,7 +215,7 @@ impl Shards {
     }
 
     /// Declares that a kind no longer reports what it has cached.
-    pub fn end_filling(&self, gvk: &Gvk) {
+    pub fn deregister_kind(&self, gvk: &Gvk) {
         let mut content = self.inner.content.write();
         content.filled.kinds.remove(gvk);
         // Values may have waited for this kind alone.
@@ -394,7 +394,7 @@ mod tests {
 
     fn fill(shards: &Shards, gvk: &Gvk) {
         let wanted = shards.wanted().expect("there is a label");
-        shards.note_filled(gvk, &wanted);
+        shards.report_cached(gvk, &wanted);
     }
 
     #[test]
@@ -402,7 +402,7 @@ mod tests {
         let (shards, pods) = (shards(), Gvk::new("", "v1", "Pod"));
         let jobs = Gvk::new("batch", "v1", "Job");
         let both_kinds = [&pods, &jobs];
-        both_kinds.iter().for_each(|gvk| shards.begin_filling(gvk));
+        both_kinds.iter().for_each(|gvk| shards.register_kind(gvk));
         let both = Share::of("me", ["other"]);
         change(&shards, &both);
         fill(&shards, &pods);
@@ -415,7 +415,7 @@ mod tests {
         both_kinds.iter().for_each(|gvk| check(&shards, gvk, &both));
         fill(&shards, &jobs);
         both_kinds.iter().for_each(|gvk| check(&shards, gvk, &both));
-        shards.end_filling(&pods);
+        shards.deregister_kind(&pods);
         check(&shards, &jobs, &alone);
         check(&shards, &pods, &Share::none());
     }
@@ -423,11 +423,11 @@ mod tests {
     #[test]
     fn what_is_lost_and_gained_again_has_to_be_filled_again() {
         let (shards, pods) = (shards(), Gvk::new("", "v1", "Pod"));
-        shards.begin_filling(&pods);
+        shards.register_kind(&pods);
         let (alone, both) = (Share::of("me", []), Share::of("me", ["other"]));
         change(&shards, &alone);
         let all = shards.wanted().expect("there is a label");
-        shards.note_filled(&pods, &all);
+        shards.report_cached(&pods, &all);
         check(&shards, &pods, &alone);
 
         shards.keep(&both, false, true);
@@ -437,7 +437,7 @@ mod tests {
         shards.drop_lost();
         assert_ne!(shards.wanted(), Some(all.clone()));
         // A report of what was read before says nothing about what was lost.
-        shards.note_filled(&pods, &all);
+        shards.report_cached(&pods, &all);
         change(&shards, &alone);
         check(&shards, &pods, &both);
         fill(&shards, &pods);

@@ -175,7 +175,7 @@ impl<'a> Term<'a> {
         let observer = Observer {
             api: self.member.api.clone(),
             ring: config.name.clone(),
-            patience: config.renew_deadline,
+            timeout: config.renew_deadline,
             pause: config.retry_period,
             refusals: Refusals::default(),
         };
@@ -234,9 +234,9 @@ impl<'a> Term<'a> {
         if let Some(name) = due.next().map(|(name, _)| name.clone())
             && let Some((lease, _)) = self.released.remove(&name)
         {
-            let patience = self.member.config.lease.renew_deadline / 4;
+            let timeout = self.member.config.lease.renew_deadline / 4;
             // A failure is ignored: another member may have deleted it, and nothing depends on the deletion.
-            let _ = time::timeout(patience, self.lease.clear_away(&lease)).await;
+            let _ = time::timeout(timeout, self.lease.clear_away(&lease)).await;
         }
     }
 
@@ -270,8 +270,8 @@ impl<'a> Term<'a> {
     async fn take_away(&mut self, expired: &Object) {
         let name = expired.metadata.name.as_deref().unwrap_or_default();
         // Bounded, because this member's own renewals wait meanwhile.
-        let patience = self.member.config.lease.renew_deadline / 4;
-        let taken = time::timeout(patience, self.lease.take_away(expired)).await;
+        let timeout = self.member.config.lease.renew_deadline / 4;
+        let taken = time::timeout(timeout, self.lease.take_away(expired)).await;
         match taken.ok().flatten() {
             Some(released) => {
                 tracing::info!(

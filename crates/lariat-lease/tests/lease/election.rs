@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, Replica, SECOND};
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_lease::{Lease, LeaseError, Standing};
+use lariat_lease::{LeadershipState, Lease, LeaseError};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
@@ -19,10 +19,10 @@ async fn one_of_three_leads_and_the_others_know_whom_they_wait_for() {
     };
     let holder = Some(leader.name.into());
     for other in replicas.iter().filter(|it| !it.leads()) {
-        let standing = other.leadership.standing();
+        let standing = other.leadership.state();
         assert_eq!(
             standing,
-            Standing::Standby {
+            LeadershipState::Standby {
                 holder: holder.clone()
             }
         );

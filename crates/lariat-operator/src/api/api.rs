@@ -26,7 +26,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// one namespace. Clones share the same cache and client.
 ///
 /// A read sends no request. It waits until the cache is synced, by default for at most [30
-/// seconds](Self::with_patience). The state it returns may be older than the API server's, but is never older than the
+/// seconds](Self::with_sync_timeout). The state it returns may be older than the API server's, but is never older than the
 /// last write through the factory, including writes through this handle.
 ///
 /// The answers of a few writes do not contain the object: deletions of collections, and the subresources `scale`,
@@ -60,7 +60,7 @@ pub struct CachedApi<K> {
     /// Whether a read of an object that is not cached asks the API server.
     falls_back: bool,
     /// How long a read waits for the cache to sync.
-    patience: Duration,
+    sync_timeout: Duration,
     /// The field manager of writes without parameters; none for the client's default.
     manager: Option<Arc<str>>,
 }
@@ -88,7 +88,7 @@ impl<K: View> CachedApi<K> {
             cache: kind.cache(),
             client: kind.client(),
             falls_back: false,
-            patience: TIMEOUT,
+            sync_timeout: TIMEOUT,
             manager: None,
         }
     }
@@ -97,12 +97,15 @@ impl<K: View> CachedApi<K> {
     ///
     /// Zero means not to wait. The time is measured once for the kind, not for each read: it starts with the first
     /// read, through any handle, that found the cache not synced. Later reads fail immediately with
-    /// [`ApiError::NotFilled`], which says what the cache waits for. So a forbidden list delays only the first reader.
+    /// [`ApiError::NotSynced`], which says what the cache waits for. So a forbidden list delays only the first reader.
     ///
     /// A handler that returns this error is retried, and occupies no worker until then.
     #[must_use]
-    pub fn with_patience(self, patience: Duration) -> Self {
-        Self { patience, ..self }
+    pub fn with_sync_timeout(self, sync_timeout: Duration) -> Self {
+        Self {
+            sync_timeout,
+            ..self
+        }
     }
 
     /// Asks the API server for objects that the cache does not have.
@@ -169,7 +172,7 @@ impl<K: View> CachedApi<K> {
 
     /// Waits until the cache is synced.
     pub(super) async fn synced(&self) -> Result<&Cache<K>, ApiError> {
-        match self.cache.readable_within(self.patience).await {
+        match self.cache.readable_within(self.sync_timeout).await {
             Some(true) => Ok(&self.cache),
             Some(false) => Err(ApiError::not_served(self.gvk())),
             None => Err(self.not_synced()),
@@ -178,9 +181,9 @@ impl<K: View> CachedApi<K> {
 
     fn not_synced(&self) -> ApiError {
         let status = self.cache.status();
-        ApiError::NotFilled {
+        ApiError::NotSynced {
             gvk: status.gvk,
-            after: self.patience,
+            after: self.sync_timeout,
             phase: status.phase,
             reason: status.last_error,
         }
@@ -659,7 +662,7 @@ impl<K> Clone for CachedApi<K> {
             cache: self.cache.clone(),
             client: Arc::clone(&self.client),
             falls_back: self.falls_back,
-            patience: self.patience,
+            sync_timeout: self.sync_timeout,
             manager: self.manager.clone(),
         }
     }

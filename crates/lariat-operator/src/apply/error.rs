@@ -29,7 +29,7 @@ const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 /// # use lariat::{Desired, HandlerResult, Outcome, Reconcile};
 /// # async fn example(cx: Reconcile<ConfigMap>, desired: Desired) -> HandlerResult {
 /// if let Err(error) = cx.apply(desired).await {
-///     for failure in error.failures().iter().filter(|failure| failure.error.is_in_the_way()) {
+///     for failure in error.failures().iter().filter(|failure| failure.error.is_name_taken()) {
 ///         println!("delete or rename {failure}");
 ///     }
 ///     return Err(error.into());
@@ -124,7 +124,7 @@ pub enum ObjectError {
     #[error(
         "it exists and does not belong to this owner; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
     )]
-    NotOurs,
+    NotAdopted,
     /// It is being deleted; a later call applies it once it is deleted.
     #[error("it is being deleted, and is applied again afterwards")]
     Deleting,
@@ -243,13 +243,13 @@ impl ObjectError {
     ///
     /// That object was not touched. A retry fails until the object is deleted, or added to the set by hand.
     #[must_use]
-    pub fn is_in_the_way(&self) -> bool {
+    pub fn is_name_taken(&self) -> bool {
         matches!(
             self,
             Self::Controlled { .. }
                 | Self::OfAnotherSet { .. }
                 | Self::OfAnotherOwner { .. }
-                | Self::NotOurs
+                | Self::NotAdopted
         )
     }
 

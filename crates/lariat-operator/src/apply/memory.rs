@@ -8,8 +8,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, MapperError, RestMapper, Store, Survey};
-use lariat_core::{Gvk, ObjectKey, Remembered, ResourceVersion, Uid};
+use lariat_cache::{CachedObject, MapperError, RestMapper, ServedKinds, Store};
+use lariat_core::{Gvk, ObjectKey, ResourceVersion, TableSize, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
     /// The last discovery, and when it was made.
     ///
     /// The lock is held during discovery, so that concurrent calls share one.
-    served: AsyncMutex<Option<(Instant, Arc<Survey>)>>,
+    served: AsyncMutex<Option<(Instant, Arc<ServedKinds>)>>,
     /// Kinds that may not be read, each with the owner for which that was logged.
     forbidden: Mutex<HashMap<Gvk, Uid>>,
     /// Group and kind of every object that was applied for any owner.
@@ -144,7 +144,7 @@ impl Memory {
     }
 
     /// Appends the sizes of the maps, for metrics.
-    pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
+    pub(crate) fn table_sizes(&self, all: &mut Vec<TableSize>) {
         let kinds = self.owners.lock();
         let mut sizes: Vec<_> = kinds
             .iter()
@@ -153,13 +153,13 @@ impl Memory {
         drop(kinds);
         sizes.sort_by(|a, b| a.0.cmp(&b.0));
         let owners = |(gvk, owners, most): &(Gvk, usize, usize)| {
-            Remembered::new("owners of sets", *owners, *most).of(gvk)
+            TableSize::new("owners of sets", *owners, *most).of(gvk)
         };
         all.extend(sizes.iter().map(owners));
         let applied = self.kinds.lock().len();
-        all.push(Remembered::new("applied kinds", applied, MOST));
+        all.push(TableSize::new("applied kinds", applied, MOST));
         let forbidden = self.forbidden.lock().len();
-        all.push(Remembered::new("forbidden kinds", forbidden, MOST));
+        all.push(TableSize::new("forbidden kinds", forbidden, MOST));
     }
 
     /// Records that a kind may not be read for an owner; returns whether that is new.
@@ -195,16 +195,19 @@ impl Memory {
     }
 
     /// Returns the served kinds, by a discovery that is at most 30 seconds old.
-    pub(super) async fn survey(&self, mapper: &RestMapper) -> Result<Arc<Survey>, MapperError> {
+    pub(super) async fn served_kinds(
+        &self,
+        mapper: &RestMapper,
+    ) -> Result<Arc<ServedKinds>, MapperError> {
         let mut served = self.served.lock().await;
-        if let Some((at, survey)) = &*served
+        if let Some((at, served_kinds)) = &*served
             && at.elapsed() < SERVED_BELIEVED
         {
-            return Ok(Arc::clone(survey));
+            return Ok(Arc::clone(served_kinds));
         }
-        let survey = Arc::new(mapper.survey().await?);
-        *served = Some((Instant::now(), Arc::clone(&survey)));
-        Ok(survey)
+        let served_kinds = Arc::new(mapper.served_kinds().await?);
+        *served = Some((Instant::now(), Arc::clone(&served_kinds)));
+        Ok(served_kinds)
     }
 
     /// Returns the number of objects remembered.
@@ -575,7 +578,7 @@ mod tests {
         };
         let remembered = || {
             let mut all = Vec::new();
-            memory.remembered(&mut all);
+            memory.table_sizes(&mut all);
             all
         };
         for number in 0..10 * CLEAR_AT {

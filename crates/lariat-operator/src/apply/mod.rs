@@ -55,7 +55,7 @@ pub use desired::Desired;
 pub use error::{ApplyError, FieldConflict, ObjectError, ObjectFailure};
 pub(crate) use memory::Memory;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
-pub use report::{Action, Applied, AppliedObject, LeftAlone};
+pub use report::{Action, Applied, AppliedObject, Skipped};
 pub use set::{Apply, Immutable};
 pub use step::Step;
 pub use waiting::Waiting;

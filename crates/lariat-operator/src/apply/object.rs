@@ -145,7 +145,7 @@ impl Run<'_> {
             Err(error) if error.is_outdated() => {}
             // The object was created between the read and the write, and its creator's fields conflict, or it is not
             // the owner's. The live read tells whether it may be adopted.
-            Err(ObjectError::Conflicts { .. } | ObjectError::NotOurs) if was_absent => {}
+            Err(ObjectError::Conflicts { .. } | ObjectError::NotAdopted) if was_absent => {}
             result => return result,
         }
         let present = self.read_live(target).await?;
@@ -164,7 +164,7 @@ impl Run<'_> {
         if target.options.create_only || self.claim(existing, target).is_err() {
             return false;
         }
-        if self.set.remembered().knows(&target.id(), cached.uid()) {
+        if self.set.table_sizes().knows(&target.id(), cached.uid()) {
             return false;
         }
         if self.is_as_wanted(present, target) {
@@ -186,7 +186,7 @@ impl Run<'_> {
             cached,
             live,
         } = present;
-        let (set, id) = (self.set.remembered(), target.id());
+        let (set, id) = (self.set.table_sizes(), target.id());
         let is_as_applied = |now: &Arc<CachedObject>| set.is_as_applied(&id, target.hash, now);
         if cached.as_ref().is_some_and(is_as_applied) {
             return true;
@@ -231,14 +231,14 @@ impl Run<'_> {
         }
         // The set has applied this object before, so somebody deleted it. That may have been the garbage collector,
         // after the owner was deleted.
-        if present.existing.is_none() && self.set.remembered().has(&target.id()) {
+        if present.existing.is_none() && self.set.table_sizes().has(&target.id()) {
             self.check_owner().await?;
         }
         let Present {
             existing, cached, ..
         } = present;
         let is_as_applied = || {
-            let (set, id) = (self.set.remembered(), target.id());
+            let (set, id) = (self.set.table_sizes(), target.id());
             let now = cached.as_ref();
             now.is_some_and(|now| set.is_as_applied(&id, target.hash, now))
         };
@@ -312,7 +312,7 @@ impl Run<'_> {
                 json: json.as_bytes(),
             };
             self.set
-                .remembered()
+                .table_sizes()
                 .remember(&target.id(), target.hash, state);
         }
         Ok(Answer { version, json })
@@ -416,7 +416,7 @@ impl Run<'_> {
         }
         if !is_ours && !adopts {
             // Checked last, so that an object of others is reported as such even while it is being deleted.
-            Err(ObjectError::NotOurs)
+            Err(ObjectError::NotAdopted)
         } else if existing.is_deleting {
             Err(ObjectError::Deleting)
         } else {

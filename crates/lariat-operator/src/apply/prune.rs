@@ -101,7 +101,7 @@ pub(super) enum Pruned {
     /// It is never deleted.
     Kept,
     /// It was not deleted, because it is not known to be the set's; with its uid.
-    LeftAlone(Whose, Uid),
+    Skipped(Whose, Uid),
 }
 
 impl Run<'_> {
@@ -116,7 +116,7 @@ impl Run<'_> {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
         let set = &self.set.marks.set;
         // A warning, because a finalizer of the owner cannot finish while such an object exists.
-        if whose == Whose::Unknown && self.set.remembered().is_first_unclear(uid) {
+        if whose == Whose::Unknown && self.set.table_sizes().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
                 "not deleted: it has the labels of the set, but its managed fields do not show who applied it; delete it, \
@@ -239,16 +239,16 @@ impl Run<'_> {
             Err(error) if is_unserved(&error) => error,
             members => return members,
         };
-        let survey = self.set.memory.survey(clients.mapper()).await?;
+        let served_kinds = self.set.memory.served_kinds(clients.mapper()).await?;
         let is_it = |kind: &&ResourceKind| {
             let other = kind.gvk();
             other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
         };
-        match survey.kinds.iter().find(is_it) {
+        match served_kinds.kinds.iter().find(is_it) {
             Some(resource) => self.members_of(resource.clone(), search).await,
             // Discovery without the group's server does not list its kinds. They may be served all the same, so it is
             // an error and the record stays.
-            None if survey.is_unanswered(gvk) => Err(ObjectError::GroupUnanswered),
+            None if served_kinds.is_unavailable(gvk) => Err(ObjectError::GroupUnanswered),
             None => Err(error),
         }
     }
@@ -386,7 +386,7 @@ impl Run<'_> {
                 Whose::Ours => {}
                 // Somebody removed the labels since the search, so the object is no longer a member.
                 _ if !self.is_member(&meta) => return Ok(Pruned::Absent),
-                whose => return Ok(Pruned::LeftAlone(whose, Uid::new(&meta.uid))),
+                whose => return Ok(Pruned::Skipped(whose, Uid::new(&meta.uid))),
             }
             // `false` means that the object has changed since it was checked.
             if endpoint.delete(name, meta.state()).await? {

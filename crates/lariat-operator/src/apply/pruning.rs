@@ -125,7 +125,7 @@ impl Run<'_> {
                     continue;
                 }
                 Ok(Pruned::Deleting) => pruning.applied.pruned(gvk, &each.key),
-                Ok(Pruned::LeftAlone(whose, uid)) => {
+                Ok(Pruned::Skipped(whose, uid)) => {
                     self.leave_alone(each, whose, &uid, pruning.applied);
                     // An object of others does not keep its kind recorded. One that may be the set's does.
                     if whose == Whose::Others {

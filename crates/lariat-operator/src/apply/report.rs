@@ -116,7 +116,7 @@ impl fmt::Debug for AppliedObject {
 /// It is neither wanted nor known to be the set's, such as a copy that somebody made of an object with its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LeftAlone {
+pub struct Skipped {
     /// The kind.
     pub gvk: Gvk,
     /// The key.
@@ -143,7 +143,7 @@ pub struct LeftAlone {
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) forbidden: Vec<Gvk>,
-    left_alone: Vec<LeftAlone>,
+    skipped: Vec<Skipped>,
     pub(super) kept: Vec<(Gvk, ObjectKey)>,
     pub(super) waiting: Vec<Waiting>,
 }
@@ -232,8 +232,8 @@ impl Applied {
     ///
     /// This operator is not known to have applied them.
     #[must_use]
-    pub fn left_alone(&self) -> &[LeftAlone] {
-        &self.left_alone
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
     }
 
     /// Returns whether no object of the set exists any more.
@@ -242,7 +242,7 @@ impl Applied {
     /// this is true. Objects that are [kept](crate::Dependent::keep) do not count.
     ///
     /// The result is `true` only if it is certain. It is `false` while a kind [may not be read](Self::forbidden), and
-    /// while an object that may be the set's was [left alone](Self::left_alone), for which a warning is logged. For a
+    /// while an object that may be the set's was [left alone](Self::skipped), for which a warning is logged. For a
     /// set [without annotation](super::Apply::without_annotation), only the given kinds and namespaces are known.
     ///
     /// A kind that the API server serves in no version has no objects: they were deleted with its CRD. The kind stays
@@ -251,7 +251,7 @@ impl Applied {
     pub fn is_gone(&self) -> bool {
         // A finalizer that trusts this result lets the owner be deleted, after which nobody would find the objects
         // again.
-        let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
+        let is_unclear = self.skipped.iter().any(|each| !each.is_of_others);
         self.objects.is_empty()
             && self.waiting.is_empty()
             && self.forbidden.is_empty()
@@ -260,7 +260,7 @@ impl Applied {
 
     pub(super) fn leave_alone(&mut self, gvk: &Gvk, key: &ObjectKey, is_of_others: bool) {
         let (gvk, key) = (gvk.clone(), key.clone());
-        self.left_alone.push(LeftAlone {
+        self.skipped.push(Skipped {
             gvk,
             key,
             is_of_others,
@@ -297,7 +297,7 @@ impl fmt::Display for Applied {
             .filter(|(count, _)| *count > 0)
             .map(|(count, action)| format!("{count} {action}"))
             .collect();
-        let left = self.left_alone.len();
+        let left = self.skipped.len();
         if left > 0 {
             counts.push(format!("{left} left alone"));
         }

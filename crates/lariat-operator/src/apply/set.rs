@@ -147,7 +147,7 @@ impl Apply {
 
     /// Sets whether existing objects without a controller are adopted (default: no).
     ///
-    /// Without it, they fail with [`ObjectError::NotOurs`](crate::ObjectError::NotOurs). An adopted object is deleted
+    /// Without it, they fail with [`ObjectError::NotAdopted`](crate::ObjectError::NotAdopted). An adopted object is deleted
     /// like all others, by pruning or with the owner. Objects of another owner's set are never adopted.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
@@ -228,13 +228,13 @@ impl Apply {
     /// Takes over the objects of the set that had this name before.
     ///
     /// That set has the same owner and operator. Its name must not be in use any more.
-    pub fn formerly(mut self, name: &str) -> Self {
+    pub fn renamed_from(mut self, name: &str) -> Self {
         self.marks.former.push(label_value(name));
         self
     }
 
     /// Returns the part of the operator's memory that concerns the set.
-    pub(super) fn remembered(&self) -> SetMemory<'_> {
+    pub(super) fn table_sizes(&self) -> SetMemory<'_> {
         SetMemory {
             memory: &self.memory,
             owner_gvk: &self.owner_gvk,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::{ClientIdentity, SharedClientFactory};
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -216,13 +216,13 @@ impl Recorder {
     }
 
     /// Returns the sizes of the memory and the queue, with their bounds.
-    pub(crate) fn remembered(&self) -> [Remembered; 2] {
-        let (subjects, most) = self.core.correlator.lock().remembered();
+    pub(crate) fn table_sizes(&self) -> [TableSize; 2] {
+        let (subjects, most) = self.core.correlator.lock().table_sizes();
         let queued = self.status().queued;
         // There may be two tasks, the running one and the one that is closing. Each holds one event besides its queue.
         [
-            Remembered::new("events", subjects, most),
-            Remembered::new("queued events", queued, 2 * (QUEUE + 1)),
+            TableSize::new("events", subjects, most),
+            TableSize::new("queued events", queued, 2 * (QUEUE + 1)),
         ]
     }
 
@@ -241,7 +241,7 @@ impl Recorder {
     /// # Cancel safety
     ///
     /// If the future is dropped, unwritten events are dropped.
-    pub(crate) async fn close(&self, patience: Duration) {
+    pub(crate) async fn close(&self, timeout: Duration) {
         let running = {
             let mut state = self.core.state.lock();
             state.is_closed = true;
@@ -256,7 +256,7 @@ impl Recorder {
         };
         // Without a sender the task ends after the last queued event.
         running.queue = None;
-        let ended = time::timeout(patience, running.task.join_next()).await;
+        let ended = time::timeout(timeout, running.task.join_next()).await;
         if ended.is_err() {
             let waiting = running.progress.queued.load(Ordering::Relaxed);
             tracing::warn!(operator = %self.core.name, waiting, "queued Events are dropped: the API server is too slow");

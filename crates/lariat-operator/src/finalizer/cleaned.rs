@@ -91,7 +91,7 @@ impl Cleaned {
     }
 
     /// Returns the number of remembered deletions, and its bound.
-    pub(super) fn remembered(&self) -> (usize, usize) {
+    pub(super) fn table_sizes(&self) -> (usize, usize) {
         (self.order.len(), MOST)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::{HandlerError, HandlerResult, Outcome, Predicate};
-use lariat_core::{Remembered, Uid};
+use lariat_core::{TableSize, Uid};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -127,9 +127,9 @@ impl<K: View> HeldFinalizer<K> {
     }
 
     /// Returns the number of remembered deletions, and its bound.
-    pub(crate) fn remembered(&self) -> Remembered {
-        let (cleaned, most) = self.cleaned.lock().remembered();
-        Remembered::new("cleaned objects", cleaned, most)
+    pub(crate) fn table_sizes(&self) -> TableSize {
+        let (cleaned, most) = self.cleaned.lock().table_sizes();
+        TableSize::new("cleaned objects", cleaned, most)
     }
 
     /// Forgets an object that does not exist any more.

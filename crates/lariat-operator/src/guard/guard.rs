@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::PendingWrite;
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -243,11 +243,11 @@ impl Guard {
     }
 
     /// Returns the number of counted windows, and its bound.
-    pub(crate) fn remembered(&self) -> Remembered {
+    pub(crate) fn table_sizes(&self) -> TableSize {
         let (windows, most) = self.0.state.lock().windows();
         // A rule has one window, or one for each kind that is written.
         let most = most + self.0.rules.len();
-        Remembered::new("guard windows", windows, most)
+        TableSize::new("guard windows", windows, most)
     }
 
     pub(super) fn give_back(&self, ticket: &Ticket) {

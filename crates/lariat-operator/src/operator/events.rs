@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 
 use super::operator::Operator;
 use crate::events::{EventApi, Recorder};
@@ -38,7 +38,7 @@ impl Operator {
     }
 
     /// Appends the sizes of the recorder's structures.
-    pub(super) fn remembered_events(&self, all: &mut Vec<Remembered>) {
-        all.extend(Recorder::of(self.state()).remembered());
+    pub(super) fn event_table_sizes(&self, all: &mut Vec<TableSize>) {
+        all.extend(Recorder::of(self.state()).table_sizes());
     }
 }

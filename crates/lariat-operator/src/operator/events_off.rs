@@ -1,6 +1,6 @@
 //! The twin of `events` without the feature `events`.
 
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 
 use super::operator::Operator;
 
@@ -13,5 +13,5 @@ impl Operator {
         ""
     }
 
-    pub(super) fn remembered_events(&self, _: &mut Vec<Remembered>) {}
+    pub(super) fn event_table_sizes(&self, _: &mut Vec<TableSize>) {}
 }

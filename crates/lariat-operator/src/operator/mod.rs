@@ -23,7 +23,7 @@ mod permissions;
 mod permissions;
 #[cfg(feature = "guard")]
 mod plan;
-mod remembered;
+mod table_sizes;
 mod weak;
 
 pub use lifecycle::OperatorError;

@@ -31,7 +31,7 @@ impl Operator {
     /// | [`Rule::apply`](crate::Rule::apply), [`Reconciler::applies`](crate::Reconciler::applies) | create, delete, get, list, patch | the applied kind |
     /// | [`Rule::owner`](crate::Rule::owner), [`Reconciler::applies`](crate::Reconciler::applies) | update | the finalizers of the owner |
     /// | [`Reconciler::applies`](crate::Reconciler::applies) | get, patch | the owner |
-    /// | [`Reconciler::prunes`](crate::Reconciler::prunes) | delete, get, list | the formerly applied kind |
+    /// | [`Reconciler::prunes`](crate::Reconciler::prunes) | delete, get, list | the kind applied before |
     /// | [`Rule::events`](crate::Rule::events), [`Reconciler::guard`](crate::Reconciler::guard) | create, patch | Events |
     /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) impersonates others | impersonate | users, groups, service accounts, by name |
     /// | [`Reconciler::needs`](crate::Reconciler::needs), [`Operator::needs`] | any | anything |

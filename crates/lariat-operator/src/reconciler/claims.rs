@@ -8,8 +8,8 @@ use lariat_core::Gvk;
 use parking_lot::Mutex;
 
 use super::error::ReconcilerError;
-use super::remembered::{Reconcilers, Remembers};
 use super::sets;
+use super::table_sizes::{Reconcilers, Remembers};
 use crate::needs::Rule;
 use crate::reconcile::{Claim, OperatorState};
 

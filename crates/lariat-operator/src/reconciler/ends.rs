@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use lariat_core::{Remembered, Uid};
+use lariat_core::{TableSize, Uid};
 use parking_lot::Mutex;
 
 /// The bound of each set.
@@ -48,10 +48,10 @@ impl Ends {
     }
 
     /// Returns the number of remembered deletions, and its bound.
-    pub(super) fn remembered(&self) -> Remembered {
+    pub(super) fn table_sizes(&self) -> TableSize {
         let state = self.0.lock();
         let ends = state.begun.order.len() + state.notified.order.len();
-        Remembered::new("ends", ends, 2 * MOST)
+        TableSize::new("ends", ends, 2 * MOST)
     }
 
     pub(super) fn forget(&self, uid: &Uid) {

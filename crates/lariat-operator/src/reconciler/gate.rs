@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::Admission;
 use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 use parking_lot::Mutex;
 
 use crate::events::{Event, Recorder};
@@ -43,8 +43,8 @@ impl Guards {
     }
 
     /// Appends the sizes of the guards.
-    pub(super) fn remembered(&self, all: &mut Vec<Remembered>) {
-        all.extend(self.0.iter().map(Guard::remembered));
+    pub(super) fn table_sizes(&self, all: &mut Vec<TableSize>) {
+        all.extend(self.0.iter().map(Guard::table_sizes));
     }
 }
 

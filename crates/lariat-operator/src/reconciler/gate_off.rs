@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lariat_controller::HandlerOptions;
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 
 use crate::reconcile::OperatorState;
 
@@ -20,5 +20,5 @@ impl Guards {
         options
     }
 
-    pub(super) fn remembered(&self, _: &mut Vec<Remembered>) {}
+    pub(super) fn table_sizes(&self, _: &mut Vec<TableSize>) {}
 }

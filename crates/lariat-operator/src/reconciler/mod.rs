@@ -23,7 +23,6 @@ mod policy;
 mod poll;
 mod register;
 mod registration;
-mod remembered;
 mod run;
 #[cfg(feature = "apply")]
 mod sets;
@@ -32,6 +31,7 @@ mod sets;
 mod sets;
 mod setup;
 mod status;
+mod table_sizes;
 
 pub use builder::Reconciler;
 pub use error::ReconcilerError;
@@ -40,4 +40,4 @@ pub(crate) use gate::guards;
 pub use policy::Retry;
 pub use poll::{Poll, Polled};
 pub use registration::ReconcilerRegistration;
-pub(crate) use remembered::remembered;
+pub(crate) use table_sizes::table_sizes;

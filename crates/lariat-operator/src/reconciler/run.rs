@@ -11,12 +11,12 @@ use std::sync::Arc;
 use futures::FutureExt;
 use lariat_cache::View;
 use lariat_controller::{Context, Enqueue, HandlerError, HandlerResult, Outcome};
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 
 use super::ends::Ends;
-use super::remembered::Remembers;
 use super::sets;
 use super::setup::Setup;
+use super::table_sizes::Remembers;
 use crate::finalizer::HeldFinalizer;
 use crate::reconcile::{Callback, OfReconciler, Reconcile};
 use crate::refusal::paced;
@@ -232,10 +232,10 @@ impl<K: View> Call<K> {
 }
 
 impl<K: View> Remembers for Call<K> {
-    fn remembered(&self, all: &mut Vec<Remembered>) {
-        all.push(self.ends.remembered());
-        all.extend(self.setup.finalizer.iter().map(HeldFinalizer::remembered));
-        self.setup.guards.remembered(all);
+    fn table_sizes(&self, all: &mut Vec<TableSize>) {
+        all.push(self.ends.table_sizes());
+        all.extend(self.setup.finalizer.iter().map(HeldFinalizer::table_sizes));
+        self.setup.guards.table_sizes(all);
     }
 }
 

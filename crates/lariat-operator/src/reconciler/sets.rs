@@ -1,6 +1,6 @@
 //! Counts reconcilers and owners for the memory of applied sets.
 
-use lariat_core::{Gvk, ObjectKey, Remembered};
+use lariat_core::{Gvk, ObjectKey, TableSize};
 
 use crate::apply::Memory;
 use crate::reconcile::OperatorState;
@@ -21,6 +21,6 @@ pub(super) fn forget(operator: &OperatorState, gvk: &Gvk, key: &ObjectKey) {
 }
 
 /// Appends the sizes of the memory.
-pub(super) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
-    operator.feature::<Memory>().remembered(all);
+pub(super) fn table_sizes(operator: &OperatorState, all: &mut Vec<TableSize>) {
+    operator.feature::<Memory>().table_sizes(all);
 }

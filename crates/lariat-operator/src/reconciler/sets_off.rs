@@ -1,6 +1,6 @@
 //! The twin of `sets` without the feature `apply`.
 
-use lariat_core::{Gvk, ObjectKey, Remembered};
+use lariat_core::{Gvk, ObjectKey, TableSize};
 
 use crate::reconcile::OperatorState;
 
@@ -10,4 +10,4 @@ pub(super) fn end(_: &OperatorState, _: &Gvk) {}
 
 pub(super) fn forget(_: &OperatorState, _: &Gvk, _: &ObjectKey) {}
 
-pub(super) fn remembered(_: &OperatorState, _: &mut Vec<Remembered>) {}
+pub(super) fn table_sizes(_: &OperatorState, _: &mut Vec<TableSize>) {}

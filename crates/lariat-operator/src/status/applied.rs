@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use lariat_core::{Remembered, Uid};
+use lariat_core::{TableSize, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -64,8 +64,8 @@ impl Applied {
     }
 
     /// Returns the number of remembered objects, and its bound.
-    pub(crate) fn remembered(&self) -> Remembered {
-        Remembered::new("applied statuses", self.0.lock().len(), MOST)
+    pub(crate) fn table_sizes(&self) -> TableSize {
+        TableSize::new("applied statuses", self.0.lock().len(), MOST)
     }
 }
 

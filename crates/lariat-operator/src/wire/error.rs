@@ -46,12 +46,12 @@ pub enum ApiError {
         "cannot read {gvk}: its cache did not sync within {after:?} ({phase}); {}",
         reason.as_deref().unwrap_or("no answer so far")
     )]
-    NotFilled {
+    NotSynced {
         /// The kind.
         gvk: Gvk,
         /// The time limit of reads.
         ///
-        /// See [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        /// See [`CachedApi::with_sync_timeout`](crate::CachedApi::with_sync_timeout).
         after: Duration,
         /// The phase of the informer.
         phase: Phase,

@@ -28,7 +28,7 @@ pub(crate) enum SendError {
 pub(crate) struct Sender {
     client: Client,
     /// The time limit of one attempt; `None` for the client's.
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
     /// The number of attempts.
     tries: u32,
     /// The pause between two attempts.
@@ -40,16 +40,16 @@ impl Sender {
     pub(crate) fn new(client: Client) -> Self {
         Self {
             client,
-            patience: None,
+            timeout: None,
             tries: 1,
             pause: Duration::ZERO,
         }
     }
 
     /// Sets the time limit of each attempt.
-    pub(crate) fn within(self, patience: Duration) -> Self {
-        let patience = Some(patience);
-        Self { patience, ..self }
+    pub(crate) fn within(self, timeout: Duration) -> Self {
+        let timeout = Some(timeout);
+        Self { timeout, ..self }
     }
 
     /// Retries requests that fail with a transient error, with a pause in between.
@@ -99,10 +99,10 @@ impl Sender {
     ) -> Result<T, SendError> {
         // The limit covers the whole answer: a server that sends headers and then stalls would hang otherwise.
         let answer = self.client.request_text(request);
-        let text = match self.patience {
-            Some(patience) => time::timeout(patience, answer)
+        let text = match self.timeout {
+            Some(timeout) => time::timeout(timeout, answer)
                 .await
-                .map_err(|_| SendError::NoAnswer(patience))?,
+                .map_err(|_| SendError::NoAnswer(timeout))?,
             None => answer.await,
         };
         Ok(read(text?)?)

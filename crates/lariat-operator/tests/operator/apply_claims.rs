@@ -246,7 +246,7 @@ async fn what_a_set_of_another_owner_has_is_not_adopted() {
     rig.bench.create("a", 1).await;
     settle().await;
     let error = rig.last().unwrap_err();
-    assert!(error.failures()[0].error.is_in_the_way());
+    assert!(error.failures()[0].error.is_name_taken());
     let text = error.to_string();
     assert!(
         text.contains("another owner, whose uid is \"stranger\""),

@@ -144,7 +144,7 @@ async fn an_object_whose_managed_fields_were_taken_off_is_named_and_not_gone() {
         rig.kick().await;
         let last = rig.last().unwrap();
         let left: Vec<_> = last
-            .left_alone()
+            .skipped()
             .iter()
             .map(|each| (each.key.name(), each.is_of_others))
             .collect();

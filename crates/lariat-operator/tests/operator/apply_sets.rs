@@ -232,7 +232,7 @@ async fn a_set_under_a_new_name_takes_over_what_the_old_one_had() {
     rig.apply([config("one", "1")]).await;
     let error = rig.failure();
     assert!(error.contains("belongs to the set \"things\""), "{error}");
-    rig.setup(|set| set.formerly("things"));
+    rig.setup(|set| set.renamed_from("things"));
     rig.kick().await;
     assert!(rig.config_map("two").await.is_none());
     let one = rig.config_map("one").await.unwrap();
@@ -253,7 +253,7 @@ async fn the_note_of_a_former_name_moves_though_no_kind_is_new() {
     rig.want([config("one", "1")]);
     rig.bench.create("a", 1).await;
     settle().await;
-    rig.setup(|set| set.formerly("things"));
+    rig.setup(|set| set.renamed_from("things"));
     rig.rename("better");
     rig.kick().await;
     let noted = rig.noted().await;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use lariat_cache::Query;
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{Ended, Outcome};
+use lariat_controller::{CallOutcome, Outcome};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_operator::CachedApi;
 use parking_lot::Mutex;
@@ -221,8 +221,8 @@ async fn an_object_that_does_not_decode_ends_the_tries_as_where_the_cache_is_rea
     bench.create("reader", 1).await;
     settle().await;
     let ended = |name: &str| bench.widgets.history_of(&key(name)).pop().unwrap().calls[0].ended;
-    assert_eq!(ended("own"), Ended::Terminal);
-    assert_eq!(ended("reader"), Ended::Failed, "own may be corrected");
+    assert_eq!(ended("own"), CallOutcome::Terminal);
+    assert_eq!(ended("reader"), CallOutcome::Failed, "own may be corrected");
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,7 +34,7 @@ async fn a_read_that_waits_for_a_list_that_is_forbidden_fails_and_says_so() {
                 if name != "c" {
                     let read = CachedApi::new(&secrets).get_opt(cx.key()).await;
                     let error = read.unwrap_err();
-                    assert!(matches!(error, ApiError::NotFilled { .. }));
+                    assert!(matches!(error, ApiError::NotSynced { .. }));
                     seen.add(format!("{name}: {error}"));
                     let error = HandlerError::from(error);
                     assert!(error.is_retryable());
@@ -134,10 +134,10 @@ async fn patience_is_as_long_as_it_is_wanted_and_ends_when_the_cache_is_filled()
     bench.cluster.faults().add(slow);
     bench.start().await;
     let api = bench.operator.api::<ConfigMap>();
-    let short = api.clone().with_patience(5 * SECOND);
+    let short = api.clone().with_sync_timeout(5 * SECOND);
     let error = short.get_opt(&key("a")).await.unwrap_err().to_string();
     assert!(error.contains("did not sync within 5s"), "{error}");
-    let at_once = api.clone().with_patience(time::Duration::ZERO);
+    let at_once = api.clone().with_sync_timeout(time::Duration::ZERO);
     assert!(at_once.list(&lariat_cache::Query::all()).await.is_err());
     assert!(api.get_opt(&key("a")).await.unwrap().is_none());
     assert!(at_once.list(&lariat_cache::Query::all()).await.is_ok());

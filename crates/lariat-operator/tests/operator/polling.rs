@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome};
+use lariat_controller::{CallOutcome, HandlerError, HandlerOptions, Outcome};
 use lariat_operator::{Poll, Polled, Reconcile, ReconcilerRegistration};
 use parking_lot::Mutex;
 use tokio::time;
@@ -251,7 +251,7 @@ async fn a_source_has_options_of_its_own() {
         time::sleep(limit + 10 * SECOND).await;
         let runs = bench.widgets.history_of(&key("a"));
         let calls = runs.iter().flat_map(|run| &run.calls);
-        let mut limits = calls.filter(|call| call.ended == Ended::TimedOut);
+        let mut limits = calls.filter(|call| call.ended == CallOutcome::TimedOut);
         assert_eq!(limits.next_back().map(|call| call.took), Some(limit));
         registration.deregister().await;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{ObjectMeta, Patch, PatchParams};
 use lariat_cache::Query;
-use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Relation};
+use lariat_controller::{CallOutcome, HandlerError, HandlerOptions, Outcome, Relation};
 use lariat_operator::{Operator, Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -171,7 +171,7 @@ async fn what_was_ignored_is_looked_at_again_after_the_period_too() {
     bench.create("a", 1).await;
     time::sleep(61 * SECOND).await;
     assert_eq!(calls.load(Ordering::Relaxed), 2);
-    assert_eq!(registration.status().ended(Ended::Ignored), 1);
+    assert_eq!(registration.status().ended(CallOutcome::Ignored), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cluster::faults::{Action as Fault, Rule};
-use lariat_controller::{Ended, HandlerOptions, Outcome, Predicate, Relation};
+use lariat_controller::{CallOutcome, HandlerOptions, Outcome, Predicate, Relation};
 use serde_json::json;
 use tokio::time;
 
@@ -90,7 +90,7 @@ async fn the_old_and_the_new_relative_are_reconciled() {
     both.sort();
     assert_eq!(both, ["a", "b"]);
     assert_eq!(
-        other.status().ended(Ended::Done),
+        other.status().ended(CallOutcome::Done),
         2,
         "only for the Widgets themselves"
     );

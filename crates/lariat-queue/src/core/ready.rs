@@ -20,15 +20,15 @@ use crate::Priority;
 /// The rule that keeps low priorities from starving.
 ///
 /// Higher priorities are dequeued first. When the first key of a lower priority has been ready for longer than the
-/// *patience*, it is aged, and every *share*-th dequeue takes the aged key that has waited longest. So a key with `n`
-/// keys of lower or equal priority ahead of it is dequeued after at most the patience and then `share × (n + 1)`
+/// *threshold*, it is aged, and every *share*-th dequeue takes the aged key that has waited longest. So a key with `n`
+/// keys of lower or equal priority ahead of it is dequeued after at most the threshold and then `share × (n + 1)`
 /// dequeues, whatever is added at higher priorities. An add that raises the key's priority puts it at the end of the
 /// higher level.
 ///
 /// With fair queuing, the age of a level is the age of its next key. With `g` groups in the queue and `k` keys of its
-/// own group ahead, a key is dequeued after at most `(k + 1) × g` times the patience and the share.
+/// own group ahead, a key is dequeued after at most `(k + 1) × g` times the threshold and the share.
 ///
-/// The default is a patience of one second and a share of four: one of four dequeues.
+/// The default is a threshold of one second and a share of four: one of four dequeues.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,7 +41,7 @@ use crate::Priority;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ageing {
     /// How long a lower priority is passed over before it is aged.
-    patience: Duration,
+    threshold: Duration,
     /// One of this many dequeues takes an aged key; at least 1.
     share: u32,
 }
@@ -49,20 +49,20 @@ pub struct Ageing {
 impl Ageing {
     /// Creates a rule.
     ///
-    /// With a `patience` of zero, lower priorities get their share from the first dequeue on. With a `share` of 1, aged
+    /// With a `threshold` of zero, lower priorities get their share from the first dequeue on. With a `share` of 1, aged
     /// keys get every dequeue; 0 means 1.
     #[must_use]
-    pub fn new(patience: Duration, share: u32) -> Self {
+    pub fn new(threshold: Duration, share: u32) -> Self {
         Self {
-            patience,
+            threshold,
             share: share.max(1),
         }
     }
 
     /// Returns how long a key of a lower priority waits before it is aged.
     #[must_use]
-    pub fn patience(self) -> Duration {
-        self.patience
+    pub fn threshold(self) -> Duration {
+        self.threshold
     }
 
     /// Returns the share of aged keys: one of this many dequeues.
@@ -205,10 +205,10 @@ impl Ready {
         now: Stamp,
     ) -> Option<usize> {
         // The front of a level decides for all of it: the keys behind it are dequeued later in any case.
-        let patience = self.ageing.patience;
+        let threshold = self.ageing.threshold;
         let aged = (highest + 1..Priority::LEVELS)
             .filter_map(|level| Some((self.first(level, entries)?.1, level)))
-            .filter(|(since, _)| now.since(*since) > patience)
+            .filter(|(since, _)| now.since(*since) > threshold)
             // By the time since which the key is due, so the longest waiting one comes first.
             .min();
         // Without an aged key the count starts over. Otherwise dequeues that passed over an earlier aged key would

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
-use lariat_core::{Gvk, Remembered};
+use lariat_core::{Gvk, TableSize};
 
 use crate::actors::{HandlerId, LifeId};
 use crate::event::{Event, Moment};
@@ -39,7 +39,7 @@ pub(crate) struct Rest<'a> {
     pub(crate) life: &'a LifeId,
     pub(crate) factories: &'a [SharedControllerFactory],
     /// What its factories and operators remember.
-    pub(crate) remembered: &'a [Remembered],
+    pub(crate) remembered: &'a [TableSize],
     pub(crate) controllers: &'a [ControllerStatus],
     pub(crate) caches: &'a [KindStatus],
 }

@@ -1,6 +1,6 @@
 //! Everything that remembers keeps to its bound.
 
-use lariat_core::{Gvk, Remembered};
+use lariat_core::{Gvk, TableSize};
 
 use super::{Check, Findings, Rest};
 use crate::oracle::Oracle;
@@ -39,12 +39,12 @@ const OF_CACHES: [&str; 5] = [
 /// Describes what is wrong with one structure.
 ///
 /// `None` if its size fits the kinds that are handled and cached.
-fn judge(of: &Remembered, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {
+fn judge(of: &TableSize, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {
     let mut found = Vec::new();
     if of.is_exceeded() {
         found.push(format!("there is too much of {of}"));
     }
-    let in_use = if OF_CACHES.contains(&of.what) {
+    let in_use = if OF_CACHES.contains(&of.name) {
         cached
     } else {
         handled
@@ -63,19 +63,19 @@ mod tests {
     #[test]
     fn a_structure_keeps_to_its_bound_and_goes_with_its_kind() {
         let (pods, jobs) = (Gvk::new("", "v1", "Pod"), Gvk::new("batch", "v1", "Job"));
-        let check = |of: Remembered| judge(&of, &[&pods], &[&pods, &jobs]).len();
-        assert_eq!(check(Remembered::new("runs", 5, 5).of(&pods)), 0);
-        assert_eq!(check(Remembered::new("runs", 6, 5).of(&pods)), 1);
-        assert_eq!(check(Remembered::new("clients", 6, 5)), 1);
-        assert_eq!(check(Remembered::new("clients", 5, 5)), 0);
+        let check = |of: TableSize| judge(&of, &[&pods], &[&pods, &jobs]).len();
+        assert_eq!(check(TableSize::new("runs", 5, 5).of(&pods)), 0);
+        assert_eq!(check(TableSize::new("runs", 6, 5).of(&pods)), 1);
+        assert_eq!(check(TableSize::new("clients", 6, 5)), 1);
+        assert_eq!(check(TableSize::new("clients", 5, 5)), 0);
         assert_eq!(
-            check(Remembered::new("own writes", 1, 5).of(&jobs)),
+            check(TableSize::new("own writes", 1, 5).of(&jobs)),
             0,
             "the grace time of the cache goes on"
         );
-        assert_eq!(check(Remembered::new("runs", 1, 5).of(&jobs)), 1);
-        assert_eq!(check(Remembered::new("runs", 0, 5).of(&jobs)), 0);
+        assert_eq!(check(TableSize::new("runs", 1, 5).of(&jobs)), 1);
+        assert_eq!(check(TableSize::new("runs", 0, 5).of(&jobs)), 0);
         let gone = Gvk::new("demo.dev", "v1", "Gone");
-        assert_eq!(check(Remembered::new("own writes", 1, 5).of(&gone)), 1);
+        assert_eq!(check(TableSize::new("own writes", 1, 5).of(&gone)), 1);
     }
 }

@@ -131,7 +131,7 @@ impl<'a> Driver<'a> {
             self.happen(step);
             self.steps += 1;
         }
-        self.drive(began + self.scenario.chaos.lasts);
+        self.drive(began + self.scenario.chaos.duration);
         if !self.recorder.has_failed() {
             self.rest();
         }
@@ -220,7 +220,7 @@ impl<'a> Driver<'a> {
         for process in &mut self.processes {
             process.recover(self.now, &mut self.world);
         }
-        let end = self.now + self.scenario.chaos.rests;
+        let end = self.now + self.scenario.chaos.settle;
         if let Some(setup) = &self.scenario.replicas {
             // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
             self.world.cluster().cut_watches();
@@ -299,7 +299,7 @@ impl<'a> Driver<'a> {
                 let caches = factories.iter().flat_map(|each| each.caches().status());
                 (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
             });
-            let remembered = life.machine.run(async { life.process.remembered() });
+            let remembered = life.machine.run(async { life.process.table_sizes() });
             let rest = Rest {
                 now: self.now,
                 served: &served,

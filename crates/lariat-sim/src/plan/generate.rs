@@ -53,7 +53,7 @@ enum Style {
 pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
     let style = match random.u8(..20) {
-        _ if !(cast.commands && chaos.faults) || chaos.lasts >= LONG => Style::Mixed,
+        _ if !(cast.commands && chaos.faults) || chaos.duration >= LONG => Style::Mixed,
         0 => Style::NotServed,
         1..11 => Style::Apart,
         _ => Style::Mixed,
@@ -67,8 +67,8 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
         names: random.u16(1..=cast.names.max(1)),
     };
     let lasts = match style {
-        Style::Mixed => chaos.lasts,
-        _ => Duration::from_millis(random.u64(1000..10_000)).min(chaos.lasts),
+        Style::Mixed => chaos.duration,
+        _ => Duration::from_millis(random.u64(1000..10_000)).min(chaos.duration),
     };
     let mut steps = generator.background(&mut random, lasts);
     if cast.commands && chaos.faults {

@@ -34,7 +34,7 @@ fn the_pace_of_a_plan_is_that_of_its_chaos() {
         names: 12,
         commands: false,
     };
-    let minutes = |minutes: u64| Chaos::default().lasts(Duration::from_secs(minutes * 60));
+    let minutes = |minutes: u64| Chaos::default().duration(Duration::from_secs(minutes * 60));
     let slow = |chaos| Chaos { pace: 10, ..chaos };
     let steps = |chaos: &Chaos| {
         let seeds = 0..20;

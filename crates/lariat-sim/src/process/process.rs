@@ -11,7 +11,7 @@ use lariat_controller::{
     Call, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Middleware, Next,
     RunError, SharedControllerFactory,
 };
-use lariat_core::{Gvk, ObjectKey, Remembered};
+use lariat_core::{Gvk, ObjectKey, TableSize};
 use lariat_operator::Operator;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
@@ -327,10 +327,10 @@ impl Process {
     }
 
     /// Returns how much the factories and the operators of the program remember.
-    pub(crate) fn remembered(&self) -> Vec<Remembered> {
+    pub(crate) fn table_sizes(&self) -> Vec<TableSize> {
         let operators = self.inner.operators.lock().clone();
-        let mut all: Vec<_> = operators.iter().flat_map(Operator::remembered).collect();
-        all.extend(self.factories().iter().flat_map(|each| each.remembered()));
+        let mut all: Vec<_> = operators.iter().flat_map(Operator::table_sizes).collect();
+        all.extend(self.factories().iter().flat_map(|each| each.table_sizes()));
         all
     }
 

@@ -30,7 +30,7 @@ fn a_stop_that_is_asked_for_while_faults_last_may_cut_calls_short_when_they_have
     let config_maps = Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps");
     let simulation = Simulation::new(1)
         .objects(config_maps.initial(1))
-        .chaos(Chaos::default().lasts(Duration::from_secs(5)))
+        .chaos(Chaos::default().duration(Duration::from_secs(5)))
         .program("operator", run);
     let what = Happening::Process {
         process: 0,

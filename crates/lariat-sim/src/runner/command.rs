@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
                 pace: SOAK_PACE,
                 ..Chaos::default()
             };
-            simulation = simulation.chaos(chaos.lasts(self.options.lasts));
+            simulation = simulation.chaos(chaos.duration(self.options.lasts));
             simulation.scenario.filled = self.options.objects;
         }
         simulation

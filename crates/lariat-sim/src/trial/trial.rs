@@ -62,7 +62,7 @@ pub(super) fn simulation(seed: u64) -> Simulation {
                 .content(spec)
                 .custom(schema),
         )
-        .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
+        .chaos(Chaos::default().duration(Duration::from_secs(random.u64(10..60))));
     simulation.scenario.commands = true;
     let replicas = if random.u8(..4) == 0 { 2 } else { 1 };
     for replica in 0..replicas {

@@ -104,7 +104,7 @@ pub struct SqlStatus {
     /// The age of the oldest published change that is not committed; zero if none.
     ///
     /// An answer may lack what happened in that time. What the API server has not sent yet is not part of it: see
-    /// [`KindStatus::last_heard`](lariat_cache::KindStatus::last_heard). It is measured by a monotonic clock.
+    /// [`KindStatus::last_received`](lariat_cache::KindStatus::last_received). It is measured by a monotonic clock.
     pub lag: Duration,
     /// The number of objects that are cached without their content.
     ///

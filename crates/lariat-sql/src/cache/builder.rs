@@ -69,7 +69,7 @@ pub struct SqlCacheBuilder {
     schemas: Vec<Schema>,
     place: Location,
     history: usize,
-    patience: Duration,
+    wait_timeout: Duration,
     query_timeout: Duration,
     readers: usize,
     sealing: Option<Arc<Sealing>>,
@@ -91,7 +91,7 @@ impl SqlCacheBuilder {
             schemas: Vec::new(),
             place: Location::Memory,
             history: HISTORY,
-            patience: TIMEOUT,
+            wait_timeout: TIMEOUT,
             query_timeout: QUERY_TIMEOUT,
             readers: READERS,
             sealing: None,
@@ -157,8 +157,8 @@ impl SqlCacheBuilder {
     /// Sets how long queries wait for the first sync and for a revision (default 10 s).
     ///
     /// With zero they fail immediately. See [`at_least`](crate::Query::at_least).
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn wait_timeout(mut self, wait_timeout: Duration) -> Self {
+        self.wait_timeout = wait_timeout;
         self
     }
 
@@ -286,7 +286,7 @@ impl SqlCacheBuilder {
         let common = Common {
             readers,
             keys: keys.cloned(),
-            patience: self.patience,
+            wait_timeout: self.wait_timeout,
             query_timeout: self.query_timeout,
             history: self.history,
             wanted: Arc::clone(wanted),

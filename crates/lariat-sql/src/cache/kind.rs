@@ -69,7 +69,7 @@ pub(super) struct Inner {
 pub(super) struct Common {
     pub(super) readers: Arc<Readers>,
     pub(super) keys: Option<SharedKeys>,
-    pub(super) patience: Duration,
+    pub(super) wait_timeout: Duration,
     pub(super) query_timeout: Duration,
     /// The number of changes of a kind that are kept for watches.
     pub(super) history: usize,
@@ -161,7 +161,7 @@ impl SqlKind {
     /// Answers a query from one state of the cache.
     ///
     /// It waits for the initial sync of the kind and of other kinds in the query, and for the revision that the query
-    /// requires, at most for the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the answer
+    /// requires, at most for the [timeout](crate::SqlCacheBuilder::wait_timeout) of the cache. The revision of the answer
     /// is at least that one; it applies to this kind only.
     ///
     /// # Errors
@@ -200,7 +200,7 @@ impl SqlKind {
 
     /// Answers a query once its kinds have synced and this kind is new enough.
     async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
-        let deadline = deadline(self.inner.common.patience);
+        let deadline = deadline(self.inner.common.wait_timeout);
         loop {
             // In the loop: another process may have begun to write one of them since the last attempt.
             for other in &plan.others {
@@ -429,7 +429,7 @@ impl SqlKind {
         let phase = progress.map(|progress| progress.borrow().phase.clone());
         SqlError::NotSynced {
             kind,
-            waited: common.patience,
+            waited: common.wait_timeout,
             phase: phase.unwrap_or_default(),
         }
     }
@@ -510,10 +510,10 @@ impl fmt::Debug for SqlKind {
 }
 
 /// Returns the end of a waiting time, limited to thirty years from now.
-fn deadline(patience: Duration) -> Instant {
+fn deadline(wait_timeout: Duration) -> Instant {
     let now = Instant::now();
     let far = Duration::from_secs(30 * 365 * 86_400);
-    now.checked_add(patience).unwrap_or_else(|| now + far)
+    now.checked_add(wait_timeout).unwrap_or_else(|| now + far)
 }
 
 /// Counts a query that waits, until it is dropped.

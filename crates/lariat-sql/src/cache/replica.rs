@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::SharedCacheFactory;
-use lariat_lease::{Leadership, Standing};
+use lariat_lease::{Leadership, LeadershipState};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -261,7 +261,9 @@ impl RunningReplica {
         let leads = async {
             match &replica.leadership {
                 // A new leader claims at once, and does not wait for the next attempt.
-                Some(leadership) if matches!(leadership.standing(), Standing::Standby { .. }) => {
+                Some(leadership)
+                    if matches!(leadership.state(), LeadershipState::Standby { .. }) =>
+                {
                     leadership.acquired().await
                 }
                 _ => std::future::pending().await,

@@ -249,7 +249,7 @@ impl Query {
     /// Waits until the cache has reached at least a revision.
     ///
     /// A query after a write of an object can pass the object's resource version. See
-    /// [`SqlCacheBuilder::patience`](crate::SqlCacheBuilder::patience) for how long it waits.
+    /// [`SqlCacheBuilder::wait_timeout`](crate::SqlCacheBuilder::wait_timeout) for how long it waits.
     ///
     /// ```
     /// use lariat::sql::Query;

@@ -63,8 +63,8 @@ async fn unknown_kinds_and_paths_name_what_there_is() {
 
 #[tokio::test]
 async fn a_cache_that_is_not_there_yet_is_to_be_asked_again() {
-    let patience = Duration::from_millis(20);
-    let mut bench = Bench::with(|it| it, |sql| sql.patience(patience)).await;
+    let wait_timeout = Duration::from_millis(20);
+    let mut bench = Bench::with(|it| it, |sql| sql.wait_timeout(wait_timeout)).await;
     let client = bench.serve(SqlService::open_to_everyone).await;
     for query in ["", "?watch=true"] {
         let answer = client.get(&format!("{MAPS}{query}")).await;

@@ -17,7 +17,9 @@ fn namespaces() -> Gvk {
 async fn start(stage: &Stage) -> Process {
     let with_namespaces = |builder: SqlCacheBuilder| {
         let namespaces = Schema::new(namespaces(), []).expect("a schema");
-        builder.kind(namespaces).patience(Duration::from_secs(2))
+        builder
+            .kind(namespaces)
+            .wait_timeout(Duration::from_secs(2))
     };
     let of = Association::field("of", namespaces(), "data.color", "metadata.name");
     let maps = schema("data.color").associate(of).expect("associated");

@@ -206,9 +206,9 @@ async fn a_kind_that_is_written_no_more_is_not_answered() {
     assert_eq!(old.names(&version).await, ["one"]);
     let elector = Elector::new(stage.cluster.client(), Lease::new("fleet")).expect("it is valid");
     let options = stage.options().written_by_leader(elector.leadership());
-    let patience = Duration::from_millis(300);
+    let wait_timeout = Duration::from_millis(300);
     let reader = stage
-        .start_with(options, |builder| builder.patience(patience))
+        .start_with(options, |builder| builder.wait_timeout(wait_timeout))
         .await;
     let reader = reader.expect("started");
     assert_eq!(reader.names(&version).await, ["one"]);
@@ -237,7 +237,7 @@ async fn a_replica_with_other_fields_says_so_until_it_writes() {
     let builder = lariat_sql::SqlCache::builder(&factory).kind(crate::stage::schema("data.size"));
     let builder = builder
         .in_postgres(stage.options())
-        .patience(Duration::from_millis(300));
+        .wait_timeout(Duration::from_millis(300));
     let new = builder.start().await.expect("started");
     factory.start();
     let maps = new.kind(&crate::stage::kind()).expect("it has the kind");

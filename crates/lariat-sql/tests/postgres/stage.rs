@@ -79,7 +79,7 @@ impl Stage {
         let builder = SqlCache::builder(&factory)
             .kind(schema)
             .in_postgres(options);
-        let builder = builder.patience(Duration::from_secs(60));
+        let builder = builder.wait_timeout(Duration::from_secs(60));
         let sql = configure(builder).start().await?;
         factory.start();
         let maps = sql.kind(&kind())?;

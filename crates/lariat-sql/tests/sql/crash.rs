@@ -97,7 +97,7 @@ async fn a_child_fills_its_disk() {
     let bench = Bench::new().await;
     let process = bench
         .start_with(Some(&file), |builder| {
-            builder.patience(Duration::from_secs(1))
+            builder.wait_timeout(Duration::from_secs(1))
         })
         .await;
     let first = bench.create("first", json!({"size": "1"})).await;

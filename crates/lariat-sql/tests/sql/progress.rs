@@ -57,7 +57,9 @@ async fn namespaces_that_are_named_by_a_label_are_waited_for() {
 async fn an_answer_is_never_older_than_what_it_was_asked_for() {
     let bench = Bench::new().await;
     let process = bench
-        .start_with(None, |builder| builder.patience(Duration::from_secs(3600)))
+        .start_with(None, |builder| {
+            builder.wait_timeout(Duration::from_secs(3600))
+        })
         .await;
     let mut version = bench.create("one", json!({})).await;
     for round in 0..5 {
@@ -208,6 +210,6 @@ async fn a_clock_that_is_set_back_changes_nothing() {
     assert!(process.maps.query(&later).await.is_err());
     assert!(
         asked.elapsed() >= Duration::from_secs(10),
-        "the patience is as long as ever"
+        "the wait_timeout is as long as ever"
     );
 }

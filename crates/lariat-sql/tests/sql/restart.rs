@@ -188,8 +188,8 @@ async fn a_kind_is_listed_if_the_api_server_does_not_say_which_cluster_it_is() {
         let refused = refused.resource("namespaces").name("kube-system");
         bench.cluster.faults().add(refused);
         let before = lists(&bench);
-        let patience = |builder: SqlCacheBuilder| builder.patience(Duration::from_secs(60));
-        let process = bench.start_with(Some(&file), patience).await;
+        let wait_timeout = |builder: SqlCacheBuilder| builder.wait_timeout(Duration::from_secs(60));
+        let process = bench.start_with(Some(&file), wait_timeout).await;
         assert_eq!(sorted(&process, &version).await, ["one"], "{code}");
         assert!(lists(&bench) > before, "{code}");
         process.stop().await;

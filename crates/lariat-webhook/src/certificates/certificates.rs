@@ -144,7 +144,7 @@ impl Certificates {
     /// Sets how long the next authority is trusted before servers use it (default 1 h).
     ///
     /// The time starts when a replica has applied the configurations with the next authority. Without
-    /// [`reached_by`](crate::Webhooks::reached_by) it starts when the certificate is generated. It should be longer
+    /// [`endpoint`](crate::Webhooks::endpoint) it starts when the certificate is generated. It should be longer
     /// than the [period](Self::period) of all replicas, and than API servers need to observe a changed configuration.
     /// With zero, servers use the certificate at the next read of the Secret, and calls may fail until API servers
     /// trust it.
@@ -186,7 +186,7 @@ impl Certificates {
                 // Added to the names of the Service or URL, which API servers check.
                 names.extend(self.names);
                 if names.is_empty() {
-                    // A certificate needs at least one name. Without a `Reach` nothing else is known.
+                    // A certificate needs at least one name. Without an `Endpoint` nothing else is known.
                     names.push("localhost".to_owned());
                 }
                 // Sorted and unique, so that replicas with the same settings compute equal names.

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::label::{LABEL, label};
 use super::webhook::{mutating, validating};
+use crate::endpoint::Endpoint;
 use crate::hook::HookSettings;
 use crate::policy::Policy;
-use crate::reach::Reach;
 use crate::rules::Role;
 
 /// The configurations of a program's webhooks, as they are applied.
@@ -72,13 +72,13 @@ impl Described {
     /// Generates the configurations.
     pub(crate) fn configurations(
         &self,
-        reach: &Reach,
+        endpoint: &Endpoint,
         authority: Option<&str>,
         port: u16,
     ) -> Configurations {
         let of = |wanted| self.hooks.iter().filter(move |(role, _)| *role == wanted);
         let client = |role: Role, hook: &HookSettings| {
-            reach.client_config(&role.path(&hook.name), authority)
+            endpoint.client_config(&role.path(&hook.name), authority)
         };
         let validating: Vec<_> = of(Role::Validating)
             .map(|(role, hook)| validating(hook, self.full_name(&hook.name), client(*role, hook)))
@@ -87,7 +87,7 @@ impl Described {
             .map(|(role, hook)| mutating(hook, self.full_name(&hook.name), client(*role, hook)))
             .collect();
         let conversions = self.definitions.iter().map(|definition| {
-            let config = reach.client_config(&Self::conversion_path(definition), authority);
+            let config = endpoint.client_config(&Self::conversion_path(definition), authority);
             let conversion = json!({
                 "strategy": "Webhook",
                 "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]},
@@ -119,7 +119,7 @@ impl Described {
                 metadata: self.metadata(),
                 webhooks: Some(mutating),
             }),
-            service: reach.service_to_apply(port),
+            service: endpoint.service_to_apply(port),
             conversions: conversions.collect(),
             policies: policies.collect(),
         }
@@ -149,7 +149,7 @@ impl Described {
 /// Returns the permissions for applying the configurations, and for the Secret.
 pub(crate) fn needs(
     described: &Described,
-    reach: Option<&Reach>,
+    endpoint: Option<&Endpoint>,
     secret: Option<&ObjectKey>,
 ) -> Vec<Rule> {
     const GROUP: &str = "admissionregistration.k8s.io";
@@ -163,7 +163,7 @@ pub(crate) fn needs(
         ]
     };
     let mut rules = Vec::new();
-    if let Some(reach) = reach {
+    if let Some(endpoint) = endpoint {
         let has = |wanted| described.hooks.iter().any(|(role, _)| *role == wanted);
         for (role, plural) in [
             (Role::Validating, "validatingwebhookconfigurations"),
@@ -193,7 +193,7 @@ pub(crate) fn needs(
             // The names of an earlier release's policies are unknown.
             rules.push(because(Rule::on(GROUP, plural).verbs(["list", "delete"])));
         }
-        if let Some(service) = reach.applied_service() {
+        if let Some(service) = endpoint.applied_service() {
             let namespace = service.namespace().unwrap_or("default");
             let of_service = applied("", "services", service.name());
             rules.extend(of_service.map(|rule| rule.in_namespaces([namespace])));

@@ -11,8 +11,8 @@ use tokio::time;
 use super::health::WebhookHealth;
 use crate::certificates::Shown;
 use crate::configuration::{Described, apply};
+use crate::endpoint::Endpoint;
 use crate::error::WebhookError;
-use crate::reach::Reach;
 
 /// The first pause after a failed attempt, which doubles with each further one.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,7 +26,7 @@ const AGAIN: Duration = Duration::from_secs(600);
 /// Everything that applying the configurations needs.
 pub(crate) struct Installer {
     pub(crate) described: Described,
-    pub(crate) reach: Reach,
+    pub(crate) endpoint: Endpoint,
     pub(crate) client: Client,
     /// The port on which the server listens.
     pub(crate) port: u16,
@@ -41,7 +41,7 @@ impl Installer {
     ) -> Result<(), WebhookError> {
         let configurations =
             self.described
-                .configurations(&self.reach, authority.as_deref(), self.port);
+                .configurations(&self.endpoint, authority.as_deref(), self.port);
         apply(&self.client, &self.described.name, &configurations).await?;
         shown.was_injected(authority);
         Ok(())

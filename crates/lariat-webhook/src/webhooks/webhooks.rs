@@ -19,11 +19,11 @@ use crate::admission::{
 use crate::certificates::Certificates;
 use crate::configuration::{Configurations, Described, needs};
 use crate::conversion::{Conversion, Convert};
+use crate::endpoint::Endpoint;
 use crate::error::WebhookError;
 use crate::hook::Hook;
 use crate::metrics::WebhookMetrics;
 use crate::policy::Policy;
-use crate::reach::Reach;
 use crate::rules::Role;
 use crate::server::{Installer, Limits, Routes, Start, Target, WebhookServer, start};
 
@@ -38,7 +38,7 @@ const CONVERSION: usize = 64 << 20;
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-/// use lariat::webhook::{Admission, Certificates, Hook, Reach, ReviewResult, Verdict, Webhooks};
+/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Verdict, Webhooks};
 /// use lariat::SharedControllerFactory;
 ///
 /// /// Denies Pods in namespaces whose ConfigMap `closed` exists.
@@ -61,7 +61,7 @@ const CONVERSION: usize = 64 << 20;
 /// let _closed = factory.for_object::<ConfigMap>().cache();
 /// let server = Webhooks::new("pods.demo.dev", &factory)
 ///     .validate(Hook::new("open").namespace_selector(elsewhere), open)
-///     .reached_by(Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
+///     .endpoint(Endpoint::service(&"demo/webhooks".parse()?).selects("app", "webhooks"))
 ///     .serve("0.0.0.0:9443", Certificates::secret(&"demo/webhooks-tls".parse()?))
 ///     .await?;
 /// factory.run(5, std::future::pending::<()>()).await?;
@@ -74,7 +74,7 @@ pub struct Webhooks {
     factory: SharedControllerFactory,
     handlers: Vec<Arc<Handler>>,
     conversions: Vec<(String, Arc<Convert>)>,
-    reach: Option<Reach>,
+    endpoint: Option<Endpoint>,
     limits: Limits,
     metrics: WebhookMetrics,
 }
@@ -93,7 +93,7 @@ impl Webhooks {
             factory: factory.clone(),
             handlers: Vec::new(),
             conversions: Vec::new(),
-            reach: None,
+            endpoint: None,
             limits: Limits {
                 admission: ADMISSION,
                 conversion: CONVERSION,
@@ -195,9 +195,9 @@ impl Webhooks {
     /// name applied earlier, with the label `lariat.dev/webhooks`, are removed if they are no longer wanted. The
     /// Service and the conversion of CRDs are kept. Without this call nothing is applied, for configurations that
     /// another program installs.
-    pub fn reached_by(self, reach: Reach) -> Self {
-        let reach = Some(reach);
-        Self { reach, ..self }
+    pub fn endpoint(self, endpoint: Endpoint) -> Self {
+        let endpoint = Some(endpoint);
+        Self { endpoint, ..self }
     }
 
     /// Adds an annotation to the configurations and CRDs.
@@ -234,7 +234,7 @@ impl Webhooks {
     #[must_use]
     pub fn needs(&self, certificates: &Certificates) -> Vec<Rule> {
         let secret = certificates.shared_secret();
-        needs(&self.described, self.reach.as_ref(), secret)
+        needs(&self.described, self.endpoint.as_ref(), secret)
     }
 
     /// Declares the [permissions](Self::needs) on an operator, for its RBAC rules.
@@ -260,12 +260,13 @@ impl Webhooks {
     ///
     /// # Errors
     ///
-    /// A name is invalid, a webhook has no rule, or [`reached_by`](Self::reached_by) was not called.
+    /// A name is invalid, a webhook has no rule, or [`endpoint`](Self::endpoint) was not called.
     pub fn configurations(&self, authority: Option<&str>) -> Result<Configurations, WebhookError> {
         self.check()?;
-        let reach = self.reach.as_ref();
-        let reach = reach.ok_or_else(|| WebhookError::NoReach(self.described.name.clone()))?;
-        Ok(self.described.configurations(reach, authority, 443))
+        let endpoint = self.endpoint.as_ref();
+        let endpoint =
+            endpoint.ok_or_else(|| WebhookError::NoReach(self.described.name.clone()))?;
+        Ok(self.described.configurations(endpoint, authority, 443))
     }
 
     /// Listens on an address, applies the configurations, and serves the webhooks.
@@ -290,23 +291,27 @@ impl Webhooks {
     ) -> Result<WebhookServer, WebhookError> {
         self.check()?;
         let client = self.factory.client();
-        let names = self.reach.as_ref().map(Reach::names).unwrap_or_default();
-        // Without a `Reach` another program installs the configurations, and nobody here knows when clients trust an
+        let names = self
+            .endpoint
+            .as_ref()
+            .map(Endpoint::names)
+            .unwrap_or_default();
+        // Without an `Endpoint` another program installs the configurations, and nobody here knows when clients trust an
         // authority.
-        let injects = self.reach.is_some();
+        let injects = self.endpoint.is_some();
         let keeper = certificates.load(client.clone(), names, injects).await?;
         let unusable = |source| WebhookError::Listen {
             address: address.to_owned(),
             source,
         };
-        // Bound before anything is applied, because a local `Reach` and the Service need the actual port.
+        // Bound before anything is applied, because a local `Endpoint` and the Service need the actual port.
         let listener = TcpListener::bind(address).await.map_err(unusable)?;
         let bound = listener.local_addr().map_err(unusable)?;
         let targets = self.targets();
         let described = self.described;
-        let installer = self.reach.map(|reach| Installer {
+        let installer = self.endpoint.map(|endpoint| Installer {
             described,
-            reach: reach.to(bound),
+            endpoint: endpoint.to(bound),
             client,
             port: bound.port(),
         });
@@ -341,14 +346,14 @@ impl Webhooks {
     }
 
     fn check(&self) -> Result<(), WebhookError> {
-        let reach = self.reach.as_ref();
-        if let Some(url) = reach.and_then(Reach::unusable_url) {
+        let endpoint = self.endpoint.as_ref();
+        if let Some(url) = endpoint.and_then(Endpoint::unusable_url) {
             return Err(WebhookError::Url(url.to_owned()));
         }
         for (_, hook) in &self.described.hooks {
             let name = self.described.full_name(&hook.name);
             names::check(&name)?;
-            if hook.kinds.is_empty() && hook.rules.is_empty() && self.reach.is_some() {
+            if hook.kinds.is_empty() && hook.rules.is_empty() && self.endpoint.is_some() {
                 return Err(WebhookError::NoRule(name));
             }
         }

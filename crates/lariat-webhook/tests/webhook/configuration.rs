@@ -16,8 +16,8 @@ use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
-    Admission, Certificates, Conversion, FailurePolicy, Hook, MatchPolicy, Operation, Policy,
-    Reach, SideEffects, Verdict, WebhookError, WebhookServer, Webhooks,
+    Admission, Certificates, Conversion, Endpoint, FailurePolicy, Hook, MatchPolicy, Operation,
+    Policy, SideEffects, Verdict, WebhookError, WebhookServer, Webhooks,
 };
 use serde_json::{Value, json};
 
@@ -41,8 +41,8 @@ fn webhooks(program: &Program) -> Webhooks {
         .policy(Policy::of(Hook::<Widget>::new("small")).rule("object.spec.size <= 5", "too large"))
 }
 
-fn service() -> Reach {
-    Reach::service(&ObjectKey::namespaced("demo", "hooks"))
+fn service() -> Endpoint {
+    Endpoint::service(&ObjectKey::namespaced("demo", "hooks"))
         .port(8443)
         .selects("app", "widgets")
         .target_port(9443)
@@ -63,7 +63,7 @@ async fn served(program: &Program) -> (WebhookServer, impl Fn(&str) -> Value) {
     let issued = issue();
     folder.mount(&issued);
     let server = webhooks(program)
-        .reached_by(service())
+        .endpoint(service())
         .annotate("demo.dev/by", "tests")
         .serve("127.0.0.1:0", Certificates::directory(folder.path()))
         .await;
@@ -168,7 +168,7 @@ async fn a_rotated_authority_is_injected_again() {
     let folder = Folder::new();
     folder.mount(&issue());
     let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
-    let webhooks = webhooks(&program).reached_by(Reach::url("https://127.0.0.1:9443/"));
+    let webhooks = webhooks(&program).endpoint(Endpoint::url("https://127.0.0.1:9443/"));
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
     let second = issue();
     folder.mount(&second);
@@ -196,7 +196,7 @@ async fn an_authority_that_cannot_be_injected_is_tried_again() {
     let folder = Folder::new();
     folder.mount(&issue());
     let certificates = Certificates::directory(folder.path()).period(Duration::from_millis(10));
-    let webhooks = webhooks(&program).reached_by(Reach::local());
+    let webhooks = webhooks(&program).endpoint(Endpoint::local());
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
     let refused = Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));
     let rule = Rule::new(refused)
@@ -235,7 +235,7 @@ async fn a_configuration_that_is_refused_is_an_error_and_nothing_is_served() {
     let folder = Folder::new();
     folder.mount(&issue());
     // The CRD of the conversion is missing.
-    let webhooks = webhooks(&program).reached_by(Reach::url("https://127.0.0.1:9443"));
+    let webhooks = webhooks(&program).endpoint(Endpoint::url("https://127.0.0.1:9443"));
     let served = webhooks
         .serve("127.0.0.1:0", Certificates::directory(folder.path()))
         .await;
@@ -252,22 +252,22 @@ async fn wrong_names_and_missing_rules_are_errors() {
         assert!(error.to_string().contains(expected), "{error}");
     };
     let any = async |_: Admission<Widget>| Ok(Verdict::allow());
-    let url = || Reach::url("https://127.0.0.1:9443");
+    let url = || Endpoint::url("https://127.0.0.1:9443");
     let named = |name: &str| {
         program
             .webhooks()
-            .reached_by(url())
+            .endpoint(url())
             .validate(Hook::new(name), any)
     };
     check(
         program
             .webhooks()
-            .reached_by(Reach::url("http://127.0.0.1")),
+            .endpoint(Endpoint::url("http://127.0.0.1")),
         "begin with https://",
     );
     check(named("Quota"), "lower-case");
     check(named("a/b"), "lower-case");
-    let short = Webhooks::new("widgets", &program.factory).reached_by(url());
+    let short = Webhooks::new("widgets", &program.factory).endpoint(url());
     check(
         short.validate(Hook::new("quota"), any),
         "at least three parts",
@@ -277,7 +277,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
         "two webhooks have the path /validate/quota",
     );
     let nothing = Hook::<Value>::of("quota", []);
-    let of_nothing = program.webhooks().reached_by(url());
+    let of_nothing = program.webhooks().endpoint(url());
     check(
         of_nothing.validate(nothing, async |_| Ok(Verdict::allow())),
         "neither a kind nor a rule",
@@ -288,13 +288,13 @@ async fn wrong_names_and_missing_rules_are_errors() {
     );
     let policy = Policy::of(Hook::<Value>::of("quota", []));
     check(
-        program.webhooks().reached_by(url()).policy(policy),
+        program.webhooks().endpoint(url()).policy(policy),
         "neither a kind nor a rule",
     );
     let small = || Policy::of(Hook::<Widget>::new("small"));
     let twice = program.webhooks().policy(small()).policy(small());
     check(
-        twice.reached_by(url()),
+        twice.endpoint(url()),
         "two policies have the name small.widgets.demo.dev",
     );
     // The same name in two roles is allowed: the paths differ.
@@ -310,7 +310,7 @@ async fn the_rules_of_the_operator_have_what_webhooks_need() {
     let operator = Operator::new("widgets.demo.dev", &program.factory);
     let certificates = Certificates::secret(&ObjectKey::namespaced("demo", "hooks-tls"));
     let _webhooks = webhooks(&program)
-        .reached_by(service())
+        .endpoint(service())
         .declare(&operator, &certificates);
     let role = operator.cluster_role("widgets").await.unwrap();
     for plural in [

@@ -8,7 +8,7 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_webhook::{
-    Admission, Certificates, Hook, Policy, Reach, Verdict, WebhookError, WebhookServer, Webhooks,
+    Admission, Certificates, Endpoint, Hook, Policy, Verdict, WebhookError, WebhookServer, Webhooks,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::support::{Folder, Program, Widget, issue};
 async fn serve(webhooks: Webhooks) -> Result<WebhookServer, WebhookError> {
     let folder = Folder::new();
     folder.mount(&issue());
-    let webhooks = webhooks.reached_by(Reach::local());
+    let webhooks = webhooks.endpoint(Endpoint::local());
     let certificates = Certificates::directory(folder.path());
     webhooks.serve("127.0.0.1:0", certificates).await
 }

@@ -11,7 +11,7 @@ use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::{namespace, secret};
 use lariat_core::ObjectKey;
 use lariat_webhook::{
-    Admission, CertificateError, Certificates, Hook, Reach, Verdict, WebhookError, WebhookServer,
+    Admission, CertificateError, Certificates, Endpoint, Hook, Verdict, WebhookError, WebhookServer,
 };
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ async fn the_next_certificate_is_not_shown_while_its_authority_cannot_be_injecte
     let webhooks = program
         .webhooks()
         .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()))
-        .reached_by(Reach::local());
+        .endpoint(Endpoint::local());
     // The next one is served as soon as it is trusted.
     let certificates = made().overlap(Duration::ZERO);
     let server = webhooks.serve("127.0.0.1:0", certificates).await.unwrap();
@@ -236,12 +236,13 @@ async fn a_namespace_that_is_missing_is_an_error_with_the_name_of_the_secret() {
 async fn certificates_are_for_the_names_of_the_service() {
     let program = program().await;
     let key = ObjectKey::namespaced("demo", "webhooks-tls");
-    let reach = Reach::service(&ObjectKey::namespaced("demo", "hooks")).selects("app", "hooks");
+    let endpoint =
+        Endpoint::service(&ObjectKey::namespaced("demo", "hooks")).selects("app", "hooks");
     let hook = Hook::new("any");
     let webhooks = program
         .webhooks()
         .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()));
-    let webhooks = webhooks.reached_by(reach);
+    let webhooks = webhooks.endpoint(endpoint);
     let _server = webhooks
         .serve("127.0.0.1:0", Certificates::secret(&key))
         .await

@@ -8,7 +8,7 @@ use lariat::kube::api::{Api, ListParams, PostParams};
 use lariat::kube::core::Status;
 use lariat::kube::{Client, Error};
 use lariat::operator::{CrdOptions, ensure_crds};
-use lariat::webhook::{Certificates, Reach, WebhookMetrics, WebhookServer, Webhooks};
+use lariat::webhook::{Certificates, Endpoint, WebhookMetrics, WebhookServer, Webhooks};
 use lariat::{Lease, ObjectKey, Operator, SharedControllerFactory};
 
 use super::super::kind::v1::{SecretReference, Website, WebsiteSpec};
@@ -188,7 +188,7 @@ fn declared(operator: &Operator) -> (Webhooks, Certificates) {
     let secret = ObjectKey::namespaced("default", "website-webhooks");
     let certificates = Certificates::secret(&secret);
     let webhooks = webhooks(NAME, operator.factory(), None)
-        .reached_by(Reach::local())
+        .endpoint(Endpoint::local())
         .declare(operator, &certificates);
     (webhooks, certificates)
 }

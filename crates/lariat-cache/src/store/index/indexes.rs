@@ -1,6 +1,6 @@
 //! All indexes of a store.
 
-use lariat_core::{ObjectKey, OwnerRef, Remembered, Uid};
+use lariat_core::{ObjectKey, OwnerRef, TableSize, Uid};
 
 use super::custom::{CustomIndex, Values};
 use super::labels;
@@ -90,13 +90,13 @@ impl Indexes {
     /// Returns the sizes of the indexes of a store with `objects` objects.
     ///
     /// The index of owners is not included: its bound is the number of owner references, which nothing counts.
-    pub(crate) fn remembered(&self, objects: usize) -> [Remembered; 2] {
+    pub(crate) fn table_sizes(&self, objects: usize) -> [TableSize; 2] {
         let (labels, keys) = self.labels.sizes();
         let found: usize = self.custom.iter().map(CustomIndex::len).sum();
         let most = objects * (labels + self.custom.len());
         [
-            Remembered::new("label indexes", labels, labels::MOST),
-            Remembered::new("indexed objects", keys + found, most),
+            TableSize::new("label indexes", labels, labels::MOST),
+            TableSize::new("indexed objects", keys + found, most),
         ]
     }
 

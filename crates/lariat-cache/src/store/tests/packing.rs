@@ -92,8 +92,8 @@ fn at_rest_what_has_changed_takes_as_many_bytes_as_what_was_listed() {
     let rest = store.bytes();
     assert!(rest < listed + 48 * OBJECTS as usize, "{rest} of {listed}");
     assert_eq!(store.overhead(), found, "changes of known objects add none");
-    let mut remembered = store.remembered();
-    let waiting = remembered.find(|each| each.what == "objects to pack");
+    let mut remembered = store.table_sizes();
+    let waiting = remembered.find(|each| each.name == "objects to pack");
     assert_eq!(waiting.map(|each| each.entries), Some(0));
 }
 

@@ -1,6 +1,6 @@
 //! The comparison of a recording with today's code.
 
-use lariat_flight::{Recording, What};
+use lariat_flight::{EntryBody, Recording};
 
 use super::machines::{Machines, machine_of};
 use super::outcome::Outcome;
@@ -15,7 +15,7 @@ pub(crate) fn check(recording: &Recording, filter: &Filter<'_>) -> Report {
     let mut machines = Machines::default();
     for entry in recording.entries() {
         let session = entry.session.number;
-        let What::Record(record) = &entry.what else {
+        let EntryBody::Record(record) = &entry.body else {
             // Missing records may be about any machine.
             machines.forget();
             continue;
@@ -27,7 +27,7 @@ pub(crate) fn check(recording: &Recording, filter: &Filter<'_>) -> Report {
             continue;
         }
         let words = Words { filter, session };
-        if let Some(line) = words.of(&entry.what) {
+        if let Some(line) = words.of(&entry.body) {
             let line = format!("+{:.6}s  {}", entry.at.as_secs_f64(), line.text);
             machines.note(id, line);
         }

@@ -48,17 +48,17 @@ impl Queue {
     /// Takes a step; dequeues are compared.
     pub(super) fn take(&mut self, step: &Queued<'_>, at: Instant) -> Outcome {
         if let Queued::Opened {
-            patience,
+            threshold,
             share,
             fair,
         }
         | Queued::Emptied {
-            patience,
+            threshold,
             share,
             fair,
         } = step
         {
-            self.known = Some(Known::new(Ageing::new(*patience, *share), *fair));
+            self.known = Some(Known::new(Ageing::new(*threshold, *share), *fair));
             return Outcome::Taken;
         }
         match &mut self.known {

@@ -21,7 +21,7 @@ impl Reflector {
             Reflected::Began {
                 streams, verified, ..
             } => self.policy = Some(ReflectorPolicy::new(*streams, *verified)),
-            Reflected::Doubted {} => self.policy.iter_mut().for_each(ReflectorPolicy::doubt),
+            Reflected::Doubted {} => self.policy.iter_mut().for_each(ReflectorPolicy::suspect),
             Reflected::Loaded { .. } => self.policy.iter_mut().for_each(ReflectorPolicy::loaded),
             Reflected::Ended {
                 stage,

@@ -48,7 +48,7 @@ impl History {
     }
 
     /// Returns the number and the bound of the last runs, and of the older ones.
-    pub(crate) fn remembered(&self) -> [(usize, usize); 2] {
+    pub(crate) fn table_sizes(&self) -> [(usize, usize); 2] {
         let runs = self.runs.lock();
         [
             (runs.last.len(), self.limit),

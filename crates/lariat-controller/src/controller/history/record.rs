@@ -7,7 +7,7 @@ use std::time::Duration;
 use lariat_core::{Causes, ObjectKey};
 use tokio::time::Instant;
 
-use crate::totals::Ended;
+use crate::totals::CallOutcome;
 
 /// One run of a key: which handlers were called, why, and with which result.
 ///
@@ -50,7 +50,7 @@ pub struct CallRecord {
     /// The name of the handler.
     pub handler: Arc<str>,
     /// How the call ended.
-    pub ended: Ended,
+    pub ended: CallOutcome,
     /// The duration of the call.
     pub took: Duration,
     /// The number of the attempt, from 1.

@@ -77,7 +77,7 @@ struct Extra {
     priority: Option<Priority>,
     retry_after: Option<Duration>,
     not_before: Option<Duration>,
-    is_held: bool,
+    is_uncounted: bool,
 }
 
 impl HandlerError {
@@ -150,8 +150,8 @@ impl HandlerError {
     ///
     /// Use it with [`retry_after`](Self::retry_after) if the handler works, but has to wait for something else.
     #[must_use]
-    pub fn held(mut self) -> Self {
-        self.extra.get_or_insert_default().is_held = true;
+    pub fn uncounted(mut self) -> Self {
+        self.extra.get_or_insert_default().is_uncounted = true;
         self
     }
 
@@ -187,8 +187,8 @@ impl HandlerError {
         self.extra.as_ref()?.retry_after
     }
 
-    pub(crate) fn is_held(&self) -> bool {
-        self.extra.as_ref().is_some_and(|extra| extra.is_held)
+    pub(crate) fn is_uncounted(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.is_uncounted)
     }
 
     pub(crate) fn take_updated(&mut self) -> Option<Updated> {
@@ -232,7 +232,7 @@ impl HandlerError {
 
     /// Returns whether the retry was set by hand.
     fn is_decided(&self) -> bool {
-        self.delay().is_some() || self.is_held()
+        self.delay().is_some() || self.is_uncounted()
     }
 }
 

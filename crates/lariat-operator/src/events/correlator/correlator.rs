@@ -58,10 +58,10 @@ impl Correlator {
     }
 
     /// Returns the number of remembered entries, and its bound.
-    pub(in crate::events) fn remembered(&self) -> (usize, usize) {
+    pub(in crate::events) fn table_sizes(&self) -> (usize, usize) {
         let sizes = match self {
-            Self::Counting(counting) => counting.remembered(),
-            Self::Series(series) => series.remembered(),
+            Self::Counting(counting) => counting.table_sizes(),
+            Self::Series(series) => series.table_sizes(),
         };
         (sizes, 3 * CAPACITY)
     }

@@ -94,7 +94,7 @@ impl Counting {
         }
     }
 
-    pub(super) fn remembered(&self) -> usize {
+    pub(super) fn table_sizes(&self) -> usize {
         self.spam.len() + self.notes.len() + self.seen.len()
     }
 

@@ -138,7 +138,7 @@ impl SeriesKeeper {
         }
     }
 
-    pub(super) fn remembered(&self) -> usize {
+    pub(super) fn table_sizes(&self) -> usize {
         self.spam.len() + self.series.len()
     }
 

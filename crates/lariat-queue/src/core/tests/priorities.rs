@@ -45,7 +45,7 @@ fn a_low_key_leaves_within_its_bound_under_any_load_of_higher_keys() {
         }
         bench.advance(SECOND);
     }
-    // Ten seconds of patience at a dequeue per second, then the fourth dequeue after it.
+    // The threshold of ten seconds at a dequeue per second, then the fourth dequeue after it.
     assert_eq!(dequeues, 11 + 4);
 }
 
@@ -85,7 +85,7 @@ fn a_busy_level_never_starves_the_one_below() {
         low.extend(Some(item.key).filter(char::is_ascii_uppercase));
     }
     assert_eq!(low, ('A'..='Z').collect::<String>());
-    // Ten seconds of patience at ten dequeues a second, then every fourth.
+    // The threshold of ten seconds at ten dequeues a second, then every fourth.
     assert!(dequeues <= 101 + 4 * 26, "{dequeues}");
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lariat_cache::Phase;
-use lariat_controller::{ControllerStatus, Ended, HandlerStatus};
+use lariat_controller::{CallOutcome, ControllerStatus, HandlerStatus};
 use lariat_core::{Gvk, ObjectKey};
 
 use crate::activity::{Act, Activity};
@@ -79,10 +79,10 @@ fn left(controller: &ControllerStatus, again: usize) -> Findings {
         .map(|(count, what)| format!("{count} keys of {kind} are {what}"))
         .collect();
     for handler in &controller.handlers {
-        if handler.waiting > 0 || handler.is_held {
+        if handler.waiting > 0 || handler.waits_for_caches {
             found.push(format!(
                 "{} keys of {kind} wait for {}, which is held: {}",
-                handler.waiting, handler.name, handler.is_held
+                handler.waiting, handler.name, handler.waits_for_caches
             ));
         }
     }
@@ -198,8 +198,8 @@ impl Check for Counters {
 /// Returns what a handler's status counts, if that is not what was seen.
 fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     let counted = Seen {
-        succeeded: status.ended(Ended::Done) + status.ended(Ended::Requeued),
-        failed: status.failures - status.panics + status.ended(Ended::Ignored),
+        succeeded: status.ended(CallOutcome::Done) + status.ended(CallOutcome::Requeued),
+        failed: status.failures - status.panics + status.ended(CallOutcome::Ignored),
         panicked: status.panics,
     };
     let is_same = counted.succeeded == seen.succeeded

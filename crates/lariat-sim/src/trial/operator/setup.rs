@@ -63,7 +63,7 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
         .objects(Objects::new(shop::config_maps(), "configmaps").content(data))
         .objects(Objects::new(shop::secrets(), "secrets").content(secret))
         .objects(shops)
-        .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
+        .chaos(Chaos::default().duration(Duration::from_secs(random.u64(10..60))));
     simulation.scenario.commands = true;
     let replicas = if random.u8(..3) == 0 { 2 } else { 1 };
     for replica in 0..replicas {

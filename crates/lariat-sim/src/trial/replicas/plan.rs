@@ -23,7 +23,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
     let writes = [1, 3, 6][random.usize(..3)];
     let mut planner = Planner {
         names: chaos.names.max(1),
-        lasts: u64::try_from(chaos.lasts.as_millis()).unwrap_or(u64::MAX),
+        lasts: u64::try_from(chaos.duration.as_millis()).unwrap_or(u64::MAX),
         processes: setup.rates.len(),
         // Together with the delays of the server they stay below what may be under way after a deadline, mostly.
         delay: u64::try_from(setup.margin().as_millis())

@@ -26,8 +26,8 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
     let setup = Arc::new(setup(seed, &mut random));
     let chaos = Chaos::default()
         .names(random.u16(1..=NAMES))
-        .lasts(Duration::from_secs(random.u64(60..=240)))
-        .rests(RESTS);
+        .duration(Duration::from_secs(random.u64(60..=240)))
+        .settle(RESTS);
     let [config_maps, secrets] = kinds();
     let mut simulation = Simulation::new(seed)
         .objects(Objects::new(config_maps, "configmaps").content(free))

@@ -14,26 +14,26 @@ use super::{MapperError, RestMapper, legacy};
 /// The kinds that can be listed and watched, each in its group's preferred version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Survey {
+pub struct ServedKinds {
     /// The kinds.
     pub kinds: Vec<ResourceKind>,
     /// The paths of groups and versions whose server does not answer.
     ///
     /// The absence of a kind of theirs in `kinds` has no meaning.
-    pub unanswered: Vec<String>,
+    pub unavailable: Vec<String>,
 }
 
 impl RestMapper {
     /// Requests all kinds that the API server serves, without cached results.
     ///
     /// This takes one request for core kinds and one for all others if the server supports aggregated discovery, and
-    /// otherwise one for each group and version. Groups that do not answer are listed in [`Survey::unanswered`].
+    /// otherwise one for each group and version. Groups that do not answer are listed in [`ServedKinds::unavailable`].
     ///
     /// ```no_run
     /// use lariat::cache::{MapperError, RestMapper};
     ///
     /// # async fn example(mapper: &RestMapper) -> Result<(), MapperError> {
-    /// for kind in mapper.survey().await?.kinds {
+    /// for kind in mapper.served_kinds().await?.kinds {
     ///     println!("{} {}", kind.gvk(), kind.plural());
     /// }
     /// # Ok(())
@@ -47,17 +47,17 @@ impl RestMapper {
     /// # Cancel safety
     ///
     /// Dropping the future cancels the requests in flight and loses nothing else.
-    pub async fn survey(&self) -> Result<Survey, MapperError> {
-        let mut survey = Survey::default();
+    pub async fn served_kinds(&self) -> Result<ServedKinds, MapperError> {
+        let mut served_kinds = ServedKinds::default();
         for root in ["/api", "/apis"] {
             let text = self.get(root, aggregated::ACCEPTED).await?;
-            let paths = match aggregated::survey(&text) {
+            let paths = match aggregated::served_kinds(&text) {
                 Some(paths) => paths,
                 None => self.ask_each(root, &text).await?,
             };
-            survey.add(paths);
+            served_kinds.add(paths);
         }
-        Ok(survey)
+        Ok(served_kinds)
     }
 
     async fn ask_each(&self, root: &str, text: &str) -> Result<aggregated::Paths, MapperError> {
@@ -65,7 +65,9 @@ impl RestMapper {
         let mut paths = Vec::new();
         for path in versions {
             let answer = self.get(&path, "application/json").await;
-            let served = answer.ok().and_then(|text| legacy::survey(&text).ok());
+            let served = answer
+                .ok()
+                .and_then(|text| legacy::served_kinds(&text).ok());
             paths.push((path, served));
         }
         Ok(paths)
@@ -97,16 +99,16 @@ fn unreadable(path: &str, error: serde_json::Error) -> MapperError {
     }
 }
 
-impl Survey {
+impl ServedKinds {
     /// Returns whether the group of a kind does not answer.
     ///
     /// Then nothing is known about the kind.
     #[must_use]
-    pub fn is_unanswered(&self, gvk: &Gvk) -> bool {
+    pub fn is_unavailable(&self, gvk: &Gvk) -> bool {
         let path = gvk.api_path();
         let group = path.rsplit_once('/').map_or(&*path, |(group, _)| group);
         let mut groups = self
-            .unanswered
+            .unavailable
             .iter()
             .filter_map(|path| path.rsplit_once('/'));
         groups.any(|(other, _)| other == group)
@@ -119,7 +121,7 @@ impl Survey {
         let mut seen = HashSet::new();
         for (path, served) in paths {
             let Some(served) = served else {
-                self.unanswered.push(path);
+                self.unavailable.push(path);
                 continue;
             };
             for Served {
@@ -144,8 +146,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn names(survey: &Survey) -> Vec<String> {
-        let names = survey.kinds.iter();
+    fn names(served_kinds: &ServedKinds) -> Vec<String> {
+        let names = served_kinds.kinds.iter();
         names.map(|kind| kind.gvk().to_string()).collect()
     }
 
@@ -167,10 +169,13 @@ mod tests {
             ]},
             {"metadata": {"name": "gone.dev"}, "versions": [{"version": "v1", "freshness": "Stale"}]},
         ]});
-        let mut survey = Survey::default();
-        survey.add(aggregated::survey(&document.to_string()).unwrap());
-        assert_eq!(names(&survey), ["demo.dev/v2 Widget", "demo.dev/v1 Old"]);
-        assert_eq!(survey.unanswered, ["/apis/gone.dev/v1"]);
+        let mut served_kinds = ServedKinds::default();
+        served_kinds.add(aggregated::served_kinds(&document.to_string()).unwrap());
+        assert_eq!(
+            names(&served_kinds),
+            ["demo.dev/v2 Widget", "demo.dev/v1 Old"]
+        );
+        assert_eq!(served_kinds.unavailable, ["/apis/gone.dev/v1"]);
     }
 
     #[test]

@@ -13,18 +13,18 @@ use crate::Gvk;
 /// meanwhile.
 ///
 /// ```
-/// use lariat::core::Remembered;
+/// use lariat::core::TableSize;
 /// use lariat::Gvk;
 ///
-/// let runs = Remembered::new("runs", 6, 5).of(&Gvk::new("", "v1", "Pod"));
+/// let runs = TableSize::new("runs", 6, 5).of(&Gvk::new("", "v1", "Pod"));
 /// assert!(runs.is_exceeded());
 /// assert_eq!(runs.to_string(), "runs of v1 Pod: 6 of at most 5");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Remembered {
+pub struct TableSize {
     /// The name of the structure. There are few names, so it is suitable as a metric label.
-    pub what: &'static str,
+    pub name: &'static str,
     /// The kind whose cache, queue or handlers it belongs to; `None` if kinds share it.
     pub kind: Option<Gvk>,
     /// The number of entries.
@@ -33,12 +33,12 @@ pub struct Remembered {
     pub bound: usize,
 }
 
-impl Remembered {
+impl TableSize {
     /// Creates the measurement of a structure that all kinds share.
     #[must_use]
-    pub fn new(what: &'static str, entries: usize, bound: usize) -> Self {
+    pub fn new(name: &'static str, entries: usize, bound: usize) -> Self {
         Self {
-            what,
+            name,
             kind: None,
             entries,
             bound,
@@ -59,17 +59,17 @@ impl Remembered {
     }
 }
 
-impl fmt::Display for Remembered {
+impl fmt::Display for TableSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            what,
+            name,
             entries,
             bound,
             ..
         } = self;
         match &self.kind {
-            Some(kind) => write!(f, "{what} of {kind}: {entries} of at most {bound}"),
-            None => write!(f, "{what}: {entries} of at most {bound}"),
+            Some(kind) => write!(f, "{name} of {kind}: {entries} of at most {bound}"),
+            None => write!(f, "{name}: {entries} of at most {bound}"),
         }
     }
 }
@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn more_than_the_bound_is_exceeded_and_all_of_it_is_not() {
         let pods = Gvk::new("", "v1", "Pod");
-        assert!(!Remembered::new("runs", 5, 5).is_exceeded());
-        let runs = Remembered::new("runs", 6, 5).of(&pods);
+        assert!(!TableSize::new("runs", 5, 5).is_exceeded());
+        let runs = TableSize::new("runs", 6, 5).of(&pods);
         assert!(runs.is_exceeded());
         assert_eq!(runs.to_string(), "runs of v1 Pod: 6 of at most 5");
-        let kinds = Remembered::new("kinds", 1, 2);
+        let kinds = TableSize::new("kinds", 1, 2);
         assert_eq!(kinds.to_string(), "kinds: 1 of at most 2");
     }
 }

@@ -13,18 +13,18 @@ use lariat_core::ObjectKey;
 /// The address at which API servers call webhooks: a Service or a URL.
 ///
 /// ```no_run
-/// use lariat::webhook::Reach;
+/// use lariat::webhook::Endpoint;
 ///
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// // Applies the Service demo/webhooks for Pods with the label app=webhooks.
-/// let inside = Reach::service(&"demo/webhooks".parse()?).selects("app", "webhooks");
-/// let outside = Reach::url("https://webhooks.demo.dev:9443");
+/// let inside = Endpoint::service(&"demo/webhooks".parse()?).selects("app", "webhooks");
+/// let outside = Endpoint::url("https://webhooks.demo.dev:9443");
 /// # let _ = (inside, outside);
 /// # Ok(()) }
 /// ```
 #[derive(Debug, Clone)]
 #[must_use = "webhooks are called there once they have it"]
-pub struct Reach {
+pub struct Endpoint {
     place: Place,
     selector: BTreeMap<String, String>,
     target_port: Option<u16>,
@@ -38,7 +38,7 @@ enum Place {
     Local,
 }
 
-impl Reach {
+impl Endpoint {
     /// Calls webhooks through a Service, at port 443.
     pub fn service(service: &ObjectKey) -> Self {
         Self::new(Place::Service(service.clone(), 443))
@@ -217,18 +217,18 @@ mod tests {
 
     #[test]
     fn certificates_are_for_the_host_of_the_url() {
-        let check = |url: &str, expected: &[&str]| assert_eq!(Reach::url(url).names(), expected);
+        let check = |url: &str, expected: &[&str]| assert_eq!(Endpoint::url(url).names(), expected);
         check("https://127.0.0.1:9443", &["127.0.0.1"]);
         check("https://webhooks.demo.dev/base/", &["webhooks.demo.dev"]);
         check("https://[fd00::7]:9443/a", &["fd00::7"]);
         check("http://127.0.0.1", &[]);
-        assert!(Reach::url("https://").unusable_url().is_some());
+        assert!(Endpoint::url("https://").unusable_url().is_some());
     }
 
     #[test]
     fn a_local_server_is_reached_where_it_listens() {
         let check = |listening: &str, expected: &str| {
-            let config = Reach::local()
+            let config = Endpoint::local()
                 .to(listening.parse().unwrap())
                 .client_config("/a", None);
             assert_eq!(config.url.as_deref(), Some(expected));
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_service_is_applied_only_for_selected_pods() {
         let key = ObjectKey::namespaced("demo", "hooks");
-        let reach = Reach::service(&key);
-        assert!(reach.service_to_apply(9443).is_none());
-        let service = reach
+        let endpoint = Endpoint::service(&key);
+        assert!(endpoint.service_to_apply(9443).is_none());
+        let service = endpoint
             .selects("app", "widgets")
             .service_to_apply(9443)
             .unwrap();

@@ -1,18 +1,18 @@
 //! The sizes of an operator's internal structures.
 
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 
 use super::operator::Operator;
-use crate::reconciler::remembered;
+use crate::reconciler::table_sizes;
 
 impl Operator {
     /// Returns the size and the bound of every internal structure.
     ///
     /// Use it for checks, and for gauges of long-running programs. Those of the factory are not included; see
-    /// [`SharedControllerFactory::remembered`](lariat_controller::SharedControllerFactory::remembered). It holds locks
+    /// [`SharedControllerFactory::table_sizes`](lariat_controller::SharedControllerFactory::table_sizes). It holds locks
     /// briefly, and its cost does not grow with the number of objects.
     ///
-    /// | `what` | keyed by | bound |
+    /// | `name` | keyed by | bound |
     /// |---|---|---|
     /// | `owners of sets` | object key | for each kind 64, or twice the owners that exist; dropped with the last reconciler of the kind |
     /// | `applied kinds`, `forbidden kinds` | kind | 1,024 |
@@ -26,10 +26,10 @@ impl Operator {
     /// An owner of sets has an entry for each object that its sets had in the last call, and for at most 1,024 others,
     /// which were not deleted because it is unknown who applied them.
     #[must_use]
-    pub fn remembered(&self) -> Vec<Remembered> {
+    pub fn table_sizes(&self) -> Vec<TableSize> {
         let mut all = Vec::new();
-        self.remembered_events(&mut all);
-        remembered(self.state(), &mut all);
+        self.event_table_sizes(&mut all);
+        table_sizes(self.state(), &mut all);
         all
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{DeleteParams, ListParams, ObjectMeta};
 use lariat_controller::{HandlerResult, Outcome};
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 use lariat_operator::{Budget, Desired, Event, Finalizer, Guard, Reconcile};
 use tokio::time;
 
@@ -30,9 +30,9 @@ async fn stock(cx: Reconcile<Widget>) -> HandlerResult {
 
 /// Returns the sizes of all structures; none exceeds its bound.
 fn entries(bench: &Bench) -> BTreeMap<&'static str, usize> {
-    let all = bench.operator.remembered();
-    assert!(!all.iter().any(Remembered::is_exceeded), "{all:?}");
-    all.iter().map(|each| (each.what, each.entries)).collect()
+    let all = bench.operator.table_sizes();
+    assert!(!all.iter().any(TableSize::is_exceeded), "{all:?}");
+    all.iter().map(|each| (each.name, each.entries)).collect()
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use lariat_core::Remembered;
+use lariat_core::TableSize;
 use parking_lot::Mutex;
 
 use super::sets;
@@ -12,7 +12,7 @@ use crate::status::Applied;
 /// A registered reconciler that has internal structures.
 pub(crate) trait Remembers: Send + Sync {
     /// Appends the sizes of its structures.
-    fn remembered(&self, all: &mut Vec<Remembered>);
+    fn table_sizes(&self, all: &mut Vec<TableSize>);
 }
 
 /// The registered reconcilers of an operator.
@@ -37,11 +37,11 @@ impl Reconcilers {
 }
 
 /// Appends the sizes of the structures of an operator's reconcilers.
-pub(crate) fn remembered(operator: &OperatorState, all: &mut Vec<Remembered>) {
-    sets::remembered(operator, all);
-    all.push(operator.feature::<Applied>().remembered());
+pub(crate) fn table_sizes(operator: &OperatorState, all: &mut Vec<TableSize>) {
+    sets::table_sizes(operator, all);
+    all.push(operator.feature::<Applied>().table_sizes());
     // The list is a copy, so that its lock is not held while others are taken.
     for reconciler in operator.feature::<Reconcilers>().list() {
-        reconciler.remembered(all);
+        reconciler.table_sizes(all);
     }
 }
