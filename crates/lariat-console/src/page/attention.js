@@ -144,7 +144,7 @@ function ofCache(cache) {
   const error = cache.lastError ? [cache.lastError] : [];
   const retry = cache.retryIn === null ? '' : ` The next attempt is in ${seconds(cache.retryIn)}.`;
   if (cache.stale) {
-    const since = cache.lastReceived === null ? '' : ` The API server was last heard ${seconds(cache.lastReceived)} ago.`;
+    const since = cache.lastReceived === null ? '' : ` Data was last received ${seconds(cache.lastReceived)} ago.`;
     return {
       key: `stale ${address}`,
       level: 'bad',

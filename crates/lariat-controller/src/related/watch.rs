@@ -79,9 +79,8 @@ impl<K: View> SharedController<K> {
     ///
     /// A relation that is added before the start delays the handlers of this kind until the other kind's cache is
     /// synced. A handler that is registered while the factory runs waits for the caches of its relations, without
-    /// delaying other handlers; its [status](crate::HandlerStatus::waits_for_caches)
-    /// shows that. After 30 seconds a warning is
-    /// logged, and a kind that is not served counts as one without objects.
+    /// delaying other handlers; its [status](crate::HandlerStatus::waits_for_caches) shows that. After 30
+    /// seconds a warning is logged, and a kind that is not served counts as one without objects.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
