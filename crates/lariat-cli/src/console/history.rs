@@ -113,6 +113,7 @@ pub(crate) fn time(at: &str, ago: f64) -> String {
 fn cause_text(cause: &CauseInfo) -> String {
     let mut text = cause.text.clone();
     let mut add = |word: &str, name: &str| {
+        // The sentence of the program often names it already.
         if !text.contains(name) {
             text.push_str(&format!(" {word} {name}"));
         }
@@ -153,6 +154,7 @@ fn call_text(call: &CallInfo) -> String {
 
 fn queued_lines(queued: &QueuedKey) -> Vec<Line> {
     let lanes = queued.lanes.iter().map(|lane| {
+        // The console writes the lane of all handlers so.
         let handler = match &lane.handler[..] {
             "*" => "all handlers",
             handler => handler,

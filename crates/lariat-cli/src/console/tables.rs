@@ -125,6 +125,7 @@ fn controller(controller: &Controller, names: Names) -> Row {
         .iter()
         .filter(|it| it.held.is_some())
         .count();
+    // The most urgent first, because there is room for one word.
     let state = match (controller.hot_loops, controller.workers, held) {
         (1.., ..) => "hot loop".to_owned(),
         (_, None, _) => "not running".to_owned(),
@@ -159,6 +160,7 @@ fn controller(controller: &Controller, names: Names) -> Row {
 
 fn cache(cache: &Cache, names: Names) -> Row {
     let tone = match (&cache.last_error, cache.synced && !cache.stale) {
+        // Also if it is synced: a cache keeps its objects while its watch fails, and they grow old.
         (Some(_), _) => Tone::Bad,
         (None, false) => Tone::Warn,
         (None, true) => Tone::Plain,
@@ -269,6 +271,7 @@ fn sparks(controller: &Controller) -> String {
         0 => BARS[0],
         ready => {
             BARS[(ready * (BARS.len() - 1))
+                // Rounded up, so that a short queue differs from an empty one.
                 .div_ceil(most)
                 .min(BARS.len() - 1)]
         }

@@ -11,6 +11,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     if seconds < 0.001 {
         return "<1ms".to_owned();
     }
+    // From here on the format would round up to `1000ms`; the same goes for the limits below.
     if seconds < 0.9995 {
         return format!("{:.0}ms", seconds * 1000.0);
     }
@@ -61,6 +62,7 @@ pub(crate) fn bytes(size: usize) -> String {
     let mut below = 0;
     for unit in ["B", "KiB", "MiB", "GiB"] {
         if rest < 1024 {
+            // Three digits are enough, and bytes have no fraction.
             let is_exact = unit == "B" || rest >= 100;
             return if is_exact {
                 format!("{rest} {unit}")

@@ -99,6 +99,7 @@ impl Shown<'_> {
 
     fn rows(&self, answer: &Answer) -> Result<Vec<Vec<String>>> {
         let is_namespaced = self.kind.resource.scope() == Scope::Namespaced;
+        // As kubectl does: within one namespace its column would say the same on every row.
         let has_namespace = is_namespaced && self.namespace.is_none();
         let mut heading = vec!["NAME".to_owned()];
         if has_namespace {
@@ -178,7 +179,7 @@ fn printable(text: &str) -> String {
     text.chars().map(printable).collect()
 }
 
-/// Returns the age of a time, as kubectl prints it.
+/// Returns the age of a time in one unit; kubectl adds a second unit to some ages.
 fn age(time: &str, now: Timestamp) -> String {
     let Ok(time) = time.parse::<Timestamp>() else {
         return printable(time);

@@ -76,6 +76,7 @@ impl Content {
             _ => Self::default(),
         };
         content.all = content.entries.len();
+        // The filter and the order are about the list with the selection; another list of the page is shown whole.
         if list == view.list {
             content.arrange(view);
         }
@@ -124,6 +125,7 @@ impl Content {
                 };
             self.entries.sort_by(compared);
         }
+        // Also without a column: then the order of the server is reversed.
         if view.is_reversed {
             self.entries.reverse();
         }
@@ -196,6 +198,7 @@ fn home(app: &App, list: usize) -> Content {
             let loops = grid
                 .rows
                 .len()
+                // The hot loops are the last rows of `tables::facts`, before the one of the plan mode.
                 .saturating_sub(overview.hot_loops.len() + usize::from(overview.planned.is_some()));
             let pages = (0..ids.len()).map(|at| {
                 let found = overview.hot_loops.get(at.checked_sub(loops)?)?;

@@ -8,7 +8,6 @@ const DIM: &str = "\x1b[2m";
 
 /// Prints lines; with colour on a terminal, unless `NO_COLOR` is set.
 pub(super) fn paint(text: &str) {
-    // See https://no-color.org: the variable counts whatever its value is.
     let has_colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     for line in text.lines() {
         match colour_of(line).filter(|_| has_colour) {
