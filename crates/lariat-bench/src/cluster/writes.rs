@@ -137,7 +137,9 @@ pub(super) async fn send(
         let mut wire = Wire::connect(address).await?;
         tasks.spawn(async move {
             let mut times = Vec::new();
+            // Every connection has its own objects, so that no two requests conflict.
             for number in (at..n).step_by(connections) {
+                // Made before the clock is read: building the request is the client's work.
                 let ask = make(number);
                 let begun = meter::now();
                 wire.ask(ask).await?;

@@ -111,6 +111,7 @@ impl Requests {
     }
 
     async fn watch(&self, query: &str) -> Result<Body> {
+        // Uncompressed, as Lariat's watches are.
         let answer = self.get(query, "PartialObjectMetadata", "identity").await?;
         Ok(answer.into_body())
     }
@@ -186,6 +187,7 @@ impl Floor {
             let page: Page = serde_json::from_slice(&body).context("a page of a list")?;
             self.tally
                 .arrived(page.items.map_or(0, |items| items.len()));
+            // All pages of a list are of one version.
             let version = first.get_or_insert(page.metadata.version);
             if page.metadata.token.is_empty() {
                 return Ok(version.clone());
@@ -238,6 +240,7 @@ impl Lines {
             }
             rest = next;
         }
+        // A chunk may end within a line.
         self.begun.extend_from_slice(rest);
         Ok(())
     }

@@ -168,6 +168,7 @@ fn run<K: Object>(
         saw(&tally, handler, &*object, state);
         ready(Ok(Action::await_change()))
     };
+    // The reconciler does not fail, but a controller needs an error policy.
     let never = |_: Arc<K>, _: &Infallible, _: Arc<Tally>| Action::requeue(Duration::from_secs(1));
     let outcomes = controller.run(reconcile, never, Arc::clone(tally));
     tasks.spawn(outcomes.for_each(|_| ready(())));
@@ -201,6 +202,7 @@ fn sharing<K: Object + Resource<DynamicType = ()>>(pods: Pods<K>, tally: &Arc<Ta
     let writer = Writer::<K>::new_shared(SHARED_BUFFER, ());
     let store = writer.as_reader();
     for handler in 0..tally.handlers() {
+        // All subscribe before the watch begins, as a later one would miss the objects before it.
         let subscriber = writer.subscribe().expect("the writer is a shared one");
         let controller = Controller::for_shared_stream(subscriber, store.clone());
         run(controller, handler, pods.state, tally, &mut tasks);

@@ -100,10 +100,12 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
         }
     }
     let cache = pods.view::<Metadata>().cache();
+    // A view of the content makes the informer cache it, although no handler reads it.
     if content {
         drop(pods.cache());
     }
     let server = console.then(|| factory.serve(Console::on("127.0.0.1:0")));
+    // Before the start, as a program serves its console from the beginning.
     let server = server.transpose()?;
     factory.start(WORKERS).await?;
     let scraper = server.map(|server| scraper::start(server.address()));
