@@ -157,6 +157,7 @@ fn spread(mut values: Vec<f64>) -> String {
     let [least, .., most] = values[..] else {
         return text(values.first().copied());
     };
+    // The median, because one disturbed run must not move the result.
     let half = values.len() / 2;
     // For an odd number both indexes are the middle one.
     let median = text(Some(f64::midpoint(

@@ -82,6 +82,7 @@ pub(super) async fn controllers(job: &Job<'_>) -> Result<Live> {
             _ if as_typed => controller(typed(&client, job), handler, &job.tally, &mut tasks),
             _ => controller(dynamic(&client, job), handler, &job.tally, &mut tasks),
         };
+        // Each controller has a store with all objects, so the first is enough to read from.
         reader.get_or_insert(read);
     }
     Ok(Live {
@@ -207,6 +208,7 @@ fn sharing<K: Object + Resource<DynamicType = ()>>(pods: Pods<K>, tally: &Arc<Ta
         let controller = Controller::for_shared_stream(subscriber, store.clone());
         run(controller, handler, pods.state, tally, &mut tasks);
     }
+    // Without the backoff, kube-rs retries a failing watch without a pause.
     let events = reflect(writer, watcher(pods.api, pods.config)).default_backoff();
     tasks.spawn(events.for_each(|_| ready(())));
     Live {

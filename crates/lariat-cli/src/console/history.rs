@@ -50,6 +50,7 @@ pub(crate) fn run_lines(run: &RunInfo) -> Vec<Line> {
     let label = calls
         .max()
         .unwrap_or_default()
+        // The word `because` stands in the same column as the names of the handlers.
         .clamp("because".len(), LABEL);
     let head = format!(
         "#{}  {}  {} ago, waited {}, took {}",

@@ -132,6 +132,7 @@ fn controller(controller: &Controller, names: Names) -> Row {
         (_, _, 1..) if controller.phase == "synced" => "handler held".to_owned(),
         _ => controller.phase.clone(),
     };
+    // The rate counts too: a key that has succeeded again since is no longer among the failing ones.
     let tone = if failing > 0 || failures > 0.0 || controller.hot_loops > 0 {
         Tone::Bad
     } else if state != "synced" {
@@ -268,6 +269,7 @@ fn sparks(controller: &Controller) -> String {
         .max()
         .unwrap_or_default();
     let bar = |ready: usize| match ready {
+        // Apart from the others, because `most` is zero too if all samples are.
         0 => BARS[0],
         ready => {
             BARS[(ready * (BARS.len() - 1))

@@ -151,6 +151,7 @@ impl Words<'_> {
     fn lanes(&self, lanes: &Lanes) -> String {
         match lanes.as_slice() {
             [] => "no handler".to_owned(),
+            // The number of the lane that stands for all handlers.
             [u32::MAX] => "all handlers".to_owned(),
             lanes => {
                 let names: Vec<String> = lanes.iter().map(|lane| self.lane(*lane)).collect();

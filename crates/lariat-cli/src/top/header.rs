@@ -169,6 +169,7 @@ fn controller(controller: &Controller) -> [String; 2] {
         Some(workers) => counted(workers, "worker"),
         None => "not running".to_owned(),
     };
+    // Most keys have the normal priority, so only the others are worth a number.
     let [high, _, low] = queue.by_priority;
     let priorities = [(high, "high"), (low, "low")]
         .into_iter()
