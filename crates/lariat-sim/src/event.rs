@@ -199,6 +199,7 @@ impl Event {
                 next,
             } => {
                 let result = match result {
+                    // Neither has a result: only the next call tells a panic from a dropped future.
                     None if *next == Next::Panicked => "panicked",
                     None => "dropped",
                     Some(Ok(())) => "done",

@@ -32,6 +32,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         rate if rate <= 0.0 => "0".to_owned(),
+        // The format would round these down to `0.0`, which looks like none at all.
         rate if rate < 0.05 => "<0.1".to_owned(),
         rate if rate < 99.95 => format!("{rate:.1}"),
         rate => amount(whole(rate)),

@@ -130,6 +130,7 @@ impl Shown<'_> {
             None => String::new(),
         };
         match answer.total {
+            // For a table only: the other formats are read by programs, and JSON has the total itself.
             Some(total) if shown > 0 && is_table => Some(format!("{shown} of {total} {plural}")),
             Some(total) if self.summarized().next().is_some() && is_table => {
                 Some(format!("{total} {plural}{place}"))
