@@ -171,6 +171,7 @@ impl Options {
             ("storm" | "fanout" | "latency", _) | (_, None) => {}
             _ => bail!("--pods is for sync, storm, fanout and latency; {bench} has --n"),
         }
+        // An option that a benchmark would ignore is an error: its rows would look as if it had been obeyed.
         let has_rates = matches!(bench, "storm" | "fanout" | "latency" | "queue");
         ensure!(
             has_rates || self.rates.is_empty(),
@@ -222,6 +223,7 @@ impl Server {
                 is_genuine: true,
                 namespace: None,
             },
+            // Only sync leaves the pods as they are; the others have to change pods, and never change those of others.
             is_made: bench.name != "sync" || self.creates,
         }))
     }
@@ -250,6 +252,7 @@ fn is_tls(url: &str) -> Result<bool> {
 fn from_environment() -> Result<PathBuf> {
     let list = std::env::var_os("KUBECONFIG").unwrap_or_default();
     let mut files = std::env::split_paths(&list).filter(|file| file != Path::new(""));
+    // A merge of several files, as kubectl makes one, might choose another user than the one that was meant.
     match (files.next(), files.next()) {
         (Some(file), None) => Ok(file),
         (None, _) => {
@@ -268,6 +271,7 @@ fn check_known(given: &[String], names: &[&str]) -> Result<()> {
 }
 
 fn number(text: &str) -> Result<usize, &'static str> {
+    // As in Rust, `20_000` is a number.
     match text.replace('_', "").parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err("it is no number above 0"),

@@ -91,6 +91,7 @@ fn run(options: &Options) -> Result<()> {
         let mut cases: Vec<Vec<Vec<Row>>> = turns.iter().map(|_| Vec::new()).collect();
         for _ in 0..options.runs {
             for (cases, run) in cases.iter_mut().zip(turns) {
+                // A run may measure several cases, so its rows are kept by case and not by run.
                 let rows = stage.play(run)?;
                 cases.resize_with(rows.len(), Vec::new);
                 for (case, row) in cases.iter_mut().zip(rows) {

@@ -41,6 +41,7 @@ fn cpu() -> Duration {
 
 /// Returns the microseconds of a clock that all processes of the machine share.
 pub(crate) fn micros() -> u64 {
+    // Unlike `Instant`, its value has a meaning outside of this process.
     clock(ClockId::Monotonic).as_micros() as u64
 }
 
@@ -69,6 +70,7 @@ pub(crate) fn peak_mb() -> f64 {
 
 /// Lets [`peak_mb`] begin again with what is held now.
 pub(crate) fn forget_peak() -> std::io::Result<()> {
+    // See proc(5): 5 resets `VmHWM`.
     fs::write("/proc/self/clear_refs", "5")
 }
 

@@ -54,6 +54,7 @@ impl Process {
 
     /// Ends the input of the process, and waits until it has ended by itself.
     pub(crate) fn end(&mut self) -> Result<()> {
+        // The end of its input is how a process learns that it has to end.
         drop(self.input.take());
         let ended = self.child.wait()?;
         ensure!(ended.success(), "a process has ended: {ended}");
@@ -80,6 +81,7 @@ impl Process {
             let mut ended = None;
             while !reading.is_finished() && ended.is_none() {
                 thread::park_timeout(LOOK);
+                // A server that has died would leave the subject waiting for changes until its timeout.
                 ended = other.child.try_wait()?;
             }
             if ended.is_some() {

@@ -63,6 +63,7 @@ impl Row {
     pub(crate) fn spread(&mut self, mut times: Vec<f64>) {
         times.sort_unstable_by(f64::total_cmp);
         let last = times.len().saturating_sub(1);
+        // The nearest rank below, without interpolation: every value is one that was measured.
         let at = |share: f64| times.get((last as f64 * share) as usize).copied();
         (self.p50_us, self.p99_us) = (at(0.5), at(0.99));
     }
@@ -156,7 +157,9 @@ fn spread(mut values: Vec<f64>) -> String {
     let [least, .., most] = values[..] else {
         return text(values.first().copied());
     };
+    // The median, because one disturbed run must not move the result.
     let half = values.len() / 2;
+    // For an odd number both indexes are the middle one.
     let median = text(Some(f64::midpoint(
         values[half],
         values[(values.len() - 1) / 2],

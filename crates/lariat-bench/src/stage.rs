@@ -67,6 +67,7 @@ impl Stage {
     }
 
     fn server(&mut self, pods: usize, modifications: usize) -> Result<&mut Server> {
+        // A server with a longer history than needed behaves the same, and filling another one takes a while.
         let fits = |server: &Server| server.pods == pods && server.modifications >= modifications;
         if !self.server.as_ref().is_some_and(fits) {
             // Two at a time would need the memory of both.
@@ -85,11 +86,13 @@ impl Stage {
 /// Plays a run, for which a server does what the run is about.
 fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<Row>> {
     let (text, target) = (serde_json::to_string(run)?, serde_json::to_string(target)?);
+    // A new process for each run: memory that an earlier run has left in the allocator must not count.
     let mut child = Process::spawn(&["child", &text, &target])?;
     let said = match (Cues::of(run), server) {
         (Some(cues), Some(server)) => {
             child.hear_after("ready")?;
             let floor = server.ask_after(&cues.prepare, "held")?;
+            // The child answers once its clock runs; only then are the changes released.
             child.ask_after(&format!("go {floor}"), "going")?;
             server.ask_after(&cues.release, "released")?;
             child.hear_beside(server)?

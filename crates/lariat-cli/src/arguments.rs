@@ -95,6 +95,7 @@ pub(crate) fn parse(
         Command::Why(options) => options.settle_token(environment(console::TOKEN)),
         Command::Status(options) => options.settle_token(environment(console::TOKEN)),
         Command::Query(options) => {
+            // The query language is not clap's, so its errors are turned into errors about the arguments.
             let settled = options.settle_query();
             settled.map_err(|text| refused("query", text))?;
         }

@@ -13,6 +13,7 @@ pub(crate) fn shell_text(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()
     } else {
+        // Nothing is special within single quotes, so a quote ends them, is escaped, and begins them again.
         format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
@@ -23,6 +24,7 @@ pub(crate) fn toml(text: &str) -> String {
     for character in text.chars() {
         match character {
             '"' | '\\' => quoted.extend(['\\', character]),
+            // A basic string of TOML may contain no control character.
             control if control.is_control() => {
                 quoted.push_str(&format!("\\u{:04X}", u32::from(control)));
             }

@@ -20,6 +20,7 @@ pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
 /// Waits for the cleanup at the end; a second signal ends the wait.
 pub(crate) async fn unless_asked_again(ending: impl Future<Output = ()>) {
     if until_asked(ending).await.is_none() {
+        // Not a return: the runtime would wait for its blocking tasks at its end.
         std::process::exit(INTERRUPTED.into());
     }
 }

@@ -33,6 +33,7 @@ impl Token {
         file: Option<PathBuf>,
         environment: Option<OsString>,
     ) -> Option<Self> {
+        // A variable that is set to nothing means no token.
         let environment = environment.filter(|text| !text.is_empty());
         let file = file.map(Self::File);
         option.or(file).or_else(|| environment.map(Self::Given))
@@ -49,6 +50,7 @@ impl Token {
             Self::File(path) => {
                 let text = fs::read_to_string(path)
                     .with_context(|| format!("cannot read the token in {}", path.display()))?;
+                // Editors and `echo` end a file with a line break, which is not part of the token.
                 text.trim_ascii_end().to_owned()
             }
         };

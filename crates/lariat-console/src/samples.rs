@@ -17,6 +17,7 @@ pub(crate) const PERIOD: Duration = Duration::from_secs(2);
 /// The number of samples kept of a controller: five minutes.
 const SAMPLES: usize = 150;
 /// The number of totals kept of a handler, for the rates over a minute.
+// One more than there are periods in a minute, as rates are differences of totals.
 const TOTALS: usize = 31;
 
 /// The samples of all controllers.
@@ -102,6 +103,7 @@ impl Taken {
         let failures = handlers.iter().map(|handler| handler.failures).sum();
         let (runs, failures) = self.added(runs, failures);
         let sample = Sample {
+            // The depth is the backlog, which includes keys in processing that were added again.
             ready: status.queue.depth(),
             processing: status.queue.processing,
             runs,

@@ -179,6 +179,7 @@ impl Cause {
                     failures: more,
                 },
             ) if *handler == again => {
+                // Failures are counted in a row, so the newest number includes the earlier ones.
                 *failures = more;
                 Ok(())
             }
@@ -361,6 +362,7 @@ impl Causes {
             .is_none_or(|more| more.is_inherited(at) == inherited)
         {
             let more = self.more.as_mut();
+            // Only the newest can be continued: merging into an older one would hide what happened in between.
             let newest = more.and_then(|more| more.causes.last_mut());
             match newest.unwrap_or(first).merge(cause) {
                 Ok(()) => return,
@@ -391,6 +393,7 @@ impl Causes {
     /// Sets whether a cause is kept from a failed run.
     fn mark(&mut self, at: usize, inherited: bool) {
         match &mut self.more {
+            // A byte has a bit for each of the `LIMIT` causes.
             Some(more) => more.inherited = more.inherited & !(1 << at) | u8::from(inherited) << at,
             None if inherited => self.more.get_or_insert_default().inherited = 1 << at,
             None => {}

@@ -155,6 +155,7 @@ fn of_word(text: &str, word: Range<usize>) -> Found {
         };
     }
     let plain: String = name.to_ascii_lowercase().replace(['-', '_', '.'], "");
+    // By the end, as in `X-Auth-Token` or `db_password`; `tokens` and `secretName` are followed by no credential.
     if !NAMES.iter().any(|known| plain.ends_with(known)) {
         return skipped(end);
     }
@@ -170,6 +171,7 @@ fn is_token(word: &str) -> bool {
     // A JSON web token begins with the base64 of `{"`.
     let is_jwt = word.starts_with("eyJ") && word.len() >= 20 && word.matches('.').count() >= 2;
     let is_known = PREFIXES.iter().any(|prefix| word.starts_with(prefix));
+    // Shorter words that begin like a token are words of prose or code.
     is_jwt || (is_known && word.len() >= 16)
 }
 
@@ -222,6 +224,7 @@ fn is_prose(text: &str, name_end: usize, value: &Range<usize>) -> bool {
     let word = &text[value.clone()];
     let is_word = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
     let next = text[value.end..].strip_prefix(' ').unwrap_or_default();
+    // Prose has a colon and a space; after an equals sign stands a value.
     before == ": " && is_word && next.starts_with(|letter: char| letter.is_ascii_alphanumeric())
 }
 

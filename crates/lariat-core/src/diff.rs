@@ -28,6 +28,7 @@ pub fn changed_fields(old: &Value, new: &Value, most: usize) -> Vec<String> {
     let [old, new] = [old, new].map(|object| comparable(object, &OF_EVERY_WRITE));
     let mut paths = Vec::new();
     compare_fields(&old, &new, |path, _, _| {
+        // The comparison cannot be stopped from here; further paths are only not copied.
         if paths.len() < most {
             paths.push(path.to_owned());
         }

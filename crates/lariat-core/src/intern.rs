@@ -36,6 +36,7 @@ impl Texts {
         if self.known.len() >= self.sweep_at {
             // A count of one is the collection itself. No clone can be made meanwhile, because that takes `&mut self`.
             self.known.retain(|known| Arc::strong_count(known) > 1);
+            // A table keeps its size when entries are removed, and a burst of texts may have made it large.
             self.known.shrink_to(SMALL);
             self.sweep_at = (2 * self.known.len()).max(SMALL);
         }

@@ -252,6 +252,7 @@ impl<'a> JsonCursor<'a> {
     /// Skips a number, `true`, `false` or `null`.
     fn scalar(&mut self) -> Result<(), UnexpectedJson> {
         let rest = &self.json[self.at..];
+        // The whole word is taken, so that `truex` or `1a` is not read as a value and the rest of another.
         let is_part =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let length = rest.iter().position(|byte| !is_part(byte));
@@ -278,6 +279,8 @@ impl<'a> JsonCursor<'a> {
     #[inline(always)]
     pub(crate) fn peek(&mut self) -> Result<u8, UnexpectedJson> {
         match self.json.get(self.at) {
+            // One comparison: no byte up to the space can begin a token, and the slow path tells which of them are
+            // white space.
             Some(byte) if *byte > b' ' => Ok(*byte),
             _ => self.peek_behind_white_space(),
         }
@@ -338,6 +341,7 @@ fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (whole, text) = digits(text);
     let is_whole = !whole.is_empty() && (whole.len() == 1 || whole[0] != b'0');
+    // Where a part is missing, the whole number stands in for it, which is not empty either.
     let (fraction, text) = match text.strip_prefix(b".") {
         Some(text) => digits(text),
         None => (whole, text),

@@ -133,6 +133,7 @@ fn is_label_text(text: &str) -> bool {
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     text.len() <= 63
         && bytes.iter().all(inner)
+        // An empty value is valid; a key is checked for that by the caller.
         && bytes.first().is_none_or(u8::is_ascii_alphanumeric)
         && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
 }

@@ -49,6 +49,7 @@ impl ResourceVersion {
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         match (&self.0, &other.0) {
             (Repr::Number(a), Repr::Number(b)) => Some(a.cmp(b)),
+            // Different texts have no order, not even that of their letters: `9` would come after `10`.
             (a, b) => (a == b).then_some(Ordering::Equal),
         }
     }

@@ -141,6 +141,7 @@ fn shows_values(at: &str) -> bool {
         "type",
         "immutable",
     ];
+    // By prefix, because a path may go on behind the name; `metadata.name` covers the namespace too.
     !OPEN.iter().any(|open| at.starts_with(open))
 }
 

@@ -86,6 +86,7 @@ pub(crate) struct Reached {
 
 impl Reached {
     pub(crate) fn of(status: &KindStatus) -> Self {
+        // A cache that is being filled has a version too, but not all objects of that version.
         let is_filled = status.phase == Phase::Synced;
         let version = status.version.as_ref().filter(|_| is_filled);
         Self {
@@ -104,6 +105,7 @@ impl Sample {
         Self {
             kind: status.cache.gvk.clone(),
             workers: status.workers,
+            // The depth includes keys that were added again while in processing; no other worker may take these.
             ready: queue.depth().saturating_sub(queue.dirty),
             held: queue.processing,
             dequeued: queue.dequeued,
@@ -171,6 +173,7 @@ impl Activity {
             Act::Enqueued { kind, key, after } => {
                 format!("enqueued {} {key} after {after:?}", kind.kind())
             }
+            // A sample every second would hide the lines that show what happened.
             Act::Sampled(_) => return None,
         })
     }

@@ -161,6 +161,7 @@ impl Event {
                 kind, key, mark, ..
             } => format!("writes {} {key}: {mark}", kind.kind()),
             Self::Surveyed(survey) => survey.to_string(),
+            // The step of the plan is in the trace already, and caches are sampled every second.
             Self::Disturbed { .. } | Self::Cached { .. } => return None,
             Self::Acted(activity) => return activity.text(),
             Self::Note(text) | Self::Log(text) => text.clone(),
@@ -198,6 +199,7 @@ impl Event {
                 next,
             } => {
                 let result = match result {
+                    // Neither has a result: only the next call tells a panic from a dropped future.
                     None if *next == Next::Panicked => "panicked",
                     None => "dropped",
                     Some(Ok(())) => "done",
@@ -251,6 +253,7 @@ impl Event {
 
 fn committed(commit: &Commit) -> Option<String> {
     match commit {
+        // With its holder, without which an election cannot be followed in the trace.
         Commit::Stored(object) if object.resource() == LEASES => Some(format!(
             "commit {} {} {}{}",
             object.revision(),

@@ -101,6 +101,7 @@ impl Failure {
         let until = self
             .trace
             .lines()
+            // The lines after the first violation are of the end of the run, and would push out those that led to it.
             .position(|line| line.contains(" VIOLATION "));
         let lines = self
             .trace

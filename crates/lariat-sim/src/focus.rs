@@ -86,6 +86,7 @@ impl<'a> Focus<'a> {
                 return false;
             };
             return if what.starts_with('→') {
+                // An answer names its request by the number alone.
                 requests.contains(number)
             } else {
                 self.is_asked(what) && requests.insert(number)
@@ -103,6 +104,7 @@ impl<'a> Focus<'a> {
         match self.kind {
             None => segments.any(|segment| segment == name),
             Some(kind) => {
+                // A path that ends with the plural is a list or a watch, which concerns every object of the kind.
                 segments.any(|segment| segment == kind.plural)
                     && segments.next().is_none_or(|segment| segment == name)
             }
@@ -134,6 +136,7 @@ fn text_of(line: &str) -> &str {
 
 /// Whether a whole word is in a text: `default/o1` is not in `default/o11`.
 fn has_word(text: &str, word: &str) -> bool {
+    // What stands before the word does not matter: a line too many does no harm.
     text.match_indices(word).any(|(at, _)| {
         let next = text[at + word.len()..].chars().next();
         next.is_none_or(|next| !next.is_alphanumeric() && next != '-')

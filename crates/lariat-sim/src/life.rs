@@ -209,9 +209,11 @@ impl Body {
         };
         let main = &mut life.main;
         let ending = life.machine.run(main);
+        // The task has ended, so this takes its result without running anything else.
         let name = &self.name;
         let again = life.process.starts_again();
         match ending {
+            // A program may return only if it was asked to end, or has lost its lease.
             Ok(Ok(())) if life.process.is_terminated() || again.is_some() => {}
             Ok(Ok(())) => self
                 .traffic
@@ -236,6 +238,7 @@ impl Body {
 
     /// Looks for tasks that outlive their program.
     fn look_at_tasks(&self, life: &mut Life, now: Duration) {
+        // A factory that is still referenced here would keep its tasks alive, and each would be reported.
         life.process.forget_factories();
         // Clients have tasks that end when their last handle is gone.
         life.machine.turn(now + Duration::from_secs(1));
@@ -250,6 +253,7 @@ impl Body {
         let id = life.process.id().clone();
         self.requests += life.process.requests();
         life.process.forget_factories();
+        // Before the runtime is dropped, whose tasks end in an order that differs from run to run.
         life.process.cut();
         life.machine.kill();
         self.traffic.recorder.note(Event::LifeEnded(id));
@@ -258,6 +262,7 @@ impl Body {
     pub(crate) fn kill(&mut self, _now: Duration, starts: Duration) {
         match std::mem::replace(&mut self.state, BodyState::Down(starts)) {
             BodyState::Running(life) | BodyState::Paused(life, _) => self.bury(*life),
+            // A process that has ended for good is not brought back by a kill.
             BodyState::Over => self.state = BodyState::Over,
             BodyState::Down(_) => {}
         }
@@ -270,6 +275,7 @@ impl Body {
                 life.down = Some(down);
                 life.process.terminate();
             }
+            // The end of the run: it must not be started again.
             BodyState::Down(_) if down == Duration::MAX => self.state = BodyState::Over,
             _ => {}
         }
@@ -327,6 +333,7 @@ impl Body {
         self.is_calm = true;
         match std::mem::replace(&mut self.state, BodyState::Over) {
             BodyState::Paused(life, _) => {
+                // Its program learns of this in its next turn, when it runs again.
                 life.process.calm();
                 self.state = BodyState::Paused(life, now);
             }

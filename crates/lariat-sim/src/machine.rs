@@ -71,6 +71,7 @@ impl Machine {
 
     /// Runs what there is to run up to a time, timers included.
     pub(crate) fn turn(&mut self, until: Duration) {
+        // Only the past is skipped: a turn of no length still runs what is ready.
         if until < self.at {
             return;
         }
@@ -87,6 +88,7 @@ impl Machine {
             return;
         }
         let end = self.instant(until);
+        // `advance` moves the clock at once, while `sleep_until` would run each timer at its own time on the way.
         self.run(async move { time::advance(end.saturating_duration_since(Instant::now())).await });
         self.at = until;
     }
@@ -99,6 +101,7 @@ impl Machine {
     /// Runs a future on the machine's runtime, and what becomes ready meanwhile.
     pub(crate) fn run<T>(&mut self, future: impl Future<Output = T>) -> T {
         // Libraries draw from the generator of the thread, which all machines share.
+        // The seed is drawn in every turn, so that what other machines drew in between makes no difference.
         fastrand::seed(self.random.u64(..));
         let (recorder, name) = (self.recorder.clone(), Arc::clone(&self.name));
         let (wall, (origin, started)) = (self.wall(), self.origin);

@@ -29,6 +29,7 @@ use crate::event::{Event, WINDOW};
 use crate::record::Recorder;
 
 /// How many requests a link carries at a time unless a plan says less.
+// So many that no program reaches it by accident.
 const STREAMS: usize = 4096;
 
 /// One request on its way.
@@ -189,6 +190,7 @@ impl Link {
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);
+        // A guard, because the caller may drop the request before it is answered.
         let _written = Written(self.writing.begin(&parts.method));
         let what = format!("{} {}", parts.method, parts.uri);
         self.traffic.recorder.note(Event::Sent {
@@ -202,6 +204,7 @@ impl Link {
         };
         let lost = || io::Error::new(io::ErrorKind::ConnectionReset, "the connection broke");
         let result = match self.parcels.send(parcel) {
+            // The sender is dropped without an answer if the connection is cut.
             Ok(()) => answered.await.unwrap_or_else(|_| Err(lost())),
             Err(_) => Err(lost()),
         };
@@ -243,6 +246,7 @@ async fn carry(
         // One task for each request, so that requests overtake each other by their random delays.
         tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
+    // The process is gone, but its lingering writes still have to reach the server.
     tasks.close();
     tasks.wait().await;
 }
@@ -268,6 +272,7 @@ async fn deliver(
     };
     let sent = async move {
         time::sleep(delay).await;
+        // After the delay: a request that is still on its way takes no place.
         let place = streams.acquire_owned().await;
         let request = request.map(http_body_util::Full::new);
         (service.call(request).await, place)
@@ -290,6 +295,7 @@ async fn deliver(
         () = answer.closed() => return,
         response = answered => response,
     };
+    // The place is kept until the body has ended, as a stream of HTTP/2 is.
     let (response, _place) = match response {
         Ok(response) => response,
         Err(error) => return drop(answer.send(Err(error))),
@@ -305,6 +311,7 @@ async fn deliver(
     loop {
         let frame = tokio::select! {
             biased;
+            // The reader may go away while the body is silent, as a watch is for minutes.
             () = frames.closed() => return,
             frame = body.frame() => frame,
         };

@@ -16,10 +16,12 @@ static HOOK: Once = Once::new();
 
 /// Keeps panics of this thread from now on.
 pub(crate) fn begin() {
+    // One hook for all threads, since runs of different seeds share it; each thread says for itself whether it notes.
     HOOK.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             let is_noted = NOTED.with(|noted| {
+                // A panic in here would otherwise panic again in the hook, which aborts the process.
                 let Ok(mut noted) = noted.try_borrow_mut() else {
                     return false;
                 };

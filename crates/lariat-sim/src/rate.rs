@@ -12,6 +12,7 @@ impl Rate {
     /// Returns what the machine's clock shows of a span of the run's time.
     pub(crate) fn local(self, span: Duration) -> Duration {
         match self {
+            // Exactly, and without the multiplication, which overflows for long spans.
             Self::TRUE => span,
             Self(rate) => span * rate / 1000,
         }

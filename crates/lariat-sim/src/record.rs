@@ -114,6 +114,8 @@ impl Recorder {
         inner.now = Now {
             actor: Arc::clone(&inner.driver),
             at,
+            // The driver belongs to no runtime, so it has no clock: its events get the time at which the last turn
+            // ended.
             since: None,
             rate: Rate::TRUE,
         };
@@ -125,6 +127,7 @@ impl Recorder {
         let inner = &mut *guard;
         // Events of an ending runtime are held back until all have come, to be sorted; see `end`.
         if let Some(ending) = &mut inner.ending {
+            // Neither counted nor checked until it is noted again.
             return ending.push(event);
         }
         inner.number += 1;
@@ -134,6 +137,7 @@ impl Recorder {
         inner.calls += u64::from(matches!(event, Event::Began { .. }));
         inner.commits += u64::from(matches!(event, Event::Committed(_)));
         let (since, rate) = (inner.now.since, inner.now.rate);
+        // `Instant` is tokio's, so this is the virtual time since the turn began.
         let elapsed = since.map_or(Duration::ZERO, |since| rate.of_run(since.elapsed()));
         let moment = Moment {
             number: inner.number,

@@ -45,6 +45,7 @@ impl Scenario {
         Cast {
             processes: self.programs.len(),
             kinds: self.kinds.len(),
+            // Custom kinds stand last in the list.
             custom_from: self.kinds.len() - customs,
             names: self.chaos.names,
             commands: self.commands,

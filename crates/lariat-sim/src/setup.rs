@@ -68,6 +68,8 @@ impl Setup {
             renew_deadline,
             ..
         } = self.times;
+        // The worst pair: the fastest clock decides when the next holder starts, the slowest when the old one gives
+        // up.
         let waits = fastest.of_run(duration);
         waits.saturating_sub(slowest.of_run(renew_deadline))
     }

@@ -45,6 +45,7 @@ pub(crate) fn spec(random: u64) -> Value {
     let children: Vec<&str> = SUFFIXES
         .iter()
         .enumerate()
+        // The lowest four bits choose the children; the number and the flag use the bits above.
         .filter(|(at, _)| random >> at & 1 == 1)
         .map(|(_, suffix)| *suffix)
         .collect();
@@ -98,6 +99,7 @@ pub(crate) fn wanted(key: &ObjectKey, shop: &Value) -> [(&'static str, Vec<Value
     maps.push(config(format!("{name}-v{number}")));
     let mut secrets = vec![secret(format!("{name}-key"))];
     if spec["flag"] == true {
+        // Foreign clients use names without a suffix, so a shop with the flag set collides with them.
         maps.push(config(name.to_owned()));
         secrets.push(secret(name.to_owned()));
     }

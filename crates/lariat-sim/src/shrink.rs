@@ -77,11 +77,12 @@ impl Shrinking {
     }
 
     fn take_steps_out(&mut self) {
-        // What comes after the failure cannot have led to it; the end of a run that fails at rest is the whole plan.
+        // Large blocks first: steps that have nothing to do with the failure are most of a plan, and go in few runs.
         let mut size = self.failure.plan.len().div_ceil(2);
         while size > 0 && self.may_go_on() {
             let mut at = 0;
             while at < self.failure.plan.len() {
+                // After a success the next block has moved to `at`.
                 if !self.takes(&without(&self.failure.plan, at, size)) {
                     at += size;
                 }
@@ -94,6 +95,7 @@ impl Shrinking {
     fn take_replicas_out(&mut self) {
         while self.scenario.programs.len() > 1 && self.may_go_on() {
             let all = self.scenario.clone();
+            // The last ones, so that the numbers of the others in the plan stay right.
             self.scenario.programs.pop();
             let left = self.scenario.programs.len();
             let plan: Vec<PlanStep> = (self.failure.plan.iter())
@@ -157,6 +159,7 @@ fn simplify(what: &mut Happening) -> bool {
             }
             _ => false,
         },
+        // At once to one, not by halves: a fault that has to happen twice is rare, and each trial is a whole run.
         Happening::Fault(fault) if fault.times > 1 => {
             fault.times = 1;
             true

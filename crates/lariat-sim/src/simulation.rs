@@ -78,6 +78,7 @@ impl Simulation {
     {
         let program: Program = Arc::new(move |process| {
             let running = program(process);
+            // The error outlives its process in the violation, and as text it also makes two runs comparable.
             Box::pin(async move { running.await.map_err(|error| error.to_string()) })
         });
         self.scenario.programs.push((Arc::from(name), program));

@@ -43,6 +43,7 @@ impl Member {
     pub(crate) fn holds(&self, place: Holding) -> bool {
         self.leads
             && match (place, &self.share) {
+                // Without a share there is no ring, and a leader holds every key.
                 (Holding::Key(key), Some(share)) => share.holds(key),
                 _ => true,
             }
@@ -82,6 +83,7 @@ impl Holding {
     pub(crate) fn of_stored(kind: &Gvk, object: &StoredObject) -> Self {
         match RawObject::parse(&object.json(), kind) {
             Ok(raw) => Self::Key(ShardKey::of_object(kind, &CachedObject::new(raw))),
+            // The server stores only what it could parse, so this is only a fallback.
             Err(_) => Self::of_key(kind, object.key()),
         }
     }

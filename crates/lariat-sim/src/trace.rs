@@ -52,6 +52,7 @@ impl Trace {
             self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
         self.count += 1;
+        // The hash of a line covers all lines before it, so dropping them loses no difference.
         if self.lines.len() == KEPT {
             self.lines.pop_front();
         }
@@ -89,9 +90,11 @@ impl Trace {
     /// They differ: the text shows the first line that is different in one of them and the lines before it. Where all
     /// lines kept are equal, it names the line before which the order of tasks began to differ.
     pub fn compare(&self, other: &Self) -> Result<(), String> {
+        // Polls after the last line are in the hash of the trace, but in that of no line.
         if self.hash == other.hash && self.count == other.count {
             return Ok(());
         }
+        // Pairs by their place: both have dropped as many lines, unless they differ in their number.
         let both = self.lines.iter().zip(&other.lines);
         let text = both.clone().position(|(one, two)| one.text != two.text);
         let order = both.clone().position(|(one, two)| one.hash != two.hash);

@@ -38,6 +38,7 @@ pub(super) async fn churn(run: &Run) -> Result<Row> {
     let mut row = change(run, &server, connections, n).await?;
     time::sleep(SETTLING).await;
     let (held, peak) = server.memory_mb();
+    // The peak is of the whole process, so it includes the creation of the objects.
     (row.steady_rss_mb, row.peak_rss_mb) = (Some(held), Some(peak));
     Ok(row)
 }
@@ -52,6 +53,7 @@ pub(super) async fn unread(run: &Run) -> Result<Row> {
         let mut wire = Wire::connect(server.address).await?;
         let ask = Ask::get(&format!("{}?watch=1", objects::config_maps()));
         let unread = wire.open(ask).await?;
+        // Kept: a body that is dropped would close the connection.
         open.push((wire, unread));
     }
     let row = change(run, &server, HANDS, n).await?;
@@ -59,6 +61,7 @@ pub(super) async fn unread(run: &Run) -> Result<Row> {
     let mut wire = Wire::connect(server.address).await?;
     let status = wire.ask(Ask::get("/lariat/status")).await?;
     let status: Value = serde_json::from_slice(&status)?;
+    // Otherwise the memory would be that of watchers that still wait to be cut off.
     ensure!(status["watches"] == 0, "watches are open: {status}");
     let (held, peak) = server.memory_mb();
     Ok(Row {
@@ -89,6 +92,7 @@ async fn change(run: &Run, server: &Program, connections: usize, n: usize) -> Re
         let path = objects::path(number % OBJECTS);
         Ask {
             media: "application/merge-patch+json",
+            // A whole answer would measure how fast 900 kB are sent.
             accept: Some("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"),
             ..Ask::new(Method::PATCH, path, patch.to_string())
         }

@@ -76,6 +76,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
 
 /// Returns whether a case has something to do with where objects are kept.
 fn is_kept(case: &str, subject: &str) -> bool {
+    // These cases are about starting and about memory, which a file hardly changes.
     subject == "memory" || !matches!(case, "start" | "idle" | "churn" | "unread")
 }
 
@@ -119,6 +120,7 @@ async fn measure(run: &Run) -> Result<Row> {
         "watch" => watches::measure(run).await,
         "churn" => bounds::churn(run).await,
         "unread" => bounds::unread(run).await,
+        // All others are requests about single objects, whose differences are in `writes::stage`.
         case if CASES.contains(&case) => writes::measure(run).await,
         other => bail!("no case {other:?}; --help lists them"),
     }

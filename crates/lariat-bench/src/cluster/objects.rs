@@ -26,6 +26,7 @@ pub(super) fn path(number: usize) -> String {
 
 /// Returns a ConfigMap in some round of its life.
 pub(super) fn config_map(number: usize, round: usize) -> Value {
+    // Digits that differ from object to object, since equal texts would compress and share too well.
     let text: String = (0..TEXT / 16)
         .map(|at| {
             format!(

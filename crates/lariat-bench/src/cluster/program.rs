@@ -48,6 +48,7 @@ impl Program {
         };
         let output = program.child.stdout.take().context("its output is piped")?;
         let mut line = String::new();
+        // The pipe is closed after this line; the server prints nothing more on it.
         BufReader::new(output).read_line(&mut line)?;
         let address = line.trim().strip_prefix("ready http://");
         program.address = address.context("the server says where it is")?.parse()?;
@@ -62,10 +63,13 @@ impl Program {
         let fields = stat.rsplit(')').next().unwrap_or_default();
         let ticks: f64 = fields
             .split_whitespace()
+            // `utime` and `stime`, the 14th and 15th field of proc(5). The process identifier and the name are cut
+            // off.
             .skip(11)
             .take(2)
             .filter_map(|field| field.parse::<f64>().ok())
             .sum();
+        // `USER_HZ`, which is 100 on all architectures of Linux that matter here.
         ticks / 100.0
     }
 

@@ -28,10 +28,12 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     let mut times = Vec::new();
     for _ in 0..n {
         let begun = meter::now();
+        // A whole server with its socket; the program's start, which includes loading it, is the case `idle`.
         let cluster = Cluster::builder().listen().start().await?;
         let request = Request::get("/readyz").body(Full::<Bytes>::default())?;
         let answer = cluster.service().call(request).await?;
         ensure!(answer.status().is_success(), "it is ready");
+        // Before the shutdown, which is part of the wall time of the row, but not of this start.
         times.push((meter::now() - begun).as_secs_f64() * 1e6);
         cluster.shutdown().await;
     }
@@ -51,6 +53,7 @@ pub(super) async fn idle(run: &Run) -> Result<Row> {
     row.before_rss_mb = Some(server.memory_mb().0);
     Wire::connect(server.address)
         .await?
+        // One request, so that what the server sets up on its first one is not counted as idle CPU.
         .ask(Ask::get("/api/v1/namespaces"))
         .await?;
     let cpu = server.cpu_seconds();

@@ -30,6 +30,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     let creation = objects::creation(&objects::config_map(n, 0));
     let owner: Arc<Value> = Arc::new(serde_json::from_slice(&wire.ask(creation).await?)?);
     let cpu = server.cpu_seconds();
+    // In the case `empty` the objects have the owner too, so that both cases delete the same objects.
     let made = Arc::clone(&owner);
     let make = Arc::new(move |number| objects::creation(&objects::owned(number, &made)));
     send(server.address, HANDS, n, make).await?;
@@ -46,6 +47,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
     while !list_is_empty(&mut wire).await? {
         time::sleep(PAUSE).await;
     }
+    // The CPU of this process is not counted: it only asks. The server's is read from the system.
     (row.wall_s, _) = meter.seconds();
     row.cpu_s = server.cpu_seconds() - cpu;
     row.ops_per_s = n as f64 / row.wall_s;

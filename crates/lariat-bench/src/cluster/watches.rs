@@ -30,6 +30,7 @@ pub(super) async fn measure(run: &Run) -> Result<Row> {
         let (wire, body) = watch(server.address).await?;
         tasks.spawn(async move {
             let seen = read(body, n).await;
+            // Moved into the task, as the connection ends with it.
             drop(wire);
             seen
         });
@@ -66,6 +67,7 @@ async fn read(mut body: Incoming, events: usize) -> Result<()> {
             bail!("a watch ended after {seen} events");
         };
         if let Some(data) = frame?.data_ref() {
+            // Counted as lines, unparsed: the readers share the machine with the server that is measured.
             seen += memchr::memchr_iter(b'\n', data).count();
         }
     }

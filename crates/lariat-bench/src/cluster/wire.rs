@@ -48,6 +48,7 @@ impl Ask {
 impl Wire {
     pub(super) async fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address).await?;
+        // Otherwise Nagle's algorithm and delayed acknowledgements would be measured.
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         let mut task = JoinSet::new();

@@ -43,6 +43,7 @@ pub(super) async fn timed(
     make: Make,
 ) -> Result<Row> {
     let mut row = run.row();
+    // The CPU time of the meter is that of this process, the client. The server's is what counts.
     let (meter, cpu) = (Meter::begin(), server.cpu_seconds());
     let times = send(server.address, connections, n, make).await?;
     (row.wall_s, _) = meter.seconds();
@@ -74,6 +75,7 @@ async fn stage(server: &Program, case: &str, n: usize) -> Result<(Option<Make>, 
         "create-pod" => (None, Arc::new(create_pod)),
         "update-pod" => (Some(Arc::new(create_pod)), Arc::new(update_pod)),
         "create-owned" => {
+            // The owner has the number `n`, as the owned objects have those below.
             let creation = objects::creation(&objects::config_map(n, 0));
             let owner: Value = serde_json::from_slice(&wire.ask(creation).await?)?;
             (
@@ -137,7 +139,9 @@ pub(super) async fn send(
         let mut wire = Wire::connect(address).await?;
         tasks.spawn(async move {
             let mut times = Vec::new();
+            // Every connection has its own objects, so that no two requests conflict.
             for number in (at..n).step_by(connections) {
+                // Made before the clock is read: building the request is the client's work.
                 let ask = make(number);
                 let begun = meter::now();
                 wire.ask(ask).await?;

@@ -22,7 +22,7 @@ const METADATA_COPY_KB: usize = 27;
 
 /// The most changes for kube-rs with a watch for each of several handlers.
 ///
-/// every one of them is read and decoded as often as there are handlers.
+/// Each change is read and decoded as often as there are handlers.
 pub(crate) const MOST_CHANGES: usize = 20_000;
 
 /// Returns whether a run fits into memory, and says so if it does not.

@@ -97,6 +97,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
 /// Reduces the probes for kube-rs with a watch per handler, as storms do.
 fn shortened(mut run: Run) -> Run {
     if run.subject == "kube-rs" && run.handlers > Some(1) {
+        // The other changes of the crowd are read by each watch as well.
         let most = (MOST_CHANGES / crowd(&run)).max(1);
         run.n = run.n.map(|n| n.min(most));
     }
@@ -121,11 +122,13 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     say("ready")?;
     // Meanwhile the server makes the changes, and publishes none of them.
     tokio::task::spawn_blocking(|| hear("go")).await??;
+    // Before the server releases the changes: a probe that came earlier would be missed.
     job.tally.begin_probes(row.n);
     let meter = Meter::begin();
     say("going")?;
     job.tally.all_seen().await?;
     (row.wall_s, row.cpu_s) = meter.seconds();
+    // A handler that missed a state, since a later one came first, would make the times look better.
     let latencies = job.tally.latencies();
     ensure!(
         latencies.len() == row.n * job.tally.handlers(),

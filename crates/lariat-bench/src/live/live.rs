@@ -109,6 +109,7 @@ pub(crate) fn run(run: &Run, target: &Target) -> Result<Row> {
 
 /// Runs a measurement on as many threads as there are processors.
 fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> {
+    // These subjects show what moving work between threads costs.
     let runtime: Runtime = if run.subject.ends_with("-one-thread") {
         Builder::new_current_thread().enable_all().build()?
     } else {

@@ -95,6 +95,7 @@ async fn lariat(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
         .iter()
         .map(|pod| pod.key().clone())
         .collect();
+    // While somebody holds the decoded value, a read gets the same one instead of decoding again.
     let held: Vec<Arc<Pod>> = match run.case.as_str() {
         "hot" => cache.list().collect::<Result<_, _>>()?,
         _ => Vec::new(),
@@ -108,11 +109,13 @@ async fn lariat(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
         (case, "lariat-metadata") => select(row, case, &cache.view::<Metadata>()),
         (case, _) => select(row, case, &cache),
     }
+    // Named here to show that the values must live until the reads have ended.
     drop(held);
     Ok(())
 }
 
 fn get<K: lariat_cache::View>(cache: &Cache<K>) -> impl Fn(&ObjectKey) + '_ {
+    // `black_box` keeps the compiler from leaving out a read whose result nobody uses.
     |key| drop(black_box(cache.get(key).expect("it is a pod")))
 }
 
@@ -140,6 +143,7 @@ async fn kube_rs(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
         watcher::Config::default(),
     );
     let mut tasks = JoinSet::new();
+    // The watch goes on during the reads, as it does in a program.
     tasks.spawn(
         reflector(writer, events)
             .default_backoff()

@@ -36,14 +36,17 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     meter::forget_peak()?;
     let meter = Meter::begin();
     let goes_on = Arc::clone(&reading);
+    // A thread of its own: a task might wait for a worker of the runtime, and not for the cache.
     let thread = thread::spawn(move || read(reader, &goes_on));
     say("going")?;
     job.tally.all_seen().await?;
     (row.wall_s, _) = meter.seconds();
     quiet(&job.tally).await;
+    // After the handlers have come to rest: a subject may call them for every pod after a relist.
     let (_, cpu) = meter.seconds();
     reading.store(false, Ordering::Relaxed);
     let seen = thread.join().map_err(|_| anyhow!("the reader panicked"))?;
+    // The reader belongs to the benchmark.
     row.cpu_s = cpu - seen.cpu;
     row.peak_rss_mb = Some(meter::peak_mb());
     row.handler_runs = Some(job.tally.runs());
@@ -110,5 +113,6 @@ fn look(look: &mut (dyn FnMut() + Send)) -> (Duration, bool) {
     let before = meter::waits();
     let begun: Instant = meter::now();
     look();
+    // Voluntary switches only: a busy machine takes the processor from a thread at any time.
     (meter::now() - begun, meter::waits() > before)
 }

@@ -30,9 +30,11 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     } else if job.is_stamped {
         job.tally.begin_now(changing);
     } else {
+        // Each pod changes once more after this version, so every handler must see each of them.
         job.tally.begin(floor.parse()?, changing);
     }
     row.before_rss_mb = Some(meter::resident_mb());
+    // The initial sync has a higher peak than the storm.
     meter::forget_peak()?;
     let meter = Meter::begin();
     say("going")?;
@@ -45,6 +47,7 @@ pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     row.merged = (!is_floor).then(|| calls.saturating_sub(runs));
     row.ops_per_s = row.n as f64 / row.wall_s;
     row.sync_cpu_s = Some(sync_cpu);
+    // `fill` has set it for the sync.
     row.bytes_per_object = None;
     time::sleep(SETTLING).await;
     row.steady_rss_mb = Some(meter::resident_mb());

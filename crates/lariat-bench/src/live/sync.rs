@@ -23,6 +23,7 @@ pub(super) async fn fill(row: &mut Row, job: &Job<'_>) -> Result<(Live, f64)> {
     let live = subjects::start(job).await?;
     job.tally.all_seen().await?;
     (row.wall_s, row.cpu_s) = meter.seconds();
+    // After the times were read: what is released late counts for memory, but not for the sync.
     time::sleep(SETTLING).await;
     row.peak_rss_mb = Some(meter::peak_mb());
     row.steady_rss_mb = Some(meter::resident_mb());

@@ -66,12 +66,14 @@ impl Panel {
 
     fn axes(&self, svg: &mut String, x: &Scale, y: &Scale) {
         let points = self.lines.iter().flat_map(|line| line.points.iter());
+        // The horizontal axis is labelled where something was measured, instead of at powers of ten.
         let counts: BTreeSet<usize> = points.map(|point| point.0 as usize).collect();
         for count in counts {
             let at = LEFT + WIDTH * x.share(count as f64);
             text(svg, at, TOP + HEIGHT + 18.0, "middle", &thousands(count));
         }
         let mut value = y.low;
+        // The tolerance is for what the multiplications round.
         while value <= y.high * 1.01 {
             let at = TOP + HEIGHT * (1.0 - y.share(value));
             let label = format!("{}", (value * 1000.0).round() / 1000.0);

@@ -96,6 +96,7 @@ fn lines(
         }
         let points = points.into_iter().map(|(x, mut all)| {
             all.sort_by(f64::total_cmp);
+            // The median of the runs, as in the tables.
             (x as f64, all[all.len() / 2])
         });
         Line {

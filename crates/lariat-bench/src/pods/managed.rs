@@ -61,6 +61,7 @@ fn container(plan: &Plan, number: usize) -> Value {
         (format!(r#"k:{{"name":"{name}"}}"#), fields)
     });
     let itself = || (".".to_owned(), json!({}));
+    // The key of a port in a list that is merged by `containerPort` and `protocol`.
     let number = spec::port(number);
     let port = format!(r#"k:{{"containerPort":{number},"protocol":"TCP"}}"#);
     let fields = json!({".": {}, "f:containerPort": {}, "f:name": {}, "f:protocol": {}});

@@ -70,6 +70,7 @@ impl Plan {
     pub(super) fn new(index: usize, rng: &mut Rng) -> Self {
         let number = index / REPLICAS;
         // What all pods of a deployment share depends on its number alone.
+        // Values that pods share are what compression and sharing of texts live from, so they must be as in a cluster.
         let mut shared = Rng::with_seed(number as u64 + 1);
         let (word, role) = (
             WORDS[shared.usize(..WORDS.len())],
@@ -78,6 +79,7 @@ impl Plan {
         let app = format!("{word}-{role}-{}", hex(&mut shared, 3));
         let hash = hex(&mut shared, 10);
         Self {
+            // The suffix is the number of the pod, by which handlers find the bit of a pod.
             name: format!("{app}-{hash}-{}", base36(index)),
             namespace: namespace(number % NAMESPACES),
             node: node(index),
@@ -89,6 +91,7 @@ impl Plan {
                 shared.u8(..40),
                 shared.u8(..20)
             ),
+            // One deployment in ten has a sidecar.
             containers: 1 + usize::from(number.is_multiple_of(10)),
             env: (0..shared.usize(1..4))
                 .map(|at| env(at, &app, &mut shared))

@@ -28,6 +28,7 @@ pub(crate) struct Pod {
 
 /// Returns the pod of a number.
 pub(crate) fn pod(index: usize) -> Pod {
+    // The golden ratio, so that neighbouring numbers have unlike seeds, and none equals that of a deployment.
     let mut rng = Rng::with_seed(index as u64 ^ 0x9e37_79b9_7f4a_7c15);
     let plan = Plan::new(index, &mut rng);
     let metadata = metadata(&plan, &mut rng);
@@ -79,6 +80,7 @@ fn metadata(plan: &Plan, rng: &mut Rng) -> Value {
         "name": plan.name, "generateName": format!("{app}-{hash}-"), "namespace": plan.namespace,
         "labels": labels,
         "annotations": {
+            // The same for all pods of a template, unlike the annotations of the network plugin below.
             "checksum/config": hex(&mut Rng::with_seed(seed(hash)), 32),
             "cni.projectcalico.org/containerID": hex(rng, 64),
             "cni.projectcalico.org/podIP": format!("{ip}/32"),

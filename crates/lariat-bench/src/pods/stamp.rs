@@ -48,6 +48,7 @@ impl Stamper {
 
     /// Writes the present time into the label of an object, if it has one.
     pub(crate) fn stamp(&self, json: &mut [u8]) {
+        // A search in bytes: parsing the line would delay the changes behind it.
         if let Some(at) = self.0.find(json) {
             let start = at + BEFORE.len();
             let mut digits = &mut json[start..start + BLANK.len()];
@@ -64,6 +65,7 @@ impl Stamper {
             .map(|at| &json[at + BEFORE.len()..])
             .and_then(|digits| digits.get(..BLANK.len()))
             .and_then(|digits| std::str::from_utf8(digits).ok());
+        // Zero is older than every run, so a line without a stamp does not count.
         digits.map_or(0, parse)
     }
 }

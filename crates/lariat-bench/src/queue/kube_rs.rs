@@ -126,6 +126,7 @@ pub(super) fn wait(keys: Vec<Key>) -> Scheduler<Key, Requests> {
             let sent = sender.unbounded_send(request(key, Duration::from_secs(3600)));
             sent.expect("the receiver lives");
         }
+        // With its last sender the scheduler would end when it is polled next.
         std::mem::forget(sender);
         let held = tokio::time::timeout(Duration::from_millis(10), pin!(&mut queue).next()).await;
         assert!(held.is_err(), "{count} keys wait");
@@ -137,6 +138,7 @@ pub(super) fn wait(keys: Vec<Key>) -> Scheduler<Key, Requests> {
 pub(super) fn applier(keys: &[Key], n: usize) -> impl FnOnce() + use<> {
     let runtime = one_thread_runtime();
     let (reader, mut writer) = store::store::<ConfigMap>();
+    // The applier skips keys whose object its store does not have.
     let names: Vec<(String, String)> = keys
         .iter()
         .filter_map(|key| key.split_once('/'))
@@ -163,6 +165,7 @@ pub(super) fn applier(keys: &[Key], n: usize) -> impl FnOnce() + use<> {
         // The applier ends, and forgets what waits, when its queue does.
         let last = futures::stream::once(async {
             // It runs what waits in an order of its own.
+            // The wait is part of the wall time, but small beside the run.
             tokio::time::sleep(20 * LAST).await;
             ObjectRef::new(LAST_NAME)
         });

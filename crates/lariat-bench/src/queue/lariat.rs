@@ -16,6 +16,7 @@ async fn next<P: Payload + Clone>(
     let done = [(LaneId::WHOLE, Verdict::Done)];
     match work.and_then(|work| work.done_and_try_get(done)) {
         Some(next) => {
+            // As a controller's worker does: without it this loop would never yield to other tasks.
             tokio::task::consume_budget().await;
             Some(next)
         }
@@ -74,6 +75,7 @@ pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
                 });
             }
             producers.join_all().await;
+            // It waits until all keys were processed, so the run ends with the last of them.
             queue.shut_down_with_drain().await;
             workers.join_all().await;
             assert!(taken.load(Ordering::Relaxed) >= keys.len().min(n));

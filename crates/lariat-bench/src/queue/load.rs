@@ -32,6 +32,8 @@ pub(crate) struct Delayed {
 
 impl Delayed {
     pub(super) fn new(n: usize, rate: Option<usize>) -> Self {
+        // Knuth's multiplicative hash: the delays are spread evenly, in an order that looks random and is the same
+        // each time.
         let delays = (0..).map(|at: u32| DELAYS * (at.wrapping_mul(2_654_435_761) >> 16) / 65_536);
         Self {
             begun: meter::now(),
@@ -50,8 +52,10 @@ impl Delayed {
                 if next > time::Instant::now() {
                     time::sleep_until(next).await;
                 }
+                // Counted from the beginning, so that a late add does not delay all that follow.
                 next += every;
             }
+            // Before the add, as the key may come at once on another thread.
             due.store(self.nanos(*delay), Ordering::Relaxed);
             add(Key::clone(key), *delay);
         }

@@ -127,6 +127,7 @@ impl Row {
 
     /// Measures a run, whose preparation is not counted.
     fn time<R: FnOnce()>(&mut self, prepare: impl FnOnce() -> R) {
+        // Keys, runtimes and stores are made here, which is not what is compared.
         let run = prepare();
         let meter = Meter::begin();
         run();
@@ -148,6 +149,7 @@ impl Row {
         let keys = keys(n);
         // The queue holds clones of these, so that the texts are not counted.
         let copies = keys.clone();
+        // After the keys and their copies were made, which are not the queue's.
         let before = meter::resident_mb();
         let meter = Meter::begin();
         let queue = fill(copies);

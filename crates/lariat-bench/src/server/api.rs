@@ -87,6 +87,7 @@ impl Api {
             .header("content-type", media)
             .header("accept", accept);
         Ok(match self {
+            // Without a socket, so that writes cost the server no parsing of HTTP while subjects read from it.
             Self::Embedded(service) => {
                 let request = request.body(Full::new(body))?;
                 let response = service.clone().call(request).await?;

@@ -97,6 +97,8 @@ impl Filler {
             }
             before = u64::MAX;
             while let Some(first) = tasks.join_next().await {
+                // The version before the first change of the round; each round overwrites it, so that of the last one
+                // is left.
                 before = before.min(first?? - 1);
             }
         }
@@ -123,6 +125,7 @@ impl Filler {
 
     async fn patch(&self, index: usize, metadata: &Value) -> Result<u64> {
         let patch = json!({"metadata": metadata});
+        // One name in all rounds, as each new one would add an entry to the managed fields.
         let path = format!("{}?fieldManager={CHANGER}", self.paths[index]);
         version(&self.api.send(Method::PATCH, &path, &patch).await?)
     }
@@ -152,6 +155,7 @@ async fn create(api: &Api, index: usize, home: Option<&str>) -> Result<String> {
     let report = format!("{path}/status?fieldManager={kubelet}");
     let status = json!({"status": pod.status});
     api.send(Method::PATCH, &report, &status).await?;
+    // The managed fields are a large part of a pod, so they must be as large as in a cluster.
     let owners = json!({"metadata": {"managedFields": pod.managed}});
     api.send(Method::PATCH, &path, &owners).await?;
     Ok(path)

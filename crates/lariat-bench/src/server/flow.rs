@@ -43,6 +43,7 @@ impl Gate {
         let Flow::Paced { since, every } = released(&mut self.flow).await else {
             return false;
         };
+        // A new pace has begun since the last line of this watch.
         if self.since.replace(since) != Some(since) {
             self.lines = 0;
         }

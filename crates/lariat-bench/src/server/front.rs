@@ -94,6 +94,7 @@ async fn speak(stream: TcpStream, door: Arc<Door>) {
 
 impl Door {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
+        // A list or a new watch would otherwise show the held changes too early.
         flow::released(&mut self.flow.clone()).await;
         let wants_gzip = takes_gzip(request.headers());
         // What the cluster itself compresses could not be stamped.
@@ -114,6 +115,7 @@ impl Door {
                 .headers
                 .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
+        // Set anew, since the length of the cluster is that of the plain body.
         parts.headers.insert(CONTENT_LENGTH, whole.len().into());
         let body = Full::new(whole).map_err(|never: Infallible| match never {});
         Ok(Response::from_parts(parts, body.boxed_unsync()))

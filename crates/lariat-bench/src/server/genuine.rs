@@ -47,6 +47,7 @@ pub(crate) fn serve(target: &Target, pods: usize) -> Result<()> {
         api.create_namespace(&home).await?;
         eprintln!("pods are created in the namespace {home}, which is deleted at the end");
         let attended = attend(&api, &home, pods, &mut commands).await;
+        // Also after a failure, and before its error is returned: the server belongs to somebody else.
         let deleted = delete(&api, &home).await;
         let left = || format!("the namespace {home} is left");
         attended.and(deleted.with_context(left))
@@ -87,6 +88,7 @@ async fn attend(api: &Api, home: &str, pods: usize, commands: &mut Receiver<Stri
                 }
                 None => return Ok(()),
             },
+            // A write that fails ends the process, which the run notices at once.
             Some(ended) = writer.writing.join_next() => ended??,
         }
     }

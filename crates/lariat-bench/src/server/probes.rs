@@ -64,6 +64,7 @@ impl Pace {
             return;
         };
         let due = since + every * u32::try_from(place).unwrap_or(u32::MAX);
+        // A step that is late is carried out at once, and does not delay the next ones: the rate stays as asked for.
         if due > Instant::now() {
             time::sleep_until(due).await;
         }

@@ -23,6 +23,7 @@ const SPARE_HISTORY: usize = 10_000;
 /// Runs the server until its input ends.
 pub(crate) fn serve(pods: usize, modifications: usize) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
+        // A storm whose changes left the history would end in a relist.
         let history = modifications + SPARE_HISTORY;
         // The owners of its pods are not there.
         let cluster = Cluster::builder()
@@ -93,6 +94,7 @@ async fn obey(
 /// Reads commands from a thread of its own, until the input ends.
 pub(super) fn commands() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
+    // A blocking read on the runtime would delay its shutdown until the next line.
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if sender.blocking_send(line).is_err() {

@@ -70,12 +70,14 @@ impl Cached {
         }
         let answer = self.pods.query(&query).await?;
         let counts = answer.summaries.iter().map(Vec::len).sum::<usize>();
+        // The total of a page is not what was asked for, unless there are only counts.
         let total = answer.total.filter(|_| answer.objects.is_empty());
         Ok((answer.objects.len() + counts).max(total.unwrap_or(0).try_into()?))
     }
 
     /// Returns the cursor behind the objects that are passed over.
     async fn cursor_of(&mut self, question: &Question, query: &Query) -> Result<String> {
+        // A program that pages keeps the cursor of the page before, so finding it is not part of the question.
         if let Some((case, cursor)) = &self.cursor
             && *case == question.case
         {

@@ -72,6 +72,7 @@ fn pages(pods: usize) -> [Question; 4] {
         Question {
             case: "keyset",
             query: |_| Query::new().sort(field("metadata.name")),
+            // Of few pods the half, so that a page follows.
             skip: (DEPTH * PAGE).min(pods / 2),
             naive: Naive::Sort {
                 meets: |_, _| true,
@@ -159,6 +160,7 @@ impl Question {
     {
         match &self.naive {
             Naive::Sort { meets, key } => {
+                // The key is made once for each object, and not in each comparison.
                 let mut kept: Vec<(String, P)> = pods
                     .filter(|pod| meets(pod, turn))
                     .map(|pod| (key(&pod), pod))

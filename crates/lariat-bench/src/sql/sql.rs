@@ -153,6 +153,7 @@ async fn measure(run: &Run, target: &Target) -> Result<Vec<Row>> {
         }
     }
     if storms(run) {
+        // Last, because the questions are about pods as they were loaded.
         rows.push(stormed(run, &subject).await?);
     }
     Ok(rows)
@@ -195,6 +196,7 @@ async fn asked(run: &Run, subject: &mut Subject, question: &Question) -> Result<
         last = now;
     }
     ensure!(found > 0, "{} finds nothing", question.case);
+    // `n` is how often it was asked here, not the number of pods.
     let mut row = row(run, question.case, times.len());
     (row.wall_s, row.cpu_s) = meter.seconds();
     row.ops_per_s = times.len() as f64 / row.wall_s;

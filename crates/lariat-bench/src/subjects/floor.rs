@@ -28,6 +28,7 @@ use crate::pods::stamp::Stamper;
 const PAGE: usize = 500;
 
 /// What watches say of everything there is, and then of what happens.
+// The timeout is longer than any run.
 const STREAM: &str = "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersion=\
     &resourceVersionMatch=NotOlderThan&timeoutSeconds=600";
 
@@ -62,6 +63,7 @@ pub(super) async fn start(job: &Job<'_>) -> Result<Live> {
     };
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
+        // A regular end is a failure too: the floor does not reconnect, so the run would wait in vain.
         let failed = floor.run(&requests, is_list).await;
         floor.tally.fail(&failed.err().unwrap_or_else(ended));
     });
@@ -111,6 +113,7 @@ impl Requests {
     }
 
     async fn watch(&self, query: &str) -> Result<Body> {
+        // Uncompressed, as Lariat's watches are.
         let answer = self.get(query, "PartialObjectMetadata", "identity").await?;
         Ok(answer.into_body())
     }
@@ -119,6 +122,7 @@ impl Requests {
     async fn page(&self, token: &str) -> Result<Vec<u8>> {
         let query = format!("limit={PAGE}{token}");
         let answer = self
+            // Compressed, as Lariat's lists are.
             .get(&query, "PartialObjectMetadataList", "gzip")
             .await?;
         let is_packed = answer.headers().contains_key(CONTENT_ENCODING);
@@ -186,6 +190,7 @@ impl Floor {
             let page: Page = serde_json::from_slice(&body).context("a page of a list")?;
             self.tally
                 .arrived(page.items.map_or(0, |items| items.len()));
+            // All pages of a list are of one version.
             let version = first.get_or_insert(page.metadata.version);
             if page.metadata.token.is_empty() {
                 return Ok(version.clone());
@@ -238,6 +243,7 @@ impl Lines {
             }
             rest = next;
         }
+        // A chunk may end within a line.
         self.begun.extend_from_slice(rest);
         Ok(())
     }

@@ -82,6 +82,7 @@ pub(super) async fn controllers(job: &Job<'_>) -> Result<Live> {
             _ if as_typed => controller(typed(&client, job), handler, &job.tally, &mut tasks),
             _ => controller(dynamic(&client, job), handler, &job.tally, &mut tasks),
         };
+        // Each controller has a store with all objects, so the first is enough to read from.
         reader.get_or_insert(read);
     }
     Ok(Live {
@@ -168,6 +169,7 @@ fn run<K: Object>(
         saw(&tally, handler, &*object, state);
         ready(Ok(Action::await_change()))
     };
+    // The reconciler does not fail, but a controller needs an error policy.
     let never = |_: Arc<K>, _: &Infallible, _: Arc<Tally>| Action::requeue(Duration::from_secs(1));
     let outcomes = controller.run(reconcile, never, Arc::clone(tally));
     tasks.spawn(outcomes.for_each(|_| ready(())));
@@ -201,10 +203,12 @@ fn sharing<K: Object + Resource<DynamicType = ()>>(pods: Pods<K>, tally: &Arc<Ta
     let writer = Writer::<K>::new_shared(SHARED_BUFFER, ());
     let store = writer.as_reader();
     for handler in 0..tally.handlers() {
+        // All subscribe before the watch begins, as a later one would miss the objects before it.
         let subscriber = writer.subscribe().expect("the writer is a shared one");
         let controller = Controller::for_shared_stream(subscriber, store.clone());
         run(controller, handler, pods.state, tally, &mut tasks);
     }
+    // Without the backoff, kube-rs retries a failing watch without a pause.
     let events = reflect(writer, watcher(pods.api, pods.config)).default_backoff();
     tasks.spawn(events.for_each(|_| ready(())));
     Live {

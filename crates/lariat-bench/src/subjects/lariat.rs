@@ -45,6 +45,7 @@ impl Variant {
         };
         let options = KindOptions::default();
         match subject.strip_prefix("lariat").unwrap_or_default() {
+            // These differ in what is started, not in the options.
             "" | "-reflector" | "-one-thread" | "-metadata" => {}
             "-content" => variant.content = true,
             "-console" => variant.console = true,
@@ -89,6 +90,7 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
         .build();
     let pods = factory.for_object::<Pod>();
     for handler in 0..job.tally.handlers() {
+        // In the case `mixed`, typed and dynamic handlers take turns.
         let as_typed = job.case == "typed" || (job.case == "mixed" && handler % 2 == 0);
         match job.case {
             "metadata" => register(&pods.view::<Metadata>(), handler, &job.tally, seen(job))?,
@@ -100,10 +102,12 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
         }
     }
     let cache = pods.view::<Metadata>().cache();
+    // A view of the content makes the informer cache it, although no handler reads it.
     if content {
         drop(pods.cache());
     }
     let server = console.then(|| factory.serve(Console::on("127.0.0.1:0")));
+    // Before the start, as a program serves its console from the beginning.
     let server = server.transpose()?;
     factory.start(WORKERS).await?;
     let scraper = server.map(|server| scraper::start(server.address()));

@@ -25,6 +25,7 @@ pub(crate) fn scrape(address: SocketAddr) -> Result<()> {
     once(address)?;
     say("scraped")?;
     loop {
+        // It may return early, which only means one scrape more.
         thread::park_timeout(PERIOD);
         once(address)?;
     }

@@ -66,6 +66,7 @@ impl Seen {
     /// Notes a pod; returns whether it is seen for the first time.
     pub(super) fn note(&self, namespace: Option<&str>, name: &str) -> bool {
         match &self.pods {
+            // A bit and no lock: this runs in every handler, and its cost counts for all subjects.
             Pods::Numbered(words) => {
                 let index = pods::index(name);
                 let bit = 1 << (index % 64);

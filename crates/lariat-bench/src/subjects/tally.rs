@@ -63,12 +63,14 @@ impl Tally {
         self.handlers.iter().for_each(Seen::forget);
         self.missing
             .store(expected * self.handlers.len(), Ordering::Relaxed);
+        // Nothing is called meanwhile: the server holds all changes back until after this.
         self.first.store(first, Ordering::SeqCst);
     }
 
     /// Notes that a handler was called for a pod in the state of a number.
     pub(crate) fn saw(&self, handler: usize, namespace: Option<&str>, name: &str, state: u64) {
         let latencies = self.latencies.get();
+        // Read first, before anything of the benchmark adds to the time.
         let now = latencies.map_or(0, |_| meter::micros());
         let seen = &self.handlers[handler];
         seen.called(1);
@@ -102,6 +104,7 @@ impl Tally {
     fn is_there(&self, sights: usize) {
         // What was noted has to be there for who waits until all is done.
         let before = self.missing.fetch_sub(sights, Ordering::AcqRel);
+        // Later sights make the count wrap around, which is harmless: only the step to zero notifies.
         if before <= sights && before > 0 {
             self.done.notify_one();
         }
@@ -120,6 +123,7 @@ impl Tally {
     ///
     /// Nothing more will be seen.
     pub(crate) async fn all_seen(&self) -> Result<()> {
+        // A permit is kept if it came before this is awaited.
         self.done.notified().await;
         match self.failure.get() {
             Some(reason) => Err(anyhow!("{reason}")),

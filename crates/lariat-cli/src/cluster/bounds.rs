@@ -31,6 +31,7 @@ pub(super) struct Bounds {
 impl Bounds {
     /// Sets what was given.
     pub(super) fn apply(&self, mut builder: ClusterBuilder) -> ClusterBuilder {
+        // Only what was given is set, so that the defaults are in one place, the builder.
         if let Some(changes) = self.history {
             builder = builder.history(changes);
         }

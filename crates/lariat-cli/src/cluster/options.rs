@@ -102,6 +102,7 @@ impl Options {
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse()
+        // The error of the standard library does not say which form is expected.
         .map_err(|_| format!("give an IP address and a port, such as {ADDRESS}"))
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .with_writer(std::io::stderr)
             .with_ansi(std::io::stderr().is_terminal())
             .init();
+        // All files are read before the cluster starts, so a mistake in one of them ends the command at once.
         let seeds = seed::read(&options.seeds)?;
         let kubeconfig = options
             .kubeconfig
@@ -41,6 +42,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             seeds,
             load: options.load.clone(),
         };
+        // From here on a signal leads to the cleanup below instead of ending the process.
         let served = signal::until_asked(async {
             fill(&cluster, content).await?;
             if let Some(console) = &console {
@@ -49,6 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             serve(&cluster, options, kubeconfig.as_ref()).await
         })
         .await;
+        // Also after an error: the kubeconfig may have been changed by then.
         signal::unless_asked_again(async {
             if let Some(console) = console {
                 console.stop().await;
@@ -56,6 +59,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             end(cluster, kubeconfig.as_ref()).await;
         })
         .await;
+        // A signal is how this is meant to end, so it is no failure.
         served.unwrap_or(Ok(()))
     })
 }
@@ -70,6 +74,7 @@ struct Content {
 async fn end(cluster: Cluster, kubeconfig: Option<&Kubeconfig>) {
     if let Some(kubeconfig) = kubeconfig {
         let url = cluster.url().unwrap_or_default();
+        // Before the shutdown, so that kubectl finds no context of a server that is gone.
         if let Err(error) = kubeconfig.remove(&url).await {
             eprintln!("warning: {error:#}");
         }
@@ -81,6 +86,7 @@ async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
     let started = builder(options, token).start().await;
     started.map_err(|error| {
         let reason = lariat_core::describe(&error);
+        // These errors name the file; the address has nothing to do with them.
         if reason.contains("data file") {
             anyhow!("{reason}")
         } else {
@@ -102,6 +108,7 @@ fn builder(options: &Options, token: Option<String>) -> ClusterBuilder {
         builder = builder.simulate_workloads(Workloads::default());
     }
     if let Some(token) = token {
+        // Without a token everybody is an administrator, and roles would allow nothing more.
         builder = builder.token(token).rbac();
     }
     if options.switches.tls {
@@ -127,6 +134,7 @@ async fn serve(
 ) -> Result<()> {
     if let Some(kubeconfig) = kubeconfig {
         let own = cluster.kubeconfig().unwrap_or_default();
+        // Before `ready` is printed: a script that waits for that line uses the file next.
         kubeconfig.merge(&own).await?;
     }
     let url = cluster.url().unwrap_or_default();

@@ -83,6 +83,7 @@ impl Console {
                 name,
                 port,
             } = pod;
+            // The `proxy` subresource of the pod: the API server forwards the request, and checks `pods/proxy`.
             let prefix = format!("/api/v1/namespaces/{namespace}/pods/{name}:{port}/proxy");
             let shown = format!("port {port} of pod {namespace}/{name}");
             (client?, prefix, shown)
@@ -136,6 +137,7 @@ impl Console {
     ///
     /// Dropping the future loses the answer.
     pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Answer<T>, AskError> {
+        // The time limit covers the body too, which could otherwise stop in the middle for ever.
         let answered = timeout(self.timeout, async {
             let response = self.send(path, "application/json").await?;
             let text = text(response.into_body(), &self.place).await?;
@@ -155,6 +157,7 @@ impl Console {
     /// Dropping the future loses nothing.
     pub(crate) async fn watch(&self) -> Result<Updates, AskError> {
         let path = format!("{OVERVIEW}?watch=true");
+        // Only the beginning is limited here; `Updates::next` limits the silence between two overviews.
         let asked = timeout(self.timeout, self.send(&path, "text/event-stream"));
         let response = asked.await.unwrap_or_else(|_| Err(self.silent()))?;
         Ok(Updates {
@@ -222,6 +225,7 @@ impl Updates {
             };
             let frame = frame.ok_or_else(|| broken("the stream has ended".to_owned()))?;
             let frame = frame.map_err(|error| broken(describe(&error)))?;
+            // Trailers have no events.
             let Ok(bytes) = frame.into_data() else {
                 continue;
             };
@@ -229,6 +233,7 @@ impl Updates {
             let events = events.ok_or_else(|| broken("an event is too long".to_owned()))?;
             let overviews = events.into_iter().filter(|event| event.name == "overview");
             self.ready.extend(overviews.map(|event| event.data));
+            // `ready` was empty, so this puts the new ones in the order for `pop`.
             self.ready.reverse();
         }
     }
@@ -278,6 +283,7 @@ fn credentials(token: &str, is_pod: bool) -> Result<HeaderValue> {
     let mut value = HeaderValue::from_str(&text)
         .ok()
         .context("the token fits no header")?;
+    // Keeps it out of the `Debug` output of requests.
     value.set_sensitive(true);
     Ok(value)
 }
@@ -309,6 +315,7 @@ fn understood<T: DeserializeOwned>(
         path: path.to_owned(),
         detail,
     };
+    // First without a type, because `--output json` passes on fields that this version does not know.
     let json: Value = serde_json::from_str(text).map_err(|error| {
         let position = format!("line {} column {}", error.line(), error.column());
         other(format!("it is no JSON, at {position}"))

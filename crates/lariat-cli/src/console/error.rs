@@ -82,6 +82,7 @@ impl AskError {
 
     /// Describes a request that was not answered.
     pub(super) fn unreached(place: &Place, error: &(dyn Error + 'static)) -> Self {
+        // On the way to a pod it is the API server that does not listen, and the advice would be wrong.
         if is_refused(error) && !place.is_pod {
             return Self::Refused(place.name.clone());
         }
@@ -110,6 +111,7 @@ impl AskError {
             (StatusCode::FORBIDDEN, false, false) => {
                 "give a token with --token-file or LARIAT_CONSOLE_TOKEN, and the address it listens on as --url"
             }
+            // Elsewhere a 404 is about the kind or the key, not about the console.
             (StatusCode::NOT_FOUND, ..) if path.ends_with("/overview") => {
                 "there is no console of Lariat; --url or --pod names another place"
             }
@@ -131,6 +133,7 @@ impl AskError {
 fn is_refused(error: &(dyn Error + 'static)) -> bool {
     let io = error.downcast_ref::<io::Error>();
     let refuses = io.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+    // The client wraps the error of the system in several others.
     refuses || error.source().is_some_and(is_refused)
 }
 

@@ -87,11 +87,13 @@ impl Grid {
             _ => NARROW.min(*width),
         };
         let gaps = |count: usize| GAP * count.saturating_sub(1);
+        // First whole columns are left out, until the others fit at their least width; then those are cut as needed.
         while kept.iter().map(least).sum::<usize>() + gaps(kept.len()) > room {
             let ranks = kept.iter().enumerate().rev();
             let Some((last, _)) = ranks.max_by_key(|(_, (at, _))| self.columns[*at].rank) else {
                 break;
             };
+            // Only columns that say what the row is about are left, which are better cut than missing.
             if self.columns[kept[last].0].rank == 0 {
                 break;
             }
@@ -112,6 +114,7 @@ impl Grid {
                 (is_wide, self.columns[*at].rank * u8::from(is_wide), *width)
             });
             match widest {
+                // One cell at a time from the widest, so that cut columns end up about equally wide.
                 Some((_, width)) if over > 0 && *width > 1 => *width -= 1,
                 _ => break,
             }
@@ -185,8 +188,10 @@ pub(crate) fn shortened(text: &str, room: usize) -> String {
         return text.to_owned();
     }
     let mut cut = String::new();
+    // The ellipsis takes a cell.
     let mut taken = 1;
     for c in text.chars() {
+        // In cells, not letters: CJK letters take two, and combining marks none.
         taken += c.width().unwrap_or_default();
         if taken > room {
             break;

@@ -50,6 +50,7 @@ pub(crate) fn run_lines(run: &RunInfo) -> Vec<Line> {
     let label = calls
         .max()
         .unwrap_or_default()
+        // The word `because` stands in the same column as the names of the handlers.
         .clamp("because".len(), LABEL);
     let head = format!(
         "#{}  {}  {} ago, waited {}, took {}",
@@ -113,6 +114,7 @@ pub(crate) fn time(at: &str, ago: f64) -> String {
 fn cause_text(cause: &CauseInfo) -> String {
     let mut text = cause.text.clone();
     let mut add = |word: &str, name: &str| {
+        // The sentence of the program often names it already.
         if !text.contains(name) {
             text.push_str(&format!(" {word} {name}"));
         }
@@ -153,6 +155,7 @@ fn call_text(call: &CallInfo) -> String {
 
 fn queued_lines(queued: &QueuedKey) -> Vec<Line> {
     let lanes = queued.lanes.iter().map(|lane| {
+        // The console writes the lane of all handlers so.
         let handler = match &lane.handler[..] {
             "*" => "all handlers",
             handler => handler,

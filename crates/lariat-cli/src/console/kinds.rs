@@ -66,6 +66,7 @@ pub(crate) fn choose(
     match found[..] {
         [] => Err(unknown(kinds, &lower, factory)),
         [kind] => Ok(kind.clone()),
+        // It is one kind, of which several factories have a controller: a group would not help the user.
         [first, ..] if found.iter().all(|kind| kind.gvk() == first.gvk()) => {
             let contexts: Vec<&str> = found.iter().map(|kind| &kind.context[..]).collect();
             Err(format!(
@@ -99,6 +100,7 @@ fn is_called(kind: &KindRef, name: &str) -> bool {
     let group = kind.group.to_lowercase();
     let versioned = format!("{}.{group}", kind.version.to_lowercase());
     let (own, rest) = name.split_once('.').unwrap_or((name, ""));
+    // The core group is empty, so its kinds with a version end in a dot, as `v1.`.
     let is_group = rest.is_empty() || rest == group || rest == versioned.trim_end_matches('.');
     is_group && names(kind).any(|known| known == own)
 }

@@ -78,6 +78,7 @@ fn url(text: &str) -> Result<Uri, String> {
     let wrong = || format!("give an address such as {ADDRESS}");
     let uri: Uri = whole.parse().map_err(|_| wrong())?;
     let authority = uri.authority().ok_or_else(wrong)?;
+    // The client would ignore the credentials, and other users see them in the list of processes.
     if authority.as_str().contains('@') {
         return Err("the address has a user; give a token with --token-file instead".to_owned());
     }
@@ -93,6 +94,7 @@ fn pod(text: &str) -> Result<Pod, &'static str> {
     let wrong = "give a pod and its port, such as shops/shop-operator-0:9090";
     let (namespace, rest) = text.split_once('/').ok_or(wrong)?;
     let (name, port) = rest.split_once(':').ok_or(wrong)?;
+    // The parts are put into a path of the API server, so they must not contain anything that ends a segment.
     let is_name = |part: &str| {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
         !part.is_empty() && part.chars().all(is_allowed)

@@ -27,11 +27,13 @@ impl Events {
         self.rest.extend_from_slice(bytes);
         let mut events = Vec::new();
         let mut start = 0;
+        // Only new bytes are searched: an overview is one long line, which comes in many pieces.
         while let Some(length) = self.rest[self.seen..]
             .iter()
             .position(|byte| *byte == b'\n')
         {
             let end = self.seen + length;
+            // Whole lines are decoded, since a piece may end within a letter.
             let line = String::from_utf8_lossy(&self.rest[start..end]).into_owned();
             events.extend(self.line(line.strip_suffix('\r').unwrap_or(&line)));
             start = end + 1;
@@ -48,12 +50,14 @@ impl Events {
                 std::mem::take(&mut self.name),
                 std::mem::take(&mut self.data),
             );
+            // The standard discards an event without data, such as a keep-alive that is followed by an empty line.
             return (!data.is_empty()).then(|| Event {
                 name,
                 data: data.strip_suffix('\n').unwrap_or(&data).to_owned(),
             });
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        // One space after the colon does not belong to the value; further ones do.
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "event" => value.clone_into(&mut self.name),

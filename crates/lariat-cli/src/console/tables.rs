@@ -125,12 +125,14 @@ fn controller(controller: &Controller, names: Names) -> Row {
         .iter()
         .filter(|it| it.blocked.is_some())
         .count();
+    // The most urgent first, because there is room for one word.
     let state = match (controller.hot_loops, controller.workers, blocked) {
         (1.., ..) => "hot loop".to_owned(),
         (_, None, _) => "not running".to_owned(),
         (_, _, 1..) if controller.phase == "synced" => "handler blocked".to_owned(),
         _ => controller.phase.clone(),
     };
+    // The rate counts too: a key that has succeeded again since is no longer among the failing ones.
     let tone = if failing > 0 || failures > 0.0 || controller.hot_loops > 0 {
         Tone::Bad
     } else if state != "synced" {
@@ -159,6 +161,7 @@ fn controller(controller: &Controller, names: Names) -> Row {
 
 fn cache(cache: &Cache, names: Names) -> Row {
     let tone = match (&cache.last_error, cache.synced && !cache.stale) {
+        // Also if it is synced: a cache keeps its objects while its watch fails, and they grow old.
         (Some(_), _) => Tone::Bad,
         (None, false) => Tone::Warn,
         (None, true) => Tone::Plain,
@@ -266,9 +269,11 @@ fn sparks(controller: &Controller) -> String {
         .max()
         .unwrap_or_default();
     let bar = |ready: usize| match ready {
+        // Apart from the others, because `most` is zero too if all samples are.
         0 => BARS[0],
         ready => {
             BARS[(ready * (BARS.len() - 1))
+                // Rounded up, so that a short queue differs from an empty one.
                 .div_ceil(most)
                 .min(BARS.len() - 1)]
         }

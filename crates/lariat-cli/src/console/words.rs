@@ -11,6 +11,7 @@ pub(crate) fn duration(seconds: f64) -> String {
     if seconds < 0.001 {
         return "<1ms".to_owned();
     }
+    // From here on the format would round up to `1000ms`; the same goes for the limits below.
     if seconds < 0.9995 {
         return format!("{:.0}ms", seconds * 1000.0);
     }
@@ -31,6 +32,7 @@ pub(crate) fn duration(seconds: f64) -> String {
 pub(crate) fn rate(per_second: f64) -> String {
     match per_second {
         rate if rate <= 0.0 => "0".to_owned(),
+        // The format would round these down to `0.0`, which looks like none at all.
         rate if rate < 0.05 => "<0.1".to_owned(),
         rate if rate < 99.95 => format!("{rate:.1}"),
         rate => amount(whole(rate)),
@@ -61,6 +63,7 @@ pub(crate) fn bytes(size: usize) -> String {
     let mut below = 0;
     for unit in ["B", "KiB", "MiB", "GiB"] {
         if rest < 1024 {
+            // Three digits are enough, and bytes have no fraction.
             let is_exact = unit == "B" || rest >= 100;
             return if is_exact {
                 format!("{rest} {unit}")

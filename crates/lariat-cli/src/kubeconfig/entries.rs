@@ -20,6 +20,7 @@ pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {
         *config = json!({"apiVersion": "v1", "kind": "Config"});
     }
     for (list, content) in LISTS {
+        // Without own entries this only tests whether the file could be changed, which `open` asks for.
         let mut entry = entry(&own[list]).cloned().unwrap_or(json!({"name": NAME}));
         if !entry[content].is_object() {
             entry[content] = json!({});
@@ -36,6 +37,7 @@ pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {
             ));
         };
         match list.iter_mut().find(|each| is_named(each)) {
+            // An entry of a run that was killed, and so could not remove it.
             Some(known) if known[content]["extensions"] == mark() => *known = entry,
             Some(_) => {
                 return Err(format!(
@@ -53,6 +55,7 @@ pub(super) fn merge(config: &mut Value, own: &Value) -> Result<(), String> {
 /// Removes the entries of the cluster at a URL; returns whether there were any.
 pub(super) fn remove(config: &mut Value, url: &str) -> bool {
     let cluster = entry(&config["clusters"]).map(|entry| &entry["cluster"]);
+    // Another `lariat cluster` may have replaced the entries, and needs them still.
     if !cluster.is_some_and(|cluster| cluster["server"] == url && cluster["extensions"] == mark()) {
         return false;
     }
@@ -62,6 +65,7 @@ pub(super) fn remove(config: &mut Value, url: &str) -> bool {
         }
     }
     if config["current-context"] == NAME {
+        // Which context was current before is not known any more, and kubectl must not guess another cluster.
         config["current-context"] = "".into();
     }
     true

@@ -22,6 +22,7 @@ pub(super) fn target(path: &Path) -> io::Result<PathBuf> {
             return Ok(path);
         }
         let link = fs::read_link(&path)?;
+        // A relative link counts from its own folder; `join` takes an absolute one as it is.
         path = path.parent().unwrap_or(Path::new("")).join(link);
     }
     Err(io::Error::other("too many symlinks"))
@@ -44,6 +45,7 @@ pub(super) fn write(path: &Path, content: &str) -> io::Result<()> {
     let written = create(&draft).and_then(|mut file| {
         keep_owner(path, &file);
         file.write_all(content.as_bytes())?;
+        // Before the rename: after a power failure the new name must not lead to an empty file.
         file.sync_all()
     });
     let moved = written.and_then(|()| fs::rename(&draft, path));
@@ -112,6 +114,8 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> io::Result<PathBuf>
 
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
+    // `create_new` fails if there is a file, which makes the lock exclusive, and does not follow a symlink of somebody
+    // else.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

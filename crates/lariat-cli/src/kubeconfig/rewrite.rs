@@ -27,6 +27,7 @@ impl Kubeconfig {
             path: path.to_owned(),
         };
         let mut config = kubeconfig.read(&kubeconfig.target()?)?;
+        // A trial whose result is dropped: a file that cannot be changed is reported before the cluster starts.
         kubeconfig.change(&mut config, |config| {
             super::entries::merge(config, &Value::Null)
         })?;
@@ -64,6 +65,7 @@ impl Kubeconfig {
         let target = self.target()?;
         // kubectl and kind hold the same lock while they change the file.
         let _lock = Lock::acquire(&target).await.with_context(unwritable)?;
+        // Read again under the lock, since others may have changed the file meanwhile.
         let mut config = self.read(&target)?;
         if self.change(&mut config, change)? {
             let text = lariat_operator::yaml(&config)?;
@@ -96,6 +98,7 @@ impl Kubeconfig {
         if text.trim().is_empty() {
             return Ok(Value::Null);
         }
+        // Only the line of the error is shown: its text quotes the file.
         let config: Value = serde_saphyr::from_str(&text).map_err(|error| {
             let place = error.location();
             let line =

@@ -39,12 +39,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 async fn answer(options: &Options) -> Result<String> {
     let client = connect(options).await?;
     let kind = kinds::find(&client, &options.kind).await?;
+    // A namespace is ignored for a kind without namespaces, as kubectl does.
     let namespace = match (&options.namespace, kind.resource.scope()) {
         (_, Scope::Cluster) => None,
         _ if options.is_everywhere => None,
         (Some(namespace), _) => Some(namespace.clone()),
         (None, _) => Some(client.default_namespace().to_owned()),
     };
+    // Columns and fields are checked against the schemas before all objects are read, which may take minutes.
     let columns = columns::columns(&client, &kind.resource, options).await?;
     let schemas = openapi::Schemas::of(&client, kind.resource.gvk()).await?;
     let fields = fields::fields(options, &columns, &schemas)?;

@@ -156,6 +156,7 @@ fn usual(kind: &ResourceKind) -> &'static [Usual] {
 /// Returns the CRD of a custom kind, if there is one that may be read.
 async fn definition(client: &Client, kind: &ResourceKind) -> Json {
     let group = kind.gvk().group();
+    // The groups of CRDs contain a dot, so one without is built in, such as `apps`.
     if !group.contains('.') {
         return Json::Null;
     }
@@ -181,6 +182,7 @@ fn printed(definition: &Json, kind: &ResourceKind, is_wide: bool) -> Vec<Column>
         .flatten();
     let shown = columns.filter(|column| is_wide || column["priority"].as_i64().unwrap_or(0) == 0);
     let columns = shown.filter_map(|column| {
+        // A JSONPath may use what a path of a field cannot, such as ranges. Its column is left out.
         let path: Path = column["jsonPath"].as_str()?.parse().ok()?;
         let heading = column["name"].as_str()?.to_uppercase();
         // It is shown anyhow.

@@ -45,6 +45,7 @@ pub(super) async fn served(client: &Client) -> Result<Vec<Kind>> {
         };
         for kind in found {
             let gvk = kind.resource.gvk();
+            // A server lists its preferred version first, so further versions of a resource are skipped.
             let is_known = kinds.iter().any(|other| {
                 other.resource.plural() == kind.resource.plural()
                     && other.resource.gvk().group() == gvk.group()
@@ -68,6 +69,7 @@ async fn get(client: &Client, path: &str) -> Result<String> {
 
 fn can_be_read(verbs: &[String]) -> bool {
     let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+    // Reviews, for example, can only be created. Caches need the watch besides the list.
     has("list") && has("watch")
 }
 
@@ -81,6 +83,7 @@ fn singular(given: &str, kind: &str) -> String {
 /// Reads discovery of all groups in one document; none if it is something else.
 pub(super) fn aggregated(text: &str) -> Option<Vec<Kind>> {
     let document: Document = serde_json::from_str(text).ok()?;
+    // Servers before 1.30 ignore the first media type and answer an `APIGroupList` or `APIVersions`.
     if document.kind != "APIGroupDiscoveryList" {
         return None;
     }
@@ -130,6 +133,7 @@ async fn each(client: &Client, root: &str, text: &str) -> Result<Vec<Kind>> {
             .into_iter()
             .map(|it| it.group_version)
             .collect();
+        // `false` comes first; the sort is stable, so the others stay in the order of the server.
         versions.sort_by_key(|version| Some(version) != preferred.as_ref());
         paths.extend(versions);
     }
@@ -149,6 +153,7 @@ pub(super) fn of_version(path: &str, text: &str) -> Vec<Kind> {
         serde_json::from_str(text).map_or(Vec::new(), |it: APIResourceList| it.resources);
     let readable = resources
         .into_iter()
+        // A slash is in the names of subresources only.
         .filter(|it| can_be_read(&it.verbs) && !it.name.contains('/'));
     let kinds = readable.map(|it| {
         let gvk = Gvk::new(group, version, &it.kind);

@@ -31,6 +31,7 @@ pub(super) fn fields(
     let mut typed: Vec<(String, FieldType)> = Vec::new();
     for (name, of) in &options.types {
         if is_base(name) {
+            // The cache adds these columns to every kind itself.
             bail!("--field {name}: every kind has this field, of a type of its own");
         }
         if typed.iter().any(|(other, _)| other == name) {
@@ -43,6 +44,7 @@ pub(super) fn fields(
         let Subject::Field(name) = subject else {
             continue;
         };
+        // Labels need no field: the cache has a table of all of them.
         if !is_base(name) && !typed.iter().any(|(other, _)| other == name) {
             let of = schemas.type_of(&name.parse()?)?;
             typed.push((name.clone(), of));

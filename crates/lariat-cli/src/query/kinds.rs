@@ -36,6 +36,7 @@ impl Kind {
         let mut names = own.into_iter().chain(short);
         names.any(|own| {
             let rest = name
+                // `get` instead of an index, as the length may lie within a letter of the given name.
                 .get(..own.len())
                 .filter(|start| start.eq_ignore_ascii_case(own))
                 .map(|_| &name[own.len()..]);
@@ -64,6 +65,7 @@ fn choose(kinds: &[Kind], name: &str) -> Result<Kind> {
         all.sort();
         let start: String = stem.chars().take(ALIKE).collect();
         let is_near = |known: &&String| start.len() == ALIKE && known.contains(&start);
+        // A common beginning is enough here: the list is only a hint.
         let near: Vec<String> = all.iter().filter(is_near).cloned().collect();
         let known = if near.is_empty() { all } else { near };
         bail!(

@@ -8,6 +8,7 @@ use lariat_sql::{FieldType, Path};
 use serde_json::{Map, Value as Json};
 
 /// The longest chain of references between schemas.
+// A bound, because a schema may refer to itself, as that of CRDs does.
 const DEEPEST: usize = 20;
 
 /// How many names an error lists.
@@ -98,6 +99,7 @@ impl Schemas {
             let resolved = self.resolve(schema);
             let next = match step {
                 Json::String(name) => member(resolved, name),
+                // An index, a `[*]` or a condition: all of them lead to elements of the same schema.
                 _ if resolved["type"] == "array" => resolved.get("items"),
                 _ => bail!(
                     "{path} of {}: what is in front of a bracket is no list",
@@ -132,6 +134,7 @@ impl Schemas {
 
     /// Returns the type of a single value.
     fn scalar(&self, schema: &Json) -> Option<FieldType> {
+        // Before the reference is followed: the schema of a quantity is a plain string.
         if reference(schema).is_some_and(|name| name.ends_with(".resource.Quantity")) {
             return Some(FieldType::Quantity);
         }
@@ -182,6 +185,7 @@ async fn read(client: &Client, gvk: &Gvk) -> Result<Map<String, Json>, kube::Err
 /// Returns the name of a referenced schema, from `$ref` or a single `allOf`.
 fn reference(schema: &Json) -> Option<&str> {
     let target = schema.get("$ref").or_else(|| {
+        // Kubernetes wraps a `$ref` in `allOf` where it adds a description or a default, as a `$ref` has no siblings.
         let all = schema.get("allOf")?.as_array()?;
         all.first()?.get("$ref").filter(|_| all.len() == 1)
     });
@@ -205,6 +209,8 @@ fn is_open(schema: &Json) -> bool {
     let is_object = schema["type"].as_str().is_none_or(|of| of == "object");
     schema["x-kubernetes-preserve-unknown-fields"] == true
         || schema["additionalProperties"] == true
+        // An object without properties is one of which the schema says nothing, such as
+        // `metadata.managedFields[*].fieldsV1`.
         || (has_none && is_object)
 }
 

@@ -155,13 +155,16 @@ impl Options {
         url.extend_pairs(parameters.given());
         let is_paged = parameters.page.is_some() || parameters.page_size.is_some();
         if parameters.page.is_some() && parameters.page_size.is_none() {
+            // A page in a URL needs a size; only the command line has a default.
             url.append_pair("pagesize", PAGE_SIZE);
         }
         if parameters.summary.is_some() && !is_paged {
+            // Otherwise the objects themselves would be decoded and shown as well.
             url.append_pair("summaryonly", "true");
         }
         self.query = Query::from_url(&url.finish()).map_err(|error| {
             let text = error.to_string();
+            // The errors speak of a URL, but the user gave options.
             text.replace("parameter pagesize", "option --page-size")
                 .replace("parameter ", "option --")
                 .replace("--filter", "FILTER")

@@ -99,6 +99,7 @@ impl Shown<'_> {
 
     fn rows(&self, answer: &Answer) -> Result<Vec<Vec<String>>> {
         let is_namespaced = self.kind.resource.scope() == Scope::Namespaced;
+        // As kubectl does: within one namespace its column would say the same on every row.
         let has_namespace = is_namespaced && self.namespace.is_none();
         let mut heading = vec!["NAME".to_owned()];
         if has_namespace {
@@ -129,6 +130,7 @@ impl Shown<'_> {
             None => String::new(),
         };
         match answer.total {
+            // For a table only: the other formats are read by programs, and JSON has the total itself.
             Some(total) if shown > 0 && is_table => Some(format!("{shown} of {total} {plural}")),
             Some(total) if self.summarized().next().is_some() && is_table => {
                 Some(format!("{total} {plural}{place}"))
@@ -178,7 +180,7 @@ fn printable(text: &str) -> String {
     text.chars().map(printable).collect()
 }
 
-/// Returns the age of a time, as kubectl prints it.
+/// Returns the age of a time in one unit; kubectl adds a second unit to some ages.
 fn age(time: &str, now: Timestamp) -> String {
     let Ok(time) = time.parse::<Timestamp>() else {
         return printable(time);

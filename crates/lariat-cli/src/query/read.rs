@@ -48,8 +48,10 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     let kind = sql.kind(gvk)?;
     let answer = tokio::select! {
         answer = kind.query(query) => answer,
+        // The progress never ends by itself; the match has no arms because its type has no values.
         never = progress(&informer, asked.kind.plural()) => match never {},
     };
+    // The SQL cache first: it reads from the informers of the factory.
     sql.stop().await;
     factory.stop().await;
     answer.map_err(|error| anyhow!("{}", lariat_core::describe(&error)))
@@ -58,6 +60,7 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
 /// Lists one object first, so that a missing permission fails at once.
 async fn may_be_read(client: &Client, asked: &Asked) -> Result<()> {
     let path = asked.kind.collection_path(asked.namespace.as_deref());
+    // An informer would wait for the permission and try again, as a controller has to.
     let request = Request::get(format!("{path}?limit=1")).body(Vec::new())?;
     let read = client
         .request_text(request)
@@ -77,6 +80,7 @@ enum Never {}
 async fn progress(informer: &Informer, plural: &str) -> Never {
     time::sleep(QUIET).await;
     let is_terminal = std::io::stderr().is_terminal();
+    // Dropped with this future, when the answer has come.
     let _line = is_terminal.then(|| Line);
     loop {
         let phase = match informer.status().phase {

@@ -48,6 +48,7 @@ impl<'a> Filter<'a> {
 
     pub(super) fn wants(&self, entry: &RecordingEntry<'_>) -> bool {
         let EntryBody::Record(record) = &entry.body else {
+            // What is lost or damaged may be about anything, so it is shown whatever the filter is.
             return self.wants_time(entry);
         };
         let options = self.options;
@@ -153,6 +154,7 @@ pub(super) fn key_of<'a>(record: &Record<'a>) -> Option<&'a str> {
 
 /// Returns the kind without its group and version.
 pub(super) fn short(kind: &str) -> &str {
+    // A recording writes kinds as `apps/v1 Deployment`.
     kind.rsplit(' ').next().unwrap_or(kind)
 }
 

@@ -16,6 +16,7 @@ const DIFFERENCE: u8 = 3;
 /// Reads the file and shows it.
 pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let recording = Recording::read(&options.file)?;
+    // It reads the whole recording once, since names of handlers may come after their lanes.
     let filter = Filter::new(options, &recording);
     let mut stdout = io::stdout().lock();
     let has_colours = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();

@@ -164,6 +164,7 @@ impl<'a> Sums<'a> {
         list(to, "longest waits in a queue", &self.waits);
         list(to, "longest calls", &self.calls);
         let mut hottest: Vec<_> = self.keys.iter().filter(|(_, count)| **count > 1).collect();
+        // By key second, so that equal counts come in the same order each time.
         hottest.sort_by_key(|(key, count)| (Reverse(**count), **key));
         if !hottest.is_empty() {
             let _ = writeln!(to, "  keys dequeued most often");
@@ -216,6 +217,7 @@ impl Handler {
 
 /// Returns whether this is a normal end of a list or a watch.
 fn is_usual(stage: Stage, end: End) -> bool {
+    // An API server closes each watch after some minutes.
     end == End::Complete || (stage == Stage::Watch && end == End::Closed)
 }
 
@@ -227,6 +229,7 @@ fn keep_longest(
     line: impl FnOnce() -> String,
 ) {
     let place = longest.partition_point(|(longer, ..)| *longer >= took);
+    // The line is formatted only if it is kept, which few of many records are.
     if place < NAMED && !took.is_zero() {
         longest.insert(place, (took, at, line()));
         longest.truncate(NAMED);

@@ -40,8 +40,10 @@ pub(super) fn write(
 ) -> io::Result<()> {
     let colours = if has_colours { SOME } else { NONE };
     let entries = || recording.entries().filter(|entry| filter.wants(entry));
+    // A first pass over the entries finds the width of the column.
     let kinds = entries().filter_map(|entry| Some(short(kind(&entry)?).len()));
     let width = kinds.max().unwrap_or(0).max("factory".len());
+    // A recording has up to millions of lines, and standard output is written at each of them otherwise.
     let mut to = io::BufWriter::new(to);
     let mut session = None;
     for entry in entries() {

@@ -23,6 +23,7 @@ impl When {
     pub(super) fn resolve(self, began: SystemTime, ended: SystemTime) -> SystemTime {
         match self {
             Self::At(at) => at.into(),
+            // A span that is too long for the clock leaves nothing out, or everything, as it should.
             Self::After(after) => began.checked_add(after).unwrap_or(ended),
             Self::Before(before) => ended.checked_sub(before).unwrap_or(SystemTime::UNIX_EPOCH),
         }
@@ -33,6 +34,7 @@ impl FromStr for When {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        // A time first: of the other forms none can be read as one.
         if let Ok(at) = text.parse::<Timestamp>() {
             return Ok(Self::At(at));
         }

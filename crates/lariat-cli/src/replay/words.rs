@@ -123,6 +123,7 @@ impl Words<'_> {
                 text.push_str(&format!(", after {} (rate limit)", span(*limited)));
             }
             (false, Some(limited)) => {
+                // Of the delay of the error and that of the limiter the queue takes the earlier.
                 let after = span(*after.min(limited));
                 text.push_str(&format!(", after {after} (rate limit)"));
             }
@@ -150,6 +151,7 @@ impl Words<'_> {
     fn lanes(&self, lanes: &Lanes) -> String {
         match lanes.as_slice() {
             [] => "no handler".to_owned(),
+            // The number of the lane that stands for all handlers.
             [u32::MAX] => "all handlers".to_owned(),
             lanes => {
                 let names: Vec<String> = lanes.iter().map(|lane| self.lane(*lane)).collect();
@@ -261,6 +263,7 @@ fn ended(stage: Stage, end: End, lasted: Duration) -> Line {
         false => format!("{stage} ended after {}: {end}", span(lasted)),
     };
     match end {
+        // These are ends that the server decides on, and no failures.
         End::Complete | End::Closed => Line::good(text),
         _ => Line::bad(text),
     }

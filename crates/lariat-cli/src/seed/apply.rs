@@ -24,6 +24,7 @@ pub(crate) async fn apply(client: &Client, mut documents: Vec<Document>) -> Resu
     if documents.is_empty() {
         return Ok(());
     }
+    // A stable sort: within a rank the objects stay in the order of the files.
     documents.sort_by_key(rank);
     let first = documents.partition_point(|document| rank(document) == 0);
     let rest = documents.split_off(first);
@@ -37,6 +38,7 @@ pub(crate) async fn apply(client: &Client, mut documents: Vec<Document>) -> Resu
             .await
             .with_context(|| document.title())?;
     }
+    // All are created before the first is waited for, so that they become established side by side.
     for document in &documents {
         let served = established(client, document.text("/metadata/name")).await;
         served.with_context(|| document.title())?;
@@ -96,7 +98,9 @@ impl Applier<'_> {
     /// Creates the object, or updates the existing one.
     async fn put(&mut self, document: &Document) -> Result<()> {
         let all = self.path(document).await?;
+        // Created first, because most objects are new.
         match self.send(Method::POST, &all, &document.object).await {
+            // By the reason, since 409 is a `Conflict` as well.
             Err(Error::Api(status)) if status.reason == "AlreadyExists" => {}
             other => return other.map_err(readable),
         }
@@ -139,6 +143,7 @@ impl Applier<'_> {
                 Err(Error::Api(status)) if status.code == 404 => Vec::new(),
                 Err(error) => return Err(readable(error)),
             };
+            // A missing group is kept as well: the CRDs were established before this asked for the first time.
             self.resources.insert(version.to_owned(), served);
         }
         Ok(self.resources.get(version).map_or(&[], Vec::as_slice))

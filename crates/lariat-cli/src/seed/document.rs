@@ -32,6 +32,7 @@ impl fmt::Display for DocumentLocation {
 impl Document {
     pub(crate) fn text(&self, pointer: &str) -> &str {
         let value = self.object.pointer(pointer).and_then(Value::as_str);
+        // A member that is missing and one that is no text are the same mistake to the user.
         value.unwrap_or_default()
     }
 

@@ -38,6 +38,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
             files.push(file);
         }
     }
+    // The order of a folder is that of the file system; manifests are often numbered.
     files.sort();
     ensure!(
         !files.is_empty(),
@@ -62,6 +63,7 @@ fn parse(file: &Path, text: &str) -> Result<Vec<Document>> {
 
 /// Returns the documents of a file, numbered; empty ones are counted and left out.
 fn values(file: &Path, text: &str) -> Result<Vec<(usize, Value)>> {
+    // JSON is YAML, but its own parser is faster and has better errors. A separator makes it YAML again.
     let values = if text.trim_start().starts_with(['{', '[']) && !separates(text) {
         json(text)
     } else {
@@ -146,6 +148,7 @@ fn unfold(location: DocumentLocation, object: Value, documents: &mut Vec<Documen
         document.title()
     );
     let items = document.object.get("items").and_then(Value::as_array);
+    // Not only `List`: kubectl writes `ConfigMapList` and others where all items have one kind.
     if let Some(items) = items.filter(|_| kind.ends_with("List")) {
         for (at, item) in items.iter().enumerate() {
             let location = DocumentLocation {

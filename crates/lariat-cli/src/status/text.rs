@@ -25,6 +25,7 @@ pub(super) fn lines(overview: &Overview, place: &str) -> Vec<Line> {
         duration(program.uptime)
     );
     let mut lines = vec![Line::new(head, tone)];
+    // From the whole overview, so that a kind has one name in all tables.
     let names = Names::of(overview);
     let controllers: Vec<_> = overview.controllers.iter().collect();
     // Caches of controllers are in their rows: here is what has none, or is not well.

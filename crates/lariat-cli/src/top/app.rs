@@ -105,6 +105,7 @@ impl Selected {
     /// Returns where it is among entries with these ids.
     pub(super) fn position<'a>(&self, mut ids: impl ExactSizeIterator<Item = &'a str>) -> usize {
         let last = ids.len().saturating_sub(1);
+        // The entry may have moved since: the selection follows it, and stays at its place if it is gone.
         let known = self
             .id
             .as_ref()
@@ -175,12 +176,14 @@ impl App {
                 self.lost = None;
             }
             Update::Lost(error) => {
+                // Each failed attempt reports a loss; the time counts from the first of them.
                 let ago = self.lost.as_ref().map_or(Duration::ZERO, |lost| lost.ago);
                 self.lost = Some(Lost { error, ago });
             }
             // What is on the screen stays there while the console does not answer.
             Update::Detail(_, Err(_)) if self.lost.is_some() => {}
             Update::Detail(page, detail) => {
+                // Not always the page on the screen: the answer may come after the user went on.
                 if let Some(view) = self.views.iter_mut().find(|view| view.page == page) {
                     view.detail = Some(detail);
                 }

@@ -76,6 +76,7 @@ impl Content {
             _ => Self::default(),
         };
         content.all = content.entries.len();
+        // The filter and the order are about the list with the selection; another list of the page is shown whole.
         if list == view.list {
             content.arrange(view);
         }
@@ -120,10 +121,12 @@ impl Content {
                 {
                     (Some(Order::Text(one)), Some(Order::Text(other))) => one.cmp(other),
                     (Some(Order::Number(one)), Some(Order::Number(other))) => other.total_cmp(one),
+                    // Lines of text have no order. The sort is stable, so they keep their places.
                     _ => Ordering::Equal,
                 };
             self.entries.sort_by(compared);
         }
+        // Also without a column: then the order of the server is reversed.
         if view.is_reversed {
             self.entries.reverse();
         }
@@ -180,6 +183,7 @@ fn home(app: &App, list: usize) -> Content {
                 let order = std::iter::once(Order::Text(name.clone()))
                     .chain(numbers)
                     .collect();
+                // A kind may be cached for reads only; there are pages of controllers alone.
                 let has_controller = overview.controllers.iter().any(|each| each.kind == it.kind);
                 let page = has_controller.then(|| Page::Controller(it.kind.clone()));
                 (name, order, page)
@@ -191,11 +195,13 @@ fn home(app: &App, list: usize) -> Content {
             let ids: Vec<String> = grid
                 .rows
                 .iter()
+                // The first two columns say what it is; the others change over time.
                 .map(|row| row.cells[..2].join(" "))
                 .collect();
             let loops = grid
                 .rows
                 .len()
+                // The hot loops are the last rows of `tables::facts`, before the one of the plan mode.
                 .saturating_sub(overview.hot_loops.len() + usize::from(overview.planned.is_some()));
             let pages = (0..ids.len()).map(|at| {
                 let found = overview.hot_loops.get(at.checked_sub(loops)?)?;
@@ -238,6 +244,7 @@ fn handlers(detail: &ControllerDetail) -> Content {
             .clone()
             .unwrap_or_else(|| match (it.panics, it.timeouts) {
                 (0, 0) => String::new(),
+                // If there are both, only the timeouts are shown: there is room for one.
                 (panics, 0) => format!("{} panicked", amount(panics)),
                 (_, timeouts) => format!("{} timed out", amount(timeouts)),
             });

@@ -80,8 +80,10 @@ fn screen(app: &App, theme: Theme, size: Size) -> Vec<Line<'static>> {
         ..size
     };
     lines.extend(body(app, theme, size));
+    // Filled up, so that the foot is at the bottom of the screen.
     lines.resize(height.saturating_sub(foot.len()), Line::default());
     lines.extend(foot);
+    // A terminal of two or three lines has no room for both header and foot.
     lines.truncate(height);
     lines
 }

@@ -31,6 +31,7 @@ pub(super) fn header(app: &App, theme: Theme, room: usize) -> Vec<Line<'static>>
         app.place
     );
     let mark = if app.lost.is_some() { "LOST" } else { "live" };
+    // The mark stays at the right edge; a long name of the program is cut instead.
     let left = padded(&left, room.saturating_sub(mark.len() + 1), false);
     let tone = if overview.health.ready {
         Tone::Strong
@@ -110,6 +111,7 @@ fn alarm(app: &App, theme: Theme, room: usize) -> Option<Line<'static>> {
         .map(|it| format!("hot loop of {} {}", it.kind.kind, it.key));
     let mut all = checks.chain(guards).chain(loops);
     let first = all.next()?;
+    // The first was taken already, so this counts the others.
     let more = match all.count() {
         0 => String::new(),
         more => format!(" (and {more} more, under State)"),
@@ -167,6 +169,7 @@ fn controller(controller: &Controller) -> [String; 2] {
         Some(workers) => counted(workers, "worker"),
         None => "not running".to_owned(),
     };
+    // Most keys have the normal priority, so only the others are worth a number.
     let [high, _, low] = queue.by_priority;
     let priorities = [(high, "high"), (low, "low")]
         .into_iter()

@@ -21,6 +21,7 @@ pub(super) struct KeyRows(Vec<KeyRow>);
 
 impl KeyRows {
     fn add(&mut self, key: &str, state: &'static str) -> &mut KeyRow {
+        // Searched one by one, since a console lists only some dozens of keys.
         let at = self
             .0
             .iter()
@@ -93,6 +94,7 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
             "ready" => "due",
             "delayed" => "delayed",
             "deferred" => "deferred",
+            // A key in processing that was added again; it is also among those in progress.
             _ => "running",
         };
         let row = rows.add(&it.key, state);
@@ -109,6 +111,7 @@ pub(super) fn key_rows(detail: &ControllerDetail) -> Vec<KeyRow> {
             .map(|lane| lane.due_in)
             .filter(|due| *due > 0.0)
             .min_by(f64::total_cmp);
+        // A failing key says already when it is tried again.
         if let Some(next) = next.filter(|_| !row.is_bad) {
             row.details.push(format!("due in {}", duration(next)));
         }

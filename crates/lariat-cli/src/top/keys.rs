@@ -17,10 +17,12 @@ pub(super) enum Next {
 impl App {
     /// Takes in a key.
     pub(super) fn key(&mut self, key: KeyEvent) -> Next {
+        // Windows and some terminals report the release of a key as well.
         if key.kind == KeyEventKind::Release {
             return Next::Continue;
         }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        // In raw mode Ctrl-C is a key and no signal, and must work whatever is open.
         if is_control && key.code == KeyCode::Char('c') {
             return Next::Quit;
         }
@@ -44,6 +46,7 @@ impl App {
 
     fn type_filter(&mut self, code: KeyCode, is_control: bool) {
         match code {
+            // So letters that are commands elsewhere, such as `q`, can be part of a filter.
             KeyCode::Char(letter) if !is_control => self.view_mut().filter.push(letter),
             KeyCode::Backspace => {
                 // Behind the first letter it leaves.
@@ -93,6 +96,7 @@ impl App {
             KeyCode::Esc if !self.view().filter.is_empty() => self.view_mut().filter.clear(),
             KeyCode::Esc | KeyCode::Backspace | KeyCode::Left | KeyCode::Char('h') => self.back(),
             KeyCode::Tab => self.turn(1),
+            // One back is the same as all but one forward.
             KeyCode::BackTab => self.turn(self.view().lists() - 1),
             KeyCode::Char('/') => self.is_typing = true,
             KeyCode::Char('?') => self.has_help = true,
@@ -116,6 +120,7 @@ impl App {
     fn turn(&mut self, by: usize) {
         let view = self.view_mut();
         view.list = (view.list + by) % view.lists();
+        // The column is one of the list before, and may be missing here.
         (view.sort, view.is_reversed) = (None, false);
     }
 

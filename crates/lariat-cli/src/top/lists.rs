@@ -131,6 +131,7 @@ pub(super) fn text(
 /// Returns the first entry to show, with the selected one centred if possible.
 fn first_shown(selected: usize, all: usize, rows: usize) -> usize {
     let centred = selected.saturating_sub(rows / 2);
+    // At the end the list stays full instead of ending in the middle of the screen.
     centred.min(all.saturating_sub(rows))
 }
 
@@ -143,6 +144,7 @@ pub(super) fn wrapped(line: &str, room: usize) -> Vec<String> {
     let indent = " ".repeat((line.len() - line.trim_start().len() + 4).min(room / 2));
     let mut lines: Vec<String> = Vec::new();
     let mut current = String::new();
+    // With the spaces, so that columns within a line stay as they are.
     for word in line.split_inclusive(' ') {
         let mut word = word.to_owned();
         if width(&current) + width(word.trim_end()) > room && !current.trim().is_empty() {
@@ -150,6 +152,7 @@ pub(super) fn wrapped(line: &str, room: usize) -> Vec<String> {
         }
         // A word that is longer than a line.
         while width(&current) + width(word.trim_end()) > room {
+            // Nothing fits if a wide letter meets a single cell; the loop would not end then.
             let fits: String = prefix(&word, room.saturating_sub(width(&current))).to_owned();
             if fits.is_empty() {
                 break;

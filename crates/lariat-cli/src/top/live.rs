@@ -38,6 +38,7 @@ pub(super) async fn follow(console: &Console, news: mpsc::Sender<News>) {
         let Err(error) = ended else {
             return;
         };
+        // A connection that delivered something was good, so the next attempt comes soon.
         if had_any {
             delay = FIRST;
         } else if news.send(News::Lost(error)).await.is_err() {

@@ -61,6 +61,7 @@ fn frame_width() -> usize {
 
 /// Prints overviews as they come, one a line.
 async fn lines(console: &Console, mut printer: Printer) -> Result<ExitCode> {
+    // One place: overviews are left unread while standard output is slow, instead of piling up here.
     let (sender, mut news) = mpsc::channel(1);
     let printing = async move {
         let mut is_lost = false;

@@ -45,6 +45,7 @@ pub(super) async fn session(
     screen: &mut Screen,
 ) -> Result<()> {
     let (sender, mut updates) = mpsc::channel(WAITING);
+    // Sets end their tasks when they are dropped, so every way out of this function ends all requests.
     let mut live = JoinSet::new();
     let stream = Arc::clone(console);
     live.spawn(async move { live::follow(&stream, sender).await });
@@ -54,6 +55,7 @@ pub(super) async fn session(
     };
     let mut events = EventStream::new();
     let mut ticks = interval(PERIOD);
+    // A process that was stopped with Ctrl-Z would otherwise draw once for each second that it missed.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = Instant::now();
     loop {
@@ -66,6 +68,7 @@ pub(super) async fn session(
                 }
             }
             news = updates.recv() => app.receive(update(news.context("the updates have ended")?)),
+            // The branch is off while no answer is awaited, because an empty set returns `None`.
             Some(fetched) = fetch.tasks.join_next() => app.receive(fetched?),
             _ = ticks.tick() => is_due = true,
             // A task that panics has written over the screen.

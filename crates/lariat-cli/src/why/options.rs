@@ -53,6 +53,7 @@ impl Options {
 fn key(text: &str) -> Result<ObjectKey, &'static str> {
     let wrong =
         "give namespace/name, such as shop/web, or the name of an object without a namespace";
+    // The console separates namespace and name by a `~` in its paths.
     let is_name = |part: &str| !part.is_empty() && !part.contains(['/', '~']);
     match text.split_once('/') {
         Some((namespace, name)) if is_name(namespace) && is_name(name) => {

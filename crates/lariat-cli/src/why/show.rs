@@ -26,6 +26,7 @@ pub(crate) fn run(options: &Options) -> Result<ExitCode> {
 async fn show(options: &Options) -> Result<ExitCode> {
     let console = Console::connect(&options.source).await?;
     let mut printer = Printer::new();
+    // The kind as the program has it: its group and version are part of the path to ask.
     let overview = console.overview().await?.value;
     let kinds: Vec<KindRef> = overview.controllers.into_iter().map(|it| it.kind).collect();
     let kind = choose(&kinds, &options.kind, options.factory.as_deref());
@@ -53,6 +54,7 @@ async fn show(options: &Options) -> Result<ExitCode> {
     }
     let mut follow = Follow {
         output: options.output,
+        // The newest of all runs, not only of those shown: older ones must not appear as new later.
         last: key.runs.iter().map(|run| run.run).max(),
         is_lost: false,
     };
@@ -69,6 +71,7 @@ async fn show(options: &Options) -> Result<ExitCode> {
         if let Some(note) = follow.note(next.as_ref().err()) {
             eprintln!("{note}");
         }
+        // An error was noted above, and `--follow` goes on.
         let runs = next.unwrap_or_default();
         runs.iter()
             .try_for_each(|run| follow.print(run, &mut printer))?;

@@ -37,6 +37,7 @@ fn origin(origin: &Origin) -> Vec<Line> {
     let line = |text: String| Line::new(text, Tone::Dim);
     match &origin.run {
         Some(run) => {
+            // Recursive, so that each cause stands one level deeper than its effect.
             let indented = explained(run).into_iter().map(|line| Line {
                 text: format!("    {}", line.text),
                 ..line
@@ -44,6 +45,7 @@ fn origin(origin: &Origin) -> Vec<Line> {
             let head = line(format!("  caused by a run of {name}:"));
             std::iter::once(head).chain(indented).collect()
         }
+        // One run may cause several others; it is printed once.
         None if origin.is_shown_before => vec![line(format!(
             "  caused by run #{number} of {name}, as above"
         ))],
@@ -59,6 +61,7 @@ fn nothing(key: &KeyDetail, has_state: bool) -> String {
     } else {
         ""
     };
+    // The hint is for a key of which nothing is known, which may be misspelled.
     match (&key.resource_version, has_state) {
         (None, false) => format!("nothing is known of it{hint}"),
         _ => "no run of it is remembered".to_owned(),

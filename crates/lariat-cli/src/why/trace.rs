@@ -93,11 +93,13 @@ impl<'a, H: Histories> Trace<'a, H> {
         // Histories grow: what was read for an earlier run may be too old for this one.
         self.known.clear();
         let of = self.of.clone();
+        // Before its causes are followed, which may lead back to it.
         self.shown.insert((of.kind, of.key, run.run));
         let depth = self.depth;
         self.back(run, depth).await
     }
 
+    // Boxed, because `origin` calls it in turn and a future cannot contain itself.
     fn back(&mut self, run: RunInfo, depth: u8) -> BoxFuture<'_, Result<Explained, AskError>> {
         Box::pin(async move {
             let mut caused_by: Vec<Origin> = Vec::new();
@@ -124,6 +126,7 @@ impl<'a, H: Histories> Trace<'a, H> {
             return Ok(origin);
         }
         if !self.known.contains_key(&place) {
+            // Causes of causes may branch; a run that is not asked for is shown as one that is not remembered.
             if self.known.len() >= KEYS {
                 return Ok(origin);
             }
@@ -134,6 +137,7 @@ impl<'a, H: Histories> Trace<'a, H> {
         let history = self.known.get(&place).and_then(Option::as_ref);
         let found = history.and_then(|history| history.runs.iter().find(|run| run.run == named.2));
         if let Some(found) = found.cloned() {
+            // Before the recursion, so that a cycle ends.
             self.shown.insert(named);
             origin.run = Some(Box::new(self.back(found, depth).await?));
         }

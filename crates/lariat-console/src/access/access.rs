@@ -86,6 +86,7 @@ impl Access {
             Self::OnThisMachine if !is_loopback => Err(Denied::Closed),
             Self::OnThisMachine | Self::Everyone => Ok(anonymous()),
             // In constant time, so that the time of the response reveals nothing about the token.
+            // A name for the log of actions, since a shared token says nothing about who used it.
             Self::Token(expected) if is_same(bearer(headers)?, expected) => Ok(User::new("token")),
             Self::Token(_) => Err(Denied::Unauthenticated("the token is wrong".to_owned())),
             Self::Reviews(reviews) => {

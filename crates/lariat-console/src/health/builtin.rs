@@ -8,6 +8,7 @@ use crate::api::Check;
 use crate::members::{Member, Members};
 
 /// The time after the lease duration within which the lease must be renewed.
+// As kube-controller-manager passes it to client-go's `NewLeaderHealthzAdaptor`.
 const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
 
 /// The time limits of checks.
@@ -62,6 +63,7 @@ fn result(wrong: &[String]) -> Found {
     if wrong.is_empty() {
         Ok(None)
     } else {
+        // On one line, because the report has one line for each check, as that of an API server.
         Err(wrong.join("; "))
     }
 }
@@ -81,6 +83,7 @@ fn caches(factories: &[Member]) -> Found {
     for member in factories {
         match member.phase() {
             FactoryPhase::Idle => wrong.push(member.named("the factory is not started")),
+            // A standby replica is running too: it fills its caches while it waits for the lease.
             FactoryPhase::Running => {
                 let unfilled = member.factory.caches().unreadable().into_iter();
                 wrong.extend(unfilled.map(|kind| {

@@ -86,6 +86,7 @@ pub(crate) fn answer(probe: Probe, checks: &[Check], parameters: &str) -> Answer
 /// Returns the response of a probe for one check; none if it is not the probe's.
 pub(crate) fn answer_one(probe: Probe, checks: &[Check], name: &str) -> Option<Answer> {
     let mut counted = checks.iter().filter(|check| probe.counts(check));
+    // A check that exists but does not count for this probe is not found either, as in the API server.
     let check = counted.find(|check| check.name == name)?;
     let why = check.message.as_deref().unwrap_or("(no reason)");
     Some(if check.ok {

@@ -161,6 +161,7 @@ impl InForce {
             .iter()
             .any(|(target, _)| QUOTING.starts_with(target));
         if let Some(level) = targets.default_level().filter(|_| !is_named) {
+            // The smaller level is the less verbose one, so `off` and `error` stay as they are.
             targets = targets.with_target(QUOTING, level.min(LevelFilter::INFO));
         }
         Ok(Self {
@@ -231,6 +232,7 @@ fn is_almost(text: &str, level: &str) -> bool {
         && (text[0], text[1]) == (level[1], level[0])
         && text[2..] == level[2..];
     is_swapped
+        // A changed letter, then one too many, then one too few.
         || skip(text, 1) == skip(level, 1)
         || skip(text, 1) == level
         || text == skip(level, 1)

@@ -55,6 +55,7 @@ fn fields<'a>(record: &Record<'a>) -> Vec<(&'static str, &'a Value)> {
         .flat_map(|fields| fields.iter())
     {
         match all.iter_mut().find(|(each, _)| *each == name) {
+            // It was written already, and a span must not replace it.
             _ if name == "message" => {}
             Some((_, outer)) => *outer = value,
             None => all.push((name, value)),

@@ -52,6 +52,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Lines {
         if let Some(span) = context.span(id) {
             let mut fields = Fields::default();
             attributes.record(&mut fields);
+            // Kept with the span, because `tracing` shows the values only when they are recorded.
             span.extensions_mut().insert(fields);
         }
     }

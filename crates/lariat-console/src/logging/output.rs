@@ -42,5 +42,6 @@ impl Output {
 
 /// Returns whether a variable of the environment has a value.
 fn is_set(variable: &str) -> bool {
+    // An empty `NO_COLOR` counts as not set: <https://no-color.org>.
     env::var_os(variable).is_some_and(|value| !value.is_empty())
 }

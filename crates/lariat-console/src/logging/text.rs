@@ -59,6 +59,7 @@ impl Line {
         let level = *record.metadata.level();
         // Without the date, which a log collector adds.
         let time = format!("{now:.3}");
+        // `2026-01-01T` has eleven characters.
         self.paint(Paint::Dim, time.get(11..).unwrap_or(&time));
         let paint = match level {
             Level::ERROR => Paint::Red,
@@ -83,6 +84,7 @@ impl Line {
             // Kind, key and handler of Lariat's spans are in `about`.
             let is_shown = |name: &str| !is_ours || is_detailed && DETAILS.contains(&name);
             // A field that the event has too is shown once.
+            // Fields of a program's own spans are always shown: nothing else in the line says what they say.
             fields
                 .filter(|(name, _)| is_shown(name) && record.fields.get(name).is_none())
                 .for_each(|(name, value)| self.field(name, value));

@@ -56,6 +56,7 @@ async fn overview(State(state): Shared, request: Request) -> Answered {
         }
     };
     if !is_watch {
+        // After the authorisation, so that strangers cannot use up the places.
         let _place = state.place()?;
         return json(&state.overview(&user).await);
     }

@@ -32,6 +32,7 @@ impl Format {
             // Prometheus lists all formats that it can read, with the preferred one at the highest quality.
             let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok());
             let quality = quality.unwrap_or(1.0);
+            // A quality of zero excludes a format, and of equal ones the first is taken.
             if quality > best.0 {
                 best = (quality, format);
             }

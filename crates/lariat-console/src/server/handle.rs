@@ -44,6 +44,7 @@ impl ConsoleServer {
         address: SocketAddr,
         state: Arc<ServerState>,
     ) -> Self {
+        // Before anything is served, so that the changes of the first sync are kept as well.
         state.remember_changes();
         let (tasks, stop) = (TaskTracker::new(), state.stopping.clone());
         let router = routes::router(Arc::clone(&state));

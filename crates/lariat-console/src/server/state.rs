@@ -133,6 +133,7 @@ impl ServerState {
 
     /// Returns the overview for a user.
     pub(super) async fn overview(&self, user: &User) -> api::Overview {
+        // Before the overview: a review may take a while, and the overview should be as fresh as possible.
         let allowed = self.allowed(user).await;
         let overview = self.overviews.get(self.make_overview()).await;
         api::Overview {

@@ -135,6 +135,7 @@ fn causing_run(cause: &Cause) -> Option<&CausingRun> {
     match cause {
         Cause::Wrote { during, .. } => Some(during),
         Cause::Enqueued { during, .. } => during.as_deref(),
+        // The run that changed the related object is what caused this one.
         Cause::Related { of, .. } => causing_run(&of.cause),
         _ => None,
     }

@@ -52,6 +52,7 @@ pub(crate) fn shards(members: &Members) -> Vec<api::Shards> {
         Some(api::Shards {
             context: member.context.to_string(),
             members,
+            // A process that is no member yet, or was removed, has a share of nothing.
             member: members > 0,
         })
     });
@@ -110,6 +111,7 @@ pub(crate) fn plan(members: &Members) -> api::Plan {
         // A plan is bounded itself, and so is the response. The total counts everything.
         let left_out = usize::try_from(planned.left_out()).unwrap_or(usize::MAX);
         plan.total += planned.len().saturating_add(left_out);
+        // Later operators get what the earlier ones have left, and are counted in the total in any case.
         let room = WRITES - plan.writes.len();
         let writes = planned.iter().take(room).map(|write| api::PlannedWrite {
             operator: operator.name().to_owned(),

@@ -70,6 +70,7 @@ impl<'a> Head<'a> {
             }
         }
         cursor.peek()?;
+        // After `peek`, so that white space is not part of the value.
         let metadata_start = cursor.position();
         let metadata = read_metadata(cursor)?;
         // JSON forbids control characters in strings, and the cursor does not check for them.

@@ -159,6 +159,7 @@ impl ObjectMetadata {
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         let owners: usize = self.owners.iter().map(OwnerRef::bytes).sum();
+        // 16 bytes are the pointer and the length of each `Arc` in the list.
         let finalizers: usize = self.finalizers.iter().map(|name| name.len() + 16).sum();
         self.key.as_str().len() + self.labels.heap_bytes() + owners + finalizers
     }

@@ -61,6 +61,7 @@ fn parse_uuid(text: &str) -> Option<[u8; 16]> {
     for byte in &mut bytes {
         *byte = (digits.next()?? << 4) | digits.next()??;
     }
+    // With a digit in the place of a hyphen there are more than 32 digits.
     digits.next().is_none().then_some(bytes)
 }
 

@@ -228,6 +228,7 @@ impl Parser<'_> {
     /// Parses an operator and its operand.
     fn comparison(&mut self) -> Result<Test, String> {
         match self.lexer.next() {
+            // Operators only in this place: `in` and `notin` are also valid keys and values.
             (Token::Word, "in") => Ok(Test::In(self.values()?)),
             (Token::Word, "notin") => Ok(Test::NotIn(self.values()?)),
             (Token::Equals | Token::DoubleEquals, _) => Ok(Test::In(vec![self.value()?])),
@@ -242,6 +243,7 @@ impl Parser<'_> {
 
     /// Parses the single value of a comparison, which may be empty.
     fn value(&mut self) -> Result<String, String> {
+        // As in apimachinery, `app=` requires the empty value.
         if matches!(self.lexer.peek().0, Token::End | Token::Comma) {
             return Ok(String::new());
         }

@@ -276,6 +276,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let cache = self.synced().await?;
         match cache.get(key) {
             Ok(Some(object)) => Ok(Some(object)),
+            // The cache may have only a selection, or not yet what another client has created.
             Ok(None) if self.falls_back => self.get_live(key).await,
             Ok(None) => Ok(None),
             Err(error) if error.is_no_content() => self.load(cache, key).await,
@@ -610,6 +611,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     /// Builds a request for the collection that contains an object.
     async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
         let resource = self.resource().await?;
+        // Without a namespace the path would be that of all namespaces.
         if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
             return Err(ApiError::no_namespace(self.gvk(), key));
         }

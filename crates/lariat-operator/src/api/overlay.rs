@@ -43,6 +43,7 @@ fn is_same_list(raw: &[Value], before: &[Value], after: &[Value]) -> bool {
     let mut pairs = before.iter().zip(after);
     raw.len() == before.len()
         && before.len() == after.len()
+        // Most lists are keyed by name: members that the type does not know must not get into another element.
         && pairs.all(|(before, after)| before.get("name") == after.get("name"))
 }
 

@@ -152,6 +152,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         binding: &Binding,
     ) -> Result<(), ApiError> {
         let mut binding = binding.clone();
+        // The API server refuses a binding whose name differs from that in the path.
         binding.metadata.name = Some(key.name().to_owned());
         binding.metadata.namespace = key.namespace().map(str::to_owned);
         self.act("binding", key, params, &binding).await?;

@@ -97,6 +97,7 @@ impl Desired {
         let plain = self.objects.into_iter().map(|each| (None, read(each)));
         let mut all: Vec<_> = plain.collect();
         for (number, step) in self.steps.into_iter().enumerate() {
+            // The objects of a disabled step are not wanted, and are pruned.
             let dependents = step.dependents.into_iter().filter(|_| step.wanted);
             all.extend(dependents.map(|each| (Some(number), read(each))));
         }
@@ -198,6 +199,7 @@ fn without_server_fields(mut object: Map<String, Value>) -> Map<String, Value> {
         "managedFields",
         "selfLink",
     ];
+    // The status belongs to other controllers, and types may serialize it with defaults.
     object.remove("status");
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         for name in OF_THE_SERVER {

@@ -68,6 +68,7 @@ impl Marks {
         let mut labels: Vec<_> = labels
             .map(|(name, value)| (name, value.to_owned()))
             .collect();
+        // No label for the first step, so that sets without steps need none.
         if order > 0 {
             labels.push((ORDER, order.to_string()));
         }
@@ -84,6 +85,7 @@ impl Marks {
         else {
             return Membership::None;
         };
+        // First the owner: sets of different owners may have the same name.
         if *owner != self.owner_uid {
             let uid = owner.clone();
             return Membership::OfAnotherOwner { uid };
@@ -164,6 +166,7 @@ pub(super) fn with_hash(name: &str, hashed: &str) -> String {
     let kept: String = name
         .chars()
         .map(|c| if keep(c) { c } else { '-' })
+        // One for the hyphen before the hash.
         .take(LONGEST - hash.len() - 1)
         .collect();
     match kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()) {

@@ -64,6 +64,7 @@ pub(super) struct Manager {
 
 impl Manager {
     fn is_apply_of(&self, name: &str) -> bool {
+        // An update by the same manager is an entry of its own.
         self.manager == name && self.operation == "Apply"
     }
 }
@@ -96,6 +97,7 @@ where
     D: serde::Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
+    // Go writes a list or map that is nil as `null`.
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -123,6 +125,7 @@ impl Meta {
         let mut entries = self.managed_fields.iter();
         created.is_some()
             && entries.any(|each| {
+                // Texts in UTC with whole seconds compare like the times.
                 let time = each.time.as_deref();
                 each.subresource.is_empty() && time.is_some() && time <= created
             })

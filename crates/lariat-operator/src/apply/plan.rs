@@ -140,6 +140,7 @@ impl fmt::Display for SetPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut before = "";
         for step in &self.steps {
+            // Nine letters are the longest action, `unchanged`.
             write!(f, "{before}{:<9} {}", step.action, step.gvk)?;
             if let Some(key) = &step.key {
                 write!(f, " {key}")?;

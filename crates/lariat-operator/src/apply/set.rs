@@ -118,6 +118,7 @@ impl Apply {
             owners: owner.store,
             call: owner.call,
             options: Options {
+                // As Kubernetes recommends to controllers, which cannot resolve a conflict.
                 force: true,
                 immutable: Immutable::Report,
                 adopts: false,

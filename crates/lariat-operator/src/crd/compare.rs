@@ -107,6 +107,7 @@ impl Comparison {
         let mut all = our.as_object().cloned().unwrap_or_default();
         all.extend(none);
         for (name, value) in &all {
+            // The API server omits empty lists, and a merge patch removes a member with `null`.
             let is_none = value.as_array().is_some_and(Vec::is_empty);
             let wanted = if is_none { &Value::Null } else { value };
             if *wanted != their[name] {
@@ -133,6 +134,7 @@ impl Comparison {
         let installed = &theirs["spec"]["conversion"];
         let before = self.paths.len();
         let is_none = text(wanted, "/strategy") == "None";
+        // The API server may not have filled in the default, `None`, yet.
         if is_none && matches!(text(installed, "/strategy"), "" | "None") {
             return None;
         }

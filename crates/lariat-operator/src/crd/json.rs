@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 /// Members that the API server omits if they are false, zero or empty.
+// The members with `omitempty` in the Go types of versions, printer columns and `JSONSchemaProps`.
 const LEFT_OUT: [&str; 12] = [
     "deprecated",
     "description",
@@ -64,10 +65,12 @@ fn part(value: &Value, has_names: bool) -> Value {
 fn is_nothing(name: &str, value: &Value) -> bool {
     let is_default = match value {
         Value::Null => return true,
+        // A default may be an empty list.
         Value::Array(items) => return items.is_empty() && !VALUES.contains(&name),
         Value::Bool(set) => !set,
         Value::String(text) => text.is_empty(),
         Value::Number(number) => number.as_f64() == Some(0.0),
+        // Other empty objects have a meaning, such as `subresources.status: {}`.
         Value::Object(members) => return members.is_empty() && NAMES.contains(&name),
     };
     is_default && LEFT_OUT.contains(&name)
@@ -112,6 +115,7 @@ pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut V
     names.sort_unstable();
     names.dedup();
     for name in names {
+        // After `normal` there are no nulls, so null stands for a missing member only.
         let [ours, theirs] = [our, their].map(|members| members.get(name).unwrap_or(&Value::Null));
         differences(&format!("{path}.{name}"), ours, theirs, into);
     }

@@ -7,8 +7,10 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use super::text;
 
 /// The maximum length of reasons and actions in bytes; the API server refuses more.
+// `ReasonLengthLimit` and `ActionLengthLimit` of the API server's validation of Events.
 const LIMIT: usize = 128;
 /// The maximum length of notes in bytes; the API server refuses more.
+// `NoteLengthLimit` there.
 const NOTE_LIMIT: usize = 1024;
 /// The prefix of the notes of combined events, as in client-go.
 const COMBINED: &str = "(combined from similar events): ";
@@ -59,6 +61,7 @@ impl Event {
         let reason = Some(text::word(reason, LIMIT)).filter(|word| !word.is_empty());
         Self {
             type_,
+            // The API server refuses an Event without a reason.
             reason: reason.unwrap_or_else(|| "Unknown".to_owned()),
             note: text::cut(note, NOTE_LIMIT),
             action: None,
@@ -143,6 +146,7 @@ impl Event {
     pub(super) fn combined(self) -> Self {
         Self {
             note: text::cut(format!("{COMBINED}{}", self.note), NOTE_LIMIT),
+            // These differ between the events that are combined.
             related: None,
             annotations: BTreeMap::new(),
             ..self

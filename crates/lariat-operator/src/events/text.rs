@@ -30,6 +30,7 @@ pub(super) fn word(text: &str, limit: usize) -> String {
 /// Truncates a text at a character boundary if it is too long.
 pub(super) fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
+        // The ellipsis has three bytes, which count too.
         let end = (0..=limit - ELLIPSIS.len())
             .rev()
             .find(|end| text.is_char_boundary(*end));
@@ -44,6 +45,7 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
 /// Invalid characters of the object's name are replaced.
 pub(super) fn event_name(object: &str, number: u64) -> String {
     let suffix = format!("{number:x}");
+    // The suffix is never cut: it tells the Events of one object apart.
     let name = dns_name(object, NAME_LIMIT - 1 - suffix.len());
     if name.is_empty() {
         format!("object.{suffix}")
@@ -68,6 +70,7 @@ pub(super) fn qualified(text: &str) -> String {
         }
     };
     let mut name: String = name.chars().map(valid).collect();
+    // All characters are ASCII by now, so none is cut in two.
     name.truncate(PART_LIMIT);
     let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     match (prefix.is_empty(), name.is_empty()) {

@@ -47,6 +47,7 @@ impl Budget {
     /// deletions must not shrink their own budget. For a kind that is not cached, only the minimum is allowed. A
     /// fraction that is negative or not a number counts as zero.
     pub fn share(fraction: f64, per: Duration) -> Self {
+        // The comparison is false for NaN as well.
         let fraction = if fraction > 0.0 { fraction } else { 0.0 };
         let limit = Limit::Share {
             fraction,

@@ -166,12 +166,14 @@ impl Rule {
     }
 
     pub(crate) fn because_of(mut self, because: impl FnOnce() -> String) -> Self {
+        // A reason that the program gave is kept.
         self.because.get_or_insert_with(because);
         self
     }
 
     /// Returns whether the rule allows deleting objects of a kind, in any version.
     pub(super) fn is_of_deletions(&self, gvk: &Gvk) -> bool {
+        // RBAC knows groups and resources, but no versions.
         let is_it = |own: &Gvk| own.group() == gvk.group() && own.kind() == gvk.kind();
         let mut verbs = self.verbs.iter();
         self.subresource.is_empty()

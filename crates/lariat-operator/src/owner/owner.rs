@@ -88,6 +88,7 @@ impl Owner {
             kind: gvk.kind().to_owned(),
             name: key.name().to_owned(),
             uid: uid.to_string(),
+            // As in `metav1.NewControllerRef`.
             controller: Some(true),
             block_owner_deletion: Some(true),
         };

@@ -99,6 +99,7 @@ fn by_namespace(permissions: &[Permission]) -> BTreeMap<Option<&str>, Vec<Permis
     for permission in permissions {
         let named = permission.namespaces.iter();
         let mut namespaces: BTreeSet<Option<&str>> = named.map(|name| Some(&**name)).collect();
+        // No namespaces means all of them, which needs a ClusterRole.
         if namespaces.is_empty() {
             namespaces.insert(None);
         }

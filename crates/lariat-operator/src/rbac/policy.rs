@@ -29,6 +29,7 @@ pub(crate) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
             }
         })
         .collect();
+    // A fixed order, so that printed manifests change only with the permissions.
     rules.sort_by_cached_key(|rule| {
         (
             rule.api_groups.clone(),

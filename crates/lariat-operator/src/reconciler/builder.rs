@@ -120,6 +120,7 @@ impl<K: View> Reconciler<K> {
                 .foreign
                 .get_or_insert_with(|| other.gvk().clone());
         }
+        // To this reconciler alone: other handlers of the kind have not asked for the relation.
         let (other, relation) = (other.clone(), relation.to(self.name.as_str()));
         let relate = move |kind: &SharedController<K>| kind.watch_related(&other, relation);
         self.relate.push(Box::new(relate));

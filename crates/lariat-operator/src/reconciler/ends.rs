@@ -43,6 +43,7 @@ impl Ends {
 
     pub(super) fn notified(&self, uid: &Uid) {
         let mut state = self.0.lock();
+        // Both under one lock, so that no call finds the deletion in neither set.
         state.begun.remove(uid);
         state.notified.insert(uid);
     }
@@ -75,6 +76,7 @@ impl Latest {
     }
 
     fn insert(&mut self, uid: &Uid) {
+        // A uid that is inserted again becomes the newest.
         self.remove(uid);
         self.numbers.insert(uid.clone(), self.next);
         self.order.insert(self.next, uid.clone());

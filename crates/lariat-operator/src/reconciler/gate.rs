@@ -36,6 +36,7 @@ impl Guards {
             guards: self.0.clone(),
         });
         operator.feature::<GuardedReconcilers>().add(&guarded);
+        // Also without guards, because the operator may be in plan mode.
         options.gate(ReconcilerGate {
             operator: Arc::clone(operator),
             guarded,
@@ -68,6 +69,7 @@ impl GuardedReconcilers {
     fn add(&self, guarded: &Arc<Guarded>) {
         if !guarded.guards.is_empty() {
             let mut all = self.0.lock();
+            // Reconcilers may be registered again and again; this keeps the list short.
             all.retain(|each| each.strong_count() > 0);
             all.push(Arc::downgrade(guarded));
         }
@@ -116,6 +118,7 @@ impl ReconcilerGate {
 
 impl Gate for ReconcilerGate {
     fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+        // Before the guards: a write that is only planned must not use up a budget.
         if self.operator.only_plans() {
             return dry_run(&self.operator.feature::<Book>(), write);
         }

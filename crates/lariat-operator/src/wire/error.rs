@@ -217,6 +217,7 @@ impl ApiError {
             verb,
             gvk: gvk.clone(),
             key: key.clone(),
+            // The message of the API server may quote values of a Secret.
             source: Box::new(without_values(verb, gvk, source)),
         }
     }
@@ -268,6 +269,7 @@ impl ApiError {
             return false;
         };
         let details = self.status().and_then(|status| status.details.as_ref());
+        // The Status about a missing namespace names the namespace.
         self.is_not_found() && details.is_some_and(|details| details.name == key.name())
     }
 

@@ -28,6 +28,7 @@ pub(crate) struct Wire {
 }
 
 /// The default number of attempts.
+// As client-go's `retry.DefaultRetry`.
 const TRIES: usize = 5;
 
 impl Wire {
@@ -60,6 +61,7 @@ impl Wire {
         let request = self.about(key).get(&name, &GetParams::default());
         match self.send("get", key, request).await {
             Ok(answer) => self.read("get", key, &answer).map(Some),
+            // A 404 because the kind is not served is another error, which is returned.
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }

@@ -11,6 +11,8 @@ use crate::actors::{HandlerId, LifeId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
+// Without the handler: a worker calls the handlers of a key one after another, so calls of two handlers must not
+// overlap either.
 type KeyOf = (LifeId, Gvk, ObjectKey);
 
 /// A key of a kind is with one worker at a time.
@@ -99,6 +101,7 @@ impl Check for LastCall {
                         continue;
                     }
                     let last = shown.and_then(|shown| shown.get(key));
+                    // The uid as well: after a restored backup an object of the same version may be another one.
                     let is = (object.uid().to_owned(), object.revision());
                     match last {
                         Some(Some(last)) if *last == is => {}
@@ -116,6 +119,7 @@ impl Check for LastCall {
                         )),
                     }
                 }
+                // The other direction: what is gone, or not selected any more, must have been shown as gone.
                 for (key, last) in shown.into_iter().flatten() {
                     let is_there = oracle
                         .now(kind, key)

@@ -38,6 +38,7 @@ impl Checks {
             Box::<outage::OtherKinds>::default(),
             Box::<memory::Memory>::default(),
         ];
+        // They find nothing in runs without an operator, so they need no condition here.
         all.extend(operator::all());
         Self(all)
     }

@@ -52,6 +52,7 @@ impl Check for FreeWorkers {
                 .filter_map(|sample| self.look(life, sample, moment.at))
                 .collect();
         }
+        // Around a break no worker takes keys, so the times before and after it must not add up.
         let is_break = |act: &Act| {
             matches!(
                 act,
@@ -63,6 +64,7 @@ impl Check for FreeWorkers {
                     | Act::Deregistered { .. }
             )
         };
+        // True for the end of a life as well, which is not an `Acted`.
         if !matches!(event, Event::Acted(activity) if !is_break(&activity.what)) {
             self.stuck.retain(|of, _| of.0 != *life);
         }
@@ -74,6 +76,7 @@ impl FreeWorkers {
     fn look(&mut self, life: &LifeId, sample: &Sample, at: Duration) -> Option<String> {
         let of = (life.clone(), sample.kind.clone());
         let is_free = sample.workers.is_some_and(|workers| sample.held < workers);
+        // `waiting` has an entry for each handler, so an empty one means that the controller has none.
         if !is_free || sample.ready == 0 || sample.waiting.is_empty() {
             self.stuck.remove(&of);
             return None;
@@ -83,6 +86,7 @@ impl FreeWorkers {
             dequeued: sample.dequeued,
         };
         let stuck = self.stuck.entry(of).or_insert(now);
+        // Some worker took a key since the last sample; that another one waits now is a new situation.
         if stuck.dequeued != sample.dequeued {
             (stuck.since, stuck.dequeued) = (at, sample.dequeued);
         }

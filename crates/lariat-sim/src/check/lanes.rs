@@ -32,6 +32,7 @@ impl Check for OnlyFailed {
             return Vec::new();
         };
         let is_named = |cause: &Cause| matches!(cause, Cause::Retry { handler: name, .. } if *name == handler.name);
+        // Causes are kept up to a maximum; one that was omitted may name the handler.
         if !causes.is_retry() || causes.omitted() > 0 || causes.iter().any(is_named) {
             return Vec::new();
         }
@@ -106,10 +107,12 @@ impl Check for LateOnce {
                 next: Next::Dropped,
                 ..
             } => {
+                // A dropped call comes again with the causes it had.
                 self.replayed.remove(&(handler.clone(), key.clone()));
             }
             Event::Acted(activity) => {
                 if let Some(handler) = activity.registered() {
+                    // A handler that comes back under its name is shown all objects again.
                     self.replayed.retain(|(of, _)| *of != handler);
                     self.reported.insert(handler);
                 } else if let Some(handler) = activity.deregistered() {

@@ -67,6 +67,7 @@ impl FilledFirst {
         match what {
             Act::Starting(loads) => {
                 let mut loads = loads.clone();
+                // A kind without a handler may be dropped before its first one comes, and counts from zero then.
                 loads.retain(|kind, _| state.handlers_of(kind).next().is_some());
                 self.loads.insert(life.clone(), loads);
             }
@@ -144,6 +145,7 @@ impl Stops {
                     .collect();
                 if let Some((began, grace)) = self.stopping.remove(life) {
                     let took = state.awake(at).saturating_sub(began);
+                    // `awake` leaves pauses out on both sides: a process that is paused in a stop is not late.
                     if took > grace.saturating_add(SLACK) {
                         found.push(format!("a stop with {grace:?} of grace took {took:?}"));
                     }
@@ -158,6 +160,7 @@ impl Stops {
     fn began(&self, handler: &HandlerId, key: &str) -> Findings {
         let kind = handler.kind.kind();
         let state = self.lives.of(&handler.life);
+        // `None` is no violation: programs that report no starts may still have handlers.
         if state.is_some_and(|state| state.runs == Some(false)) {
             return vec![format!(
                 "{} is called for {kind} {key} after the stop",

@@ -54,6 +54,7 @@ impl LifeState {
         match what {
             Act::Starting(_) | Act::Stopped => {
                 self.runs = Some(matches!(what, Act::Starting(_)));
+                // Bounds on calls count from the last of these, since nothing is called in between.
                 (self.stops, self.since) = (false, at);
             }
             Act::Stopping(_) => self.stops = true,
@@ -76,7 +77,8 @@ impl LifeState {
 }
 
 impl Lives {
-    /// Takes in an event, before the checker sees it; the end of a call, after.
+    /// Records an event. A checker calls it before it looks at the event itself, so a call that ends is not in
+    /// `running`.
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::LifeBegan(life) => {

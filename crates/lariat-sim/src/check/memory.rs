@@ -38,7 +38,7 @@ const OF_CACHES: [&str; 5] = [
 
 /// Describes what is wrong with one structure.
 ///
-/// `None` if its size fits the kinds that are handled and cached.
+/// Empty if its size fits the kinds that are handled and cached.
 fn judge(of: &TableSize, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {
     let mut found = Vec::new();
     if of.is_exceeded() {

@@ -36,6 +36,7 @@ impl Noticed {
             }
             _ => {}
         }
+        // Last, because `has_run` asks about the time before this event.
         self.lives.saw(moment, event);
     }
 
@@ -56,6 +57,7 @@ impl Noticed {
         }
         self.lives.of(life).is_none_or(|state| {
             let runs = state.runs != Some(false) && !state.stops;
+            // Not from the restore: a factory that was stopped then notices nothing before its next start.
             runs && state.since + NOTICED <= moment.at
         })
     }

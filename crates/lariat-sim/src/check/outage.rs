@@ -55,6 +55,7 @@ impl Check for OtherKinds {
                     self.are_concerned.insert(Arc::clone(process));
                 }
                 (process, Some(kind)) => {
+                    // No process has an empty name, so it stands for all.
                     let process = process.clone().unwrap_or_else(|| Arc::from(""));
                     self.concerned.insert((process, kind.clone()));
                 }
@@ -109,6 +110,7 @@ impl OtherKinds {
         let state = self.lives.of(life)?;
         let (runs, since) = (state.runs == Some(true) && !state.stops, state.since);
         let process = &life.process;
+        // A start fills all caches, which may take as long as the bound allows.
         if !runs || since + FILLING > now || self.is_concerned(process, &sample.kind) {
             return None;
         }
@@ -116,6 +118,8 @@ impl OtherKinds {
         let of = (life.clone(), sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
+            // A body crosses to the process one window of frames per turn, so a long list takes turns and not only
+            // round trips.
             let turns = u32::try_from(oracle.count(&sample.kind) / WINDOW).unwrap_or(u32::MAX);
             return (now >= since + FILLING + TURN.saturating_mul(turns)).then(|| {
                 format!(
@@ -124,6 +128,7 @@ impl OtherKinds {
             });
         }
         self.unfilled.remove(&of);
+        // Compared with the kind's own commits: without bookmarks a quiet kind stays at the version of its last one.
         let newest = oracle.newest(&sample.kind, now.saturating_sub(UPDATING));
         (sample.version < newest).then(|| {
             format!(

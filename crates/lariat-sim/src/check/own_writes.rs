@@ -54,6 +54,7 @@ impl Check for OwnWrites {
                     let (number, state) = (moment.number, past.number);
                     self.written.insert(own, Answered { number, state });
                 }
+                // What a write returned is the program's business; only what it reads afterwards is compared.
                 return Vec::new();
             }
             Event::LifeEnded(life) => self.written.retain(|own, _| own.0 != *life),

@@ -27,16 +27,20 @@ impl Verb {
     fn of(method: &str, path: &str, query: &str) -> Self {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         let after_version = match parts.first() {
+            // The core API has paths such as `/api/v1/pods`; in others the group comes first,
+            // `/apis/apps/v1/deployments`.
             Some(&"api") => 2,
             Some(&"apis") => 3,
             _ => return Self::Other,
         };
         let rest = parts.get(after_version..).unwrap_or_default();
+        // All objects of a namespace, or of the cluster. One segment more is a single object.
         let is_collection = matches!(rest, ["namespaces", _, _] | [_]);
         let asks = |text: &str| query.split('&').any(|each| each == text);
         match method {
             "GET" if rest.is_empty() => Self::Discovery,
             "GET" if !is_collection => Self::Other,
+            // Before the watch below, because a watch list asks for `watch=true` as well.
             "GET" if asks("sendInitialEvents=true") => Self::Load,
             "GET" if asks("watch=true") => Self::Watch,
             "GET" if asks("limit=1") => Self::Check,
@@ -182,6 +186,7 @@ impl NoStorm {
         if verb == Verb::Other {
             return Vec::new();
         }
+        // It adds nothing, and drops what is too old.
         self.reason(now, 0);
         let reasons = self.reasons_count;
         let times = self.requests.entry(line).or_default();

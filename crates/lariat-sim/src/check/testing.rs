@@ -61,6 +61,7 @@ impl Server {
         let started = Cluster::builder().start().await;
         let cluster = started.expect("a cluster without a socket starts");
         let commits = cluster.commits();
+        // The objects with which each cluster starts are no part of a story.
         drop(commits.take());
         Self { cluster, commits }
     }

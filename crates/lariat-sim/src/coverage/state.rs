@@ -68,6 +68,7 @@ pub(crate) struct States(u16);
 
 impl States {
     pub(crate) fn set(&mut self, state: Doing, is: bool) {
+        // It never clears a bit: one cache or handler in the state is enough.
         self.0 |= u16::from(is) << state as u16;
     }
 
@@ -89,6 +90,7 @@ impl States {
             caches.iter().any(|cache| cache.retry_in.is_some()),
         );
         for controller in controllers {
+            // Before that every handler waits, and none of them is late.
             let is_filled = controller.cache.loads > 0 && controller.workers.is_some();
             self.set(Doing::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {

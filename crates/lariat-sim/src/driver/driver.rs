@@ -115,6 +115,7 @@ impl<'a> Driver<'a> {
         // This also defines the custom kinds: the programs start on a cluster that has its kinds and first objects.
         self.world.heal();
         self.world.load(self.scenario.filled);
+        // The custom kinds must be served before objects of them can be written.
         self.drive(Duration::from_secs(1));
         self.world.fill();
         self.drive(Duration::from_secs(2));
@@ -176,6 +177,7 @@ impl<'a> Driver<'a> {
 
     /// Gives every machine one turn, in a random order.
     fn turn(&mut self, until: Duration) {
+        // One index more than there are processes; it stands for the world.
         let mut order: Vec<usize> = (0..=self.processes.len()).collect();
         // A fixed order would give one process every race: the one that always runs first after the world.
         self.random.shuffle(&mut order);
@@ -213,6 +215,8 @@ impl<'a> Driver<'a> {
             self.quiet = RESTING;
         }
         self.is_calm = true;
+        // Faults first, then limits, then processes: one that is started here must not meet a fault that outlived the
+        // plan.
         self.world.heal();
         for (_, process, what) in std::mem::take(&mut self.limits) {
             lift(&mut self.processes[process].line.lock(), what);
@@ -325,6 +329,7 @@ impl<'a> Driver<'a> {
     }
 
     fn finish(self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
+        // Before the processes are dropped below.
         let requests = self.processes.iter().map(Body::requests).sum();
         // What the processes leave behind may still report.
         let processes = self.processes;

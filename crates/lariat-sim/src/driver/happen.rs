@@ -73,6 +73,7 @@ impl Driver<'_> {
                     FaultKind::Latency(latency) => line.latency = latency,
                     _ => {}
                 }
+                // Limits belong to the line of a process, not to the cluster, whose rules end by themselves.
                 self.limits.push((self.now + fault.lasts, at, fault.kind));
             }
         }
@@ -103,6 +104,7 @@ impl Driver<'_> {
     }
 
     fn fate(&mut self, process: usize, what: Fate) {
+        // Counted before it takes effect: what matters is the state that it meets.
         self.met(Some(Trouble::of_fate(what)), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
             return;
@@ -120,6 +122,7 @@ impl Driver<'_> {
 pub(super) fn lift(line: &mut Line, what: FaultKind) {
     match what {
         FaultKind::Streams(_) => line.limit(None),
+        // The latency with which a line begins.
         _ => line.latency = Duration::from_millis(5),
     }
 }

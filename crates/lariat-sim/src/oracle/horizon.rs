@@ -119,6 +119,7 @@ impl Horizon {
     }
 
     fn reset(&mut self, revision: u64, at: Duration) {
+        // A cache that shows a higher version than any of the epochs before must have read since the restore.
         let last = self.commits.back().map_or(0, |(version, _)| *version);
         self.before = self.before.max(last);
         self.commits = [(revision, at)].into();
@@ -131,6 +132,7 @@ impl Horizon {
 
     /// Records the caches' versions of a life.
     fn asked(&mut self, of: &LifeId, kinds: &[Reached], now: Duration) {
+        // Removed and inserted again, because `judge` borrows the whole of `self`.
         let mut life = self.lives.remove(of).unwrap_or(Life::new(now));
         let before = life.caches.take().unwrap_or_default();
         let caches = kinds.iter().map(|reached| {
@@ -159,12 +161,14 @@ impl Horizon {
         let is_new = complete.is_some_and(|version| version > self.before);
         match cached.trust {
             Trust::Restored | Trust::Loads(_) if is_new => cached.trust = Trust::Yes,
+            // The first answer after the restore: a read that had begun by then may still show the old states.
             Trust::Restored => cached.trust = Trust::Loads(reached.loads),
             Trust::Loads(before) if reached.loads > before => cached.trust = Trust::Yes,
             Trust::Yes | Trust::Loads(_) => {}
         }
         let complete = complete.filter(|_| matches!(cached.trust, Trust::Yes));
         if let Some(until) = complete.and_then(|version| self.time_of(version, now)) {
+            // Never back: what was known to be complete stays so, even if the version of a later sample is unknown.
             cached.until = cached.until.max(until);
         }
         cached
@@ -187,6 +191,7 @@ impl Horizon {
     pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {
         let lives = self.lives.values();
         let until = lives.filter_map(|life| match &life.caches {
+            // A process that was never asked may have read anything since its beginning.
             None => Some(life.began),
             Some(caches) => caches.get(kind).map(|cached| cached.until),
         });

@@ -96,6 +96,7 @@ impl Past {
     /// For a deletion that is the first state without the object, whatever has come under its name since.
     pub(crate) fn of_write<'a>(states: &'a [Self], written: &Written) -> Option<&'a Self> {
         match written {
+            // From the end: a restored backup may have led to the same version a second time.
             Written::State(version) => states
                 .iter()
                 .rfind(|past| past.version == *version && past.object.is_some()),
@@ -142,6 +143,8 @@ impl Oracle {
         let objects = self.kinds.values_mut();
         for states in objects.flat_map(|kind| kind.states.values_mut()) {
             if states.last().is_some_and(|last| last.object.is_some()) {
+                // The backup's objects are committed after this and follow the absence, even if they had never been
+                // gone.
                 states.push(Past::absent(2 * moment.number, revision, moment.at));
             }
         }
@@ -153,6 +156,7 @@ impl Oracle {
         let objects = self.kinds.entry(kind).or_default();
         objects.committed(moment.at, version);
         let states = objects.states.entry(object.key().clone()).or_default();
+        // Doubled, to leave a number for the absence before the first state.
         let number = 2 * moment.number;
         if states.is_empty() {
             // It was not there until now; that may be forgotten, and still be shown.
@@ -252,6 +256,7 @@ fn is_left(states: &mut Vec<Past>, until: Duration) -> bool {
         .take_while(|next| next.at <= until)
         .count();
     states.drain(..followed);
+    // A key whose only state left is an old absence need not be remembered at all.
     let is_gone = |past: &Past| past.object.is_none() && past.at <= until;
     !matches!(states.as_slice(), [only] if is_gone(only))
 }

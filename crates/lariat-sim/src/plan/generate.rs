@@ -51,8 +51,10 @@ enum Style {
 /// Each seed has tendencies of its own, such as many faults and few writes, so that runs differ more than the average
 /// over all happenings would let them.
 pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
+    // The number spells "plan". Each use of the seed has such a number, so that they draw different values.
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
     let style = match random.u8(..20) {
+        // The number is drawn in any case, so the rest of the plan does not depend on this condition.
         _ if !(cast.commands && chaos.faults) || chaos.duration >= LONG => Style::Mixed,
         0 => Style::NotServed,
         1..11 => Style::Apart,
@@ -64,6 +66,7 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
         style,
         cast,
         pace: chaos.pace,
+        // Few names let many things happen to one object; many let objects be independent.
         names: random.u16(1..=cast.names.max(1)),
     };
     let lasts = match style {
@@ -79,6 +82,7 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
             generator.end(&mut random, lasts, &mut steps);
         }
     }
+    // A stable sort: steps of the same time stay in the order in which they were made.
     steps.sort_by_key(|step| step.at);
     steps
 }
@@ -103,6 +107,7 @@ struct Weights {
 
 impl Weights {
     fn new(random: &mut fastrand::Rng, chaos: &Chaos, cast: Cast) -> Self {
+        // Every fifth seed has none of the class.
         let mut tendency = |usual: u32| usual * [0, 1, 1, 2, 4][random.usize(..5)];
         Self {
             write: 40,
@@ -121,6 +126,7 @@ impl Generator {
         let mut at = Duration::ZERO;
         let mut steps = Vec::new();
         loop {
+            // Uniform from zero to twice the pace, so the pace is the mean.
             at += pace.mul_f64(2.0 * random.f64());
             // Now and then everything is left alone for a while, and then much happens at once.
             if random.u8(..40) == 0 {
@@ -213,6 +219,7 @@ impl Generator {
 
     fn write(&self, random: &mut fastrand::Rng) -> Write {
         let kind = random.usize(..self.cast.kinds.max(1));
+        // In that style an outage must be the only reason why a kind is not served.
         let is_custom = kind >= self.cast.custom_from && self.style != Style::NotServed;
         let what = self.swarm.change(|| match random.u8(..100) {
             0..50 => Change::Put,
@@ -276,6 +283,7 @@ impl Generator {
                 .bool()
                 .then(|| random.usize(..self.cast.kinds.max(1))),
             verb: VERBS[random.usize(..VERBS.len())],
+            // The last one is as good as no limit.
             times: [1, 1, 2, 5, 1000][random.usize(..5)],
             lasts: {
                 let most = [2, 10, 60][random.usize(..3)];

@@ -75,6 +75,7 @@ fn show_fault(f: &mut fmt::Formatter<'_>, fault: &Fault, names: &Names) -> fmt::
     if let Some(resource) = fault.resource {
         write!(f, ", {}", names.kind(resource))?;
     }
+    // Plans use this and more for faults that only their time ends.
     if fault.times < 1000 {
         write!(f, ", {} times", fault.times)?;
     }

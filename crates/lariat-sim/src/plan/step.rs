@@ -131,6 +131,7 @@ pub(crate) struct Command {
 }
 
 /// How many names of objects commands speak of.
+// Few, so that commands, handlers and foreign clients meet at the same objects.
 pub(crate) const NAMES: u32 = 12;
 
 impl Command {
@@ -146,6 +147,7 @@ impl Command {
 
     /// Returns the labels of a selection.
     pub(crate) fn labels(self) -> &'static str {
+        // `app!=x` also selects objects without the label.
         ["", "app=x", "app!=x", "app in (x,y)"][self.number as usize % 4]
     }
 }

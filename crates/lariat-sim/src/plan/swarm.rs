@@ -12,6 +12,7 @@ pub(super) struct Swarm {
 impl Swarm {
     pub(super) fn new(random: &mut fastrand::Rng) -> Self {
         let mut some = |share: u8| {
+            // Drawn in any case, so that the share does not change the seed's other choices.
             let mask = random.u64(..);
             (random.u8(..100) < share).then_some(mask)
         };
@@ -39,6 +40,7 @@ impl Swarm {
     }
 }
 
+// A bound, as a mask may leave out everything that can be drawn.
 const TRIES: usize = 20;
 
 fn try_some<T>(make: &mut impl FnMut() -> T, is_there: impl Fn(&T) -> bool) -> T {

@@ -123,6 +123,7 @@ impl Process {
             ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
         SharedControllerFactory::builder(self.client())
             .default_options(options)
+            // Otherwise the default would end a start while the plan still keeps its answers back.
             .sync_timeout(SYNC_TIMEOUT)
     }
 
@@ -237,13 +238,14 @@ impl Process {
         });
     }
 
-    /// Selects objects of a kind as [`Informer::select`], and tells the checkers.
+    /// Selects objects of a kind as [`Informer::select`], and reports it to the checkers.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
             life: self.inner.life.clone(),
             kind: informer.gvk().clone(),
             selection: selection.clone(),
         });
+        // Reported first: what is published from here on belongs to the new selection.
         informer.select(selection);
     }
 
@@ -258,6 +260,7 @@ impl Process {
                 number: number.into(),
             },
         };
+        // Reported first, because the subscription publishes the present objects at once.
         self.acts(Act::Subscribed(listener.subscriber.clone()));
         informer.subscribe(Arc::new(listener))
     }
@@ -373,6 +376,7 @@ struct Probe {
 impl Middleware for Probe {
     async fn handle(&self, call: Call, next: Next) -> HandlerResult {
         let inner = &self.process.inner;
+        // Made before anything is awaited: if the call is dropped, its guard still reports the end.
         let mut running = RunningCall {
             recorder: inner.recorder.clone(),
             handler: HandlerId {
@@ -426,6 +430,7 @@ struct RunningCall {
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
+        // Without a panic the future was dropped: at the end of a grace period, or with the process.
         if self.result.is_none() && std::thread::panicking() {
             self.next = Following::Panicked;
         }

@@ -17,6 +17,7 @@ use crate::simulation::Simulation;
 use crate::trace::Trace;
 
 /// From how many seeds on everything must have met everything.
+// With fewer seeds a rare combination may be missing by chance.
 const COVERED: u64 = 2000;
 
 /// How many failures are shrunk and shown in full; others have one line.
@@ -97,6 +98,7 @@ impl<'a> Runner<'a> {
             if is_late || self.is_stopped.load(Ordering::Relaxed) {
                 return;
             }
+            // Threads take the next seed each, so one long run does not hold back the others.
             let seed = self.next.fetch_add(1, Ordering::Relaxed);
             if seed >= end {
                 return;
@@ -107,6 +109,7 @@ impl<'a> Runner<'a> {
 
     fn one(&self, seed: u64) {
         let simulation = self.simulation(seed);
+        // Shrinking takes up to a minute, so `failed` does it for the first failures only.
         match simulation.clone().shrinks(false).run() {
             Ok(report) => self.held(&report),
             Err(failure) => self.failed(&simulation, failure),
@@ -154,6 +157,7 @@ impl<'a> Runner<'a> {
         if self.options.stops {
             self.is_stopped.store(true, Ordering::Relaxed);
         }
+        // Without the lock, so that other threads go on with their seeds.
         let failure = if is_shown && self.options.shrinks {
             simulation.shrink(failure)
         } else {
@@ -199,6 +203,7 @@ impl<'a> Runner<'a> {
             println!("time was up after {} of {seeds} seeds", totals.runs);
         }
         let missing = totals.coverage.missing();
+        // A combination that never happens any more is a failure: it would hide that the plans have become harmless.
         let is_uncovered = !self.options.replicas && totals.runs >= COVERED && !missing.is_empty();
         if is_uncovered {
             println!("never met: {}", missing.join(", "));

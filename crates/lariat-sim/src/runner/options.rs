@@ -77,6 +77,7 @@ impl Options {
     pub(super) fn seeds(&self) -> u64 {
         self.counted().unwrap_or(match (self.soaks, self.limit) {
             (true, None) => 1,
+            // Time is the limit then, not the seeds.
             (_, Some(_)) => u64::MAX,
             (false, None) => SEEDS,
         })
@@ -89,6 +90,7 @@ impl Options {
 
     /// Returns how many seeds run at a time.
     pub(super) fn threads(&self) -> usize {
+        // Each run uses one thread, and no two share anything.
         let processors = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.unwrap_or_else(processors).max(1)
     }

@@ -47,6 +47,7 @@ impl Behaviour {
     }
 
     pub(super) async fn handle<K: View>(&self, cx: &Context<K>, kind: usize) -> HandlerResult {
+        // At rest a handler must neither fail nor write, or the checks at rest would report what it does.
         if self.process.is_calm() {
             return Ok(Outcome::done());
         }
@@ -63,6 +64,7 @@ impl Behaviour {
             0 => Ok(Outcome::requeue_after(self.delay(20_000))),
             1 => {
                 let after = self.delay(20_000);
+                // Reported before it is done, so that the checker knows of it when the call comes.
                 self.enqueued(cx.gvk(), cx.key(), after);
                 cx.enqueue_after(cx.key(), after);
                 Ok(Outcome::done())
@@ -96,6 +98,7 @@ impl Behaviour {
             2 => Err(HandlerError::from("later").retry_after(self.delay(10_000))),
             3 => Err(HandlerError::terminal("never")),
             4 => std::panic::panic_any(PLANNED),
+            // The handler's timeout ends it, or the grace period of a stop.
             5 => std::future::pending().await,
             _ => {
                 time::sleep(self.delay(5_000)).await;

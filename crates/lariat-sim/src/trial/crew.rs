@@ -51,6 +51,7 @@ impl Crew {
             tasks: JoinSet::new(),
             hired: 0,
         };
+        // The handlers of each life are the same, as they are in a program that is restarted.
         let mut random = fastrand::Rng::with_seed(setup.seed);
         for _ in 0..setup.handlers {
             let kind = random.usize(..kinds().len());
@@ -117,6 +118,7 @@ impl Crew {
 
     async fn deregister(&self, registration: Registration) {
         let (kind, name) = (registration.gvk().clone(), registration.name().into());
+        // It waits until the handler's calls have ended, so commands are not taken meanwhile.
         registration.deregister().await;
         self.process.acts(Act::Deregistered { kind, name });
     }
@@ -137,6 +139,7 @@ impl Crew {
     fn write(&mut self, own: Own, kind: usize, key: ObjectKey, later: u32) {
         let (process, factory) = (self.process.clone(), self.factory.clone());
         let dice = Arc::clone(&self.dice);
+        // Otherwise the set would keep the results of all tasks that have ended.
         while self.tasks.try_join_next().is_some() {}
         self.tasks.spawn(async move {
             time::sleep(Duration::from_millis(later.into())).await;
@@ -175,6 +178,7 @@ impl Crew {
         self.hired += 1;
         let name = format!("h{}", self.hired);
         let mut options = HandlerOptions::default();
+        // The bits of the number choose the options; the constants of plan sequences rely on them.
         let limit = (number & 3 == 0).then_some(1);
         if let Some(limit) = limit {
             options = options.concurrency(limit);
@@ -242,6 +246,7 @@ impl Crew {
 
     /// Takes everything away.
     pub(super) fn leave(&mut self) {
+        // Delayed writes and reads must not come after the stop that follows.
         self.tasks.abort_all();
         self.registrations.clear();
         self.subscriptions.clear();

@@ -47,6 +47,7 @@ impl Target<'_> {
             Own::DeleteLabelled => {
                 let labelled = ListParams::default().labels(&format!("{LABEL}=y"));
                 let delete = DeleteParams::default();
+                // Not reported: a report is about one key, and this concerns many.
                 return done(api.delete_collection(&delete, &labelled).await.map(drop));
             }
         };
@@ -104,6 +105,7 @@ impl Target<'_> {
     }
 
     async fn status(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
+        // Only the last kind is a custom one with a status that is free to write.
         if self.kind + 1 < kinds().len() {
             return self.annotate(api, name).await;
         }
@@ -141,6 +143,7 @@ async fn relabel(api: &Api<DynamicObject>, name: &str, label: u8) -> Result<Dyna
 /// Missing, existing and conflicting objects are no failures of the program.
 fn done(result: Result<(), Error>) -> Result<bool, HandlerError> {
     match result {
+        // The plan has other writers race with this one on purpose.
         Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(false),
         result => Ok(result.map(|()| true)?),
     }
@@ -191,6 +194,7 @@ impl Reader {
     /// Reads an object, unless the cache has been given up since.
     pub(super) fn read(&self, key: &ObjectKey) {
         let informer = self.factory.caches().existing(&self.kind);
+        // A cache that was given up and made again need not contain the write yet.
         if informer.is_some_and(|now| Arc::ptr_eq(now.store(), &self.store)) {
             let object = self.store.get(key);
             self.process.has_read(&self.kind, key, object.as_ref());

@@ -51,6 +51,7 @@ pub(super) fn simulation(seed: u64) -> Simulation {
     let secret = |number: u64| json!({"stringData": {"number": number.to_string()}});
     let mut random = fastrand::Rng::with_seed(seed ^ 0x7472_6961);
     let mut setup = Setup::new(&mut random);
+    // A generator of its own leaves everything else about a seed as it was without crowds.
     setup.is_crowded = fastrand::Rng::with_seed(seed ^ 0x6372_6f77).u8(..8) == 0;
     let crowd = if setup.is_crowded { CROWD } else { 0 };
     let config_maps = Objects::new(config_maps, PLURALS[0]).content(data);
@@ -121,6 +122,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         }
     }
     crew.leave();
+    // Read before the stop: faults may end while it waits.
     let is_calm = process.is_calm();
     match stop(&process, &factory).await {
         // What misbehaves may outlast the grace period.
@@ -141,6 +143,7 @@ async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setu
     };
     let started = tokio::select! {
         biased;
+        // It never completes; polled first, it reports the stop before the start returns.
         () = gives_up => false,
         started = factory.start(setup.workers) => started.is_ok(),
     };

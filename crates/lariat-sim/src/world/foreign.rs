@@ -77,6 +77,7 @@ impl Foreign {
                 &resource,
             ));
         }
+        // The CRD as it is now, since a plan may have defined the kind with another version or scope.
         let crd = self.crd()?;
         let version = crd["spec"]["versions"][0]["name"].as_str()?;
         let gvk = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
@@ -107,6 +108,7 @@ impl Foreign {
         let Err(Error::Api(status)) = &patched else {
             return patched;
         };
+        // Only a missing object is created. Another error, such as one of a kind that vanished, ends the write.
         if status.code != 404 {
             return patched;
         }
@@ -156,6 +158,7 @@ impl Foreign {
                     return Ok(());
                 }
                 drop(self.undefine().await);
+                // One removal is this client's own; a second would take away what another client defined.
                 removes = insists;
             }
             time::sleep(Duration::from_millis(100)).await;

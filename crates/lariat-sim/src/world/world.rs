@@ -55,6 +55,7 @@ impl World {
         recorder: &Recorder,
         kinds: &Arc<[Objects]>,
     ) -> io::Result<Self> {
+        // The owners that contents name need not exist, and the collector would delete what they own.
         let collects = !kinds.iter().any(Objects::has_owners);
         // A short history makes versions expire, as they do on a busy server.
         let builder = Cluster::builder()
@@ -88,6 +89,7 @@ impl World {
     /// Runs the world up to a time, and notes what was committed.
     pub(crate) fn turn(&mut self, until: Duration) {
         self.machine.turn(until);
+        // After the turn, not while it runs: a commit is known to the oracle before a process can have seen it.
         self.note_commits();
     }
 
@@ -190,6 +192,7 @@ impl World {
         let (faults, now) = (self.cluster.faults(), self.machine.at());
         let mut fired = Vec::new();
         self.rules.retain_mut(|active| {
+            // Before an ended rule is removed, so that its last hits count.
             let hits = faults.hits(active.rule);
             if hits > active.hits {
                 active.hits = hits;
@@ -228,6 +231,7 @@ impl World {
     fn hide(&mut self, fault: &Fault, agents: &[String]) {
         let unknown = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
         self.rule(fault, &unknown, agents);
+        // The rule is in place already, so a watch that is cut is not opened again.
         self.cluster.cut_watches();
     }
 
@@ -286,6 +290,7 @@ impl World {
             times: u64::MAX,
             lasts: away,
         };
+        // Processes are away first: a request that crossed the restore would get an answer of two histories.
         self.isolate(&fault, agents, false);
         let (cluster, recorder) = (Arc::clone(&self.cluster), self.recorder.clone());
         self.machine.run(async move {

@@ -112,6 +112,7 @@ where
         let now = Instant::now();
         // Before the entry is added, so that the limits hold at all times.
         state.make_place(&user, now, self.ttl, self.users);
+        // `find` has just counted this lookup, so no other request has the number.
         let number = state.asked;
         let shared = Arc::clone(&self.state);
         let (of, asked) = (user.clone(), question.clone());

@@ -197,6 +197,7 @@ impl Asker {
         R: Resource<DynamicType = ()> + k8s_openapi::Resource,
         R: Clone + Debug + Serialize + DeserializeOwned,
     {
+        // The wait for a permit is not part of the timeout, which is about the API server.
         let _permit = self.permits.acquire().await;
         let api = Api::<R>::all(self.client.clone());
         let params = PostParams::default();

@@ -187,6 +187,7 @@ fn bracket(inside: &str) -> Result<(PathStep, &str), &'static str> {
     let step = match text {
         "" => return Err("there is nothing in its brackets"),
         "*" => PathStep::All,
+        // A number in quotes is the name of a member, and was read above.
         _ if text.bytes().all(|byte| byte.is_ascii_digit()) => {
             PathStep::Element(text.parse().map_err(|_| "its index is too large")?)
         }

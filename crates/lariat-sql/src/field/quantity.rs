@@ -87,6 +87,7 @@ fn scaled(digits: i128, fraction: u32, suffix: &str) -> Option<i128> {
         "G" => (1, 9),
         "T" => (1, 12),
         "P" => (1, 15),
+        // `E` alone is the suffix exa; with a number behind it, it begins an exponent.
         "E" => (1, 18),
         "Ki" => binary(1)?,
         "Mi" => binary(2)?,

@@ -21,6 +21,7 @@ impl Question {
         if query.asks_other_kinds() {
             return None;
         }
+        // Its algorithm may change with the standard library, but a tag also has the history of this process.
         let mut hasher = DefaultHasher::new();
         query.to_url().hash(&mut hasher);
         hash_access(access, &mut hasher);

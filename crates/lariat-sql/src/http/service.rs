@@ -295,6 +295,7 @@ impl SqlService {
     pub async fn serve_on(self, listener: TcpListener) -> io::Result<()> {
         let is_loopback = listener.local_addr()?.ip().is_loopback();
         let stopping = self.stopping.clone();
+        // With authentication a page of another site has no token to send, so any `Host` is fine.
         let is_local = is_loopback && self.auth.is_open();
         lariat_http::serve("the SQL service", listener, self.router(is_local), stopping).await;
         Ok(())

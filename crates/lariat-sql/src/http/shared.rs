@@ -75,6 +75,7 @@ impl ServiceState {
         })?;
         let access = self.access(user, kind, query).await?;
         let gvk = kind.schema().gvk();
+        // Not an empty list, which would look as if there were no objects.
         if access.is_nothing() {
             let name = user.name();
             return Err(Refusal::forbidden(format!(
@@ -99,6 +100,7 @@ impl ServiceState {
             // All that the user may see of it: it may be cluster-scoped although the query names namespaces.
             let access = match self.kinds.get(&path_of(&other)) {
                 Some(kind) => self.access(user, kind, &Query::new()).await?,
+                // A kind that the service does not have shows nothing.
                 None => Access::nothing(),
             };
             view = view.with_other(&other, access);

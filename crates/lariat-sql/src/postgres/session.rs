@@ -176,6 +176,7 @@ impl Session {
             SimpleQueryMessage::Row(row) => row.get(0),
             _ => None,
         });
+        // The simple protocol returns numbers as texts.
         if rows.next() == Some(epoch.to_string().as_str()) {
             return Ok(());
         }

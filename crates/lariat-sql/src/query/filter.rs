@@ -137,6 +137,7 @@ impl Subject {
                 .strip_prefix('[')
                 .and_then(|it| it.strip_suffix(']'))
                 .map(|key| key.trim_matches(['\'', '"']));
+            // Keys of labels contain dots, so all that follows is the key.
             bracketed.or_else(|| rest.strip_prefix('.'))
         });
         match label.filter(|key| !key.is_empty()) {

@@ -180,6 +180,7 @@ impl Query {
     pub fn after(mut self, cursor: &str) -> Self {
         let limit = match self.part {
             Part::After { limit, .. } => limit,
+            // A limit of zero is refused when the query is run, so a forgotten one is an error.
             _ => 0,
         };
         let cursor = Some(cursor.to_owned());

@@ -54,6 +54,7 @@ impl Select<'_> {
         }
         if is_name {
             // The same condition by the key, which has an index.
+            // A cluster-scoped object, or one in the namespace of the row.
             sql.push(&format!(" AND o.key IN ({own}, t.f0 || '/' || {own})"));
         }
         // A namespaced object is associated only within its namespace.
@@ -85,6 +86,7 @@ impl Select<'_> {
         sql.push(" FROM (SELECT q.*");
         for (number, association, of) in std::iter::once(first).chain(keys) {
             // A subquery for at most one: a join could repeat the row.
+            // The smallest value, whichever the direction is.
             let column = self.paired(association, of).compared;
             sql.push(&format!(", (SELECT {column}"));
             self.pairs(association, of, sql);

@@ -83,6 +83,7 @@ impl Select<'_> {
             }
         }
         self.conditions(&mut sql);
+        // By position, as the namespace may be the constant NULL.
         sql.push(&format!(" AND {value} IS NOT NULL GROUP BY 1, 3"));
         if let Some(most) = self.plan.most_counts {
             // One more than allowed, to detect that there are too many.

@@ -135,6 +135,7 @@ fn respond(verdict: &Verdict, patch: Option<Vec<u8>>) -> AdmissionResponse {
         uid: String::new(),
         allowed: verdict.is_allowed(),
         status: verdict.status(),
+        // The API server rejects a patch without its type, and a type without a patch.
         patch_type: patch.is_some().then_some("JSONPatch"),
         patch: patch.map(|patch| STANDARD.encode(patch)),
         warnings: verdict.warnings().to_vec(),

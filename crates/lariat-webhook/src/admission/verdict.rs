@@ -147,6 +147,7 @@ impl Denial {
     /// Returns the Status that is sent to the API server.
     fn status(&self) -> Value {
         // Other codes are not those of errors, so the default is used.
+        // A code that was given and is invalid leads to 403, even with causes.
         let given = self.code.filter(|code| (400..600).contains(code));
         let code = given.unwrap_or(match (self.code, self.causes.is_empty()) {
             (None, false) => 422,
@@ -182,6 +183,7 @@ impl Denial {
 /// Returns the reason that API servers use for a status code.
 fn reason_of(code: u16) -> Option<&'static str> {
     Some(match code {
+        // As `StatusReason` of apimachinery's `meta/v1`.
         400 => "BadRequest",
         401 => "Unauthorized",
         403 => "Forbidden",

@@ -37,6 +37,7 @@ impl Shown {
     /// Handshakes in progress finish with the old one, and existing connections are kept.
     pub(super) fn replace(&self, pair: Pair) {
         *self.key.write() = pair.key;
+        // An equal authority is no news: it would have all configurations applied again.
         self.authority.send_if_modified(|authority| {
             let is_news = *authority != pair.authority;
             *authority = pair.authority;
@@ -80,11 +81,13 @@ impl Shown {
 
     /// Returns the TLS configuration of a server that uses this certificate.
     pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ServerConfig>, rustls::Error> {
+        // Given explicitly, because rustls panics if it cannot choose one of several providers itself.
         let provider = Arc::new(ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions()?;
         let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
         let mut config = builder.with_no_client_auth().with_cert_resolver(resolver);
+        // API servers offer HTTP/2 as well, which the server does not speak.
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

@@ -90,6 +90,7 @@ impl Described {
             let config = endpoint.client_config(&Self::conversion_path(definition), authority);
             let conversion = json!({
                 "strategy": "Webhook",
+                // `wire` reads no other version.
                 "webhook": {"clientConfig": config, "conversionReviewVersions": ["v1"]},
             });
             let mut partial = json!({

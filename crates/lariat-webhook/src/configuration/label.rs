@@ -10,6 +10,7 @@ const LONGEST: usize = 63;
 pub(super) fn label(webhooks: &str) -> &str {
     let from = webhooks.len().saturating_sub(LONGEST);
     let end = webhooks.get(from..).unwrap_or(webhooks);
+    // A label value must begin with a letter or a digit.
     end.trim_start_matches(['.', '-'])
 }
 

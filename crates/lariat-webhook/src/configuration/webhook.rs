@@ -11,6 +11,7 @@ use crate::rules::{Role, rules};
 
 /// Returns the timeout in seconds, in the range that API servers accept.
 fn seconds(timeout: Duration) -> i32 {
+    // Rounded up, so that the API server does not stop waiting before the handler's own timeout.
     let rounded_up = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
     i32::try_from(rounded_up.clamp(1, 30)).unwrap_or(30)
 }

@@ -183,6 +183,7 @@ impl StorageMigration {
                 // The continue token has expired. The API server may offer another one, which continues with a newer
                 // list; without it the list starts again.
                 Err(Error::Api(status)) if status.code == 410 && token.is_some() => {
+                    // Only with a token: a first page that is answered so would be requested again for ever.
                     let metadata = status.metadata.as_ref();
                     token = metadata.and_then(|metadata| metadata.continue_.clone());
                     continue;
@@ -322,9 +323,11 @@ fn old_versions(definition: &CustomResourceDefinition, version: &str) -> Vec<Str
 /// Sends a request, and retries a few times if the API server cannot answer it now.
 async fn again<T>(mut send: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
     let mut pause = PAUSE;
+    // One less than all attempts: the last one is below, and returns whatever it gets.
     for _ in 1..ATTEMPTS {
         match send().await {
             Err(Error::Api(status)) if status.code == 429 || status.code >= 500 => {}
+            // The connection failed. Whether the write was stored does not matter: it changes nothing.
             Err(Error::HyperError(_) | Error::Service(_)) => {}
             answered => return answered,
         }

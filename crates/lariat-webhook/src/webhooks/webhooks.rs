@@ -332,6 +332,7 @@ impl Webhooks {
     }
 
     fn targets(&self) -> HashMap<String, Target> {
+        // A hook and its handler are added together, so they correspond by index.
         let hooks = self.described.hooks.iter().zip(&self.handlers);
         let admission = hooks.map(|((role, hook), handler)| {
             let target =
@@ -353,6 +354,7 @@ impl Webhooks {
         for (_, hook) in &self.described.hooks {
             let name = self.described.full_name(&hook.name);
             names::check(&name)?;
+            // Without an `Endpoint` another program installs the configuration, and knows the rules.
             if hook.kinds.is_empty() && hook.rules.is_empty() && self.endpoint.is_some() {
                 return Err(WebhookError::NoRule(name));
             }

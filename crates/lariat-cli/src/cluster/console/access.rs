@@ -20,6 +20,7 @@ pub(super) struct Access {
 
 /// Lets a request through or refuses it, and adds headers to the answer.
 pub(super) async fn guard(State(access): State<Access>, request: Request, next: Next) -> Response {
+    // Refusals get the headers as well: a page of another site must not learn anything from them either.
     let mut response = match access.check(&request) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),
@@ -31,6 +32,9 @@ pub(super) async fn guard(State(access): State<Access>, request: Request, next: 
 impl Access {
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
+        // Against DNS rebinding: a page of another site can give its own host name the address 127.0.0.1. On other
+        // addresses
+        // the names of the console are not known, and there is a token.
         if self.is_local && !names_this_machine(headers) {
             return Err(Refusal::new(
                 StatusCode::FORBIDDEN,
@@ -44,6 +48,8 @@ impl Access {
             ));
         }
         match &self.token {
+            // The page itself needs no token: it says nothing about the cluster, and is where the user enters the
+            // token.
             Some(token) if request.uri().path().starts_with("/api/") => check_token(headers, token),
             _ => Ok(()),
         }
@@ -53,6 +59,7 @@ impl Access {
 fn check_token(headers: &HeaderMap, token: &str) -> Result<(), Refusal> {
     let shown = bearer(headers)
         .map_err(|error| Refusal::new(StatusCode::UNAUTHORIZED, error.to_string()))?;
+    // A comparison whose time does not depend on how much of the token is right.
     if is_same(shown, token) {
         Ok(())
     } else {
@@ -68,6 +75,7 @@ fn is_of_this_site(headers: &HeaderMap, method: &Method) -> bool {
     let text = |name: HeaderName| {
         headers
             .get(name)
+            // A value that is no text becomes empty, which is neither absent nor equal to anything allowed.
             .map(|value| value.to_str().unwrap_or_default())
     };
     let is_own = |origin: &str| {
@@ -88,8 +96,10 @@ fn secure(headers: &mut HeaderMap) {
     for (name, value) in [
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // The policy says this as well, by `frame-ancestors`, which old browsers do not know.
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
+        // The answers show a cluster that may need a token, so no cache may keep them.
         (header::CACHE_CONTROL, "no-store"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),

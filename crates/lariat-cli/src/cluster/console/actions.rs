@@ -43,6 +43,7 @@ pub(super) async fn isolate(
 }
 
 pub(super) async fn remove(State(faults): State<Faults>, Path(id): Path<String>) -> Answer {
+    // What is no id is no fault either, so both are answered 404.
     let id: Option<RuleId> = id.parse().ok();
     if id.is_some_and(|id| faults.remove(id)) {
         Ok(done("The fault is removed."))
@@ -108,6 +109,7 @@ fn read<T: DeserializeOwned>(headers: &HeaderMap, body: &Bytes) -> Result<T, Ref
         };
         Refusal::new(StatusCode::BAD_REQUEST, format!("{place}{why}"))
     })?;
+    // The deserializer stops after the first value, and would ignore what follows.
     let end = json.end();
     end.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error.to_string()))?;
     Ok(read)

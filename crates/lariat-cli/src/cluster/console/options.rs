@@ -42,6 +42,7 @@ impl ConsoleOptions {
         };
         let file = self.console_token_file.clone().map(Token::File);
         let own = file.map(|file| file.read()).transpose()?;
+        // The console can do what the cluster's administrator can, so the same token is the default.
         let token = own.or_else(|| of_cluster.map(str::to_owned));
         ensure!(
             token.is_some() || address.ip().is_loopback(),

@@ -39,6 +39,7 @@ pub(super) fn shown(path: &str, query: &str) -> String {
     for (place, (name, value)) in parameters.enumerate() {
         text.push(if place == 0 { '?' } else { '&' });
         match &*name {
+            // A page token is no secret, but it is long and says nothing.
             "continue" => text.push_str("continue=…"),
             name if SHOWN.contains(&name) => {
                 text.push_str(name);
@@ -53,6 +54,7 @@ pub(super) fn shown(path: &str, query: &str) -> String {
 
 /// Cuts a text that is too long to be shown.
 pub(super) fn shortened(mut text: String) -> String {
+    // By characters, because `truncate` panics within one.
     if let Some((end, _)) = text.char_indices().nth(LONGEST) {
         text.truncate(end);
         text.push('…');

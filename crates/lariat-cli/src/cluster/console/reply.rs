@@ -23,6 +23,7 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let Self { code, message } = self;
+        // The reasons of the API server are the names of the codes without spaces, such as `NotFound`.
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": message, "reason": code.canonical_reason().unwrap_or_default().replace(' ', ""),

@@ -31,6 +31,7 @@ use super::state::ClusterState;
 /// How often the state is sent.
 const PERIOD: Duration = Duration::from_secs(1);
 /// How long the state is shared by those it is sent to.
+// Less than the period, so that every client gets a new state each time.
 const SHARED: Duration = Duration::from_millis(500);
 /// How long a body may be, in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -75,6 +76,7 @@ impl Console {
         let listener = TcpListener::bind(address).await;
         let listener =
             listener.with_context(|| format!("cannot serve the console on {address}"))?;
+        // With port 0 only the listener knows the port.
         let address = listener.local_addr()?;
         let stopping = CancellationToken::new();
         let site = Site {
@@ -135,6 +137,7 @@ fn router(site: Site, access: Access) -> Router {
             Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
         })
         .fallback(|| async { Refusal::new(StatusCode::NOT_FOUND, "there is no such route") })
+        // Layers cover the routes and fallbacks above them, so they come last; the guard is the outermost.
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(from_fn_with_state(access, guard))
         .with_state(site)
@@ -154,6 +157,7 @@ async fn state(State(site): State<Site>, RawQuery(query): RawQuery) -> Result<Re
 /// Sends the state until the client goes or the console stops.
 fn watch(site: Site) -> Response {
     let mut ticks = interval(PERIOD);
+    // A client that reads slowly gets its next state after a period, not all that it has missed.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = stream::unfold((site, ticks), |(site, mut ticks)| async move {
         tokio::select! {
@@ -178,6 +182,7 @@ impl Site {
 
     /// Returns the state as an event, which all clients of the moment share.
     fn event(&self) -> Bytes {
+        // Held while the state is made, so that clients of the same moment wait for it instead of making their own.
         let mut last = self.last.lock();
         if let Some((made, event)) = &*last
             && made.elapsed() < SHARED

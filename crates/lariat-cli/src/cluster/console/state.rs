@@ -133,6 +133,7 @@ impl ClusterState {
             .collect();
         let mut watches = cluster.watches();
         let total = watches.len();
+        // After the total was taken; the oldest come first.
         watches.truncate(WATCHES);
         let journal = cluster.journal();
         Self {
@@ -211,6 +212,7 @@ impl From<&CurrentRule> for Fault {
 fn requests(cluster: &Inspector) -> Vec<ShownRequest> {
     let journal = cluster.journal();
     let last = journal.last(REQUESTS);
+    // The clock that stamped the requests, which is not that of the system.
     let now = journal.now();
     let newest_first = last.into_iter().rev();
     newest_first
@@ -243,6 +245,7 @@ fn resident() -> Option<u64> {
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    // The kernel writes `kB` and means KiB.
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kibibytes * 1024)
 }

@@ -20,6 +20,7 @@ pub(crate) fn check(recording: &Recording, filter: &Filter<'_>) -> Report {
             machines.forget();
             continue;
         };
+        // Stores and handlers decide nothing: what they record follows from queues and reflectors.
         let Some((kind, id)) = machine_of(session, record) else {
             continue;
         };
@@ -29,6 +30,7 @@ pub(crate) fn check(recording: &Recording, filter: &Filter<'_>) -> Report {
         let words = Words { filter, session };
         if let Some(line) = words.of(&entry.body) {
             let line = format!("+{:.6}s  {}", entry.at.as_secs_f64(), line.text);
+            // Before the comparison, so that the context ends with the decision itself.
             machines.note(id, line);
         }
         let outcome = machines.take(id, record, start + entry.at);
@@ -41,6 +43,7 @@ pub(crate) fn check(recording: &Recording, filter: &Filter<'_>) -> Report {
                 today,
                 context: machines.context.remove(&id).unwrap_or_default(),
             });
+            // After a difference today's state is another one, and all that follows would differ.
             break;
         }
     }

@@ -34,6 +34,7 @@ pub(super) struct Machines {
 impl Machines {
     /// Forgets all states, since records are missing.
     pub(super) fn forget(&mut self) {
+        // The context stays: its lines were recorded, whatever is missing after them.
         self.queues.clear();
         self.reflectors.clear();
     }
@@ -41,6 +42,7 @@ impl Machines {
     /// Keeps a line as context of the records that follow.
     pub(super) fn note(&mut self, id: MachineId, line: String) {
         let context = self.context.entry(id).or_default();
+        // One more than shown before a difference, as the decision itself is among them.
         if context.len() > CONTEXT {
             context.remove(0);
         }

@@ -30,6 +30,7 @@ impl Known {
     fn new(ageing: Ageing, fair: bool) -> Self {
         let groups: Arc<Mutex<HashMap<Key, u64>>> = Arc::default();
         let known = Arc::clone(&groups);
+        // The function that chose the groups is code of the program, so the recorded choices are used.
         let group = move |key: &Key| known.lock().get(key).copied().unwrap_or(0);
         let core = if fair {
             QueueCore::fair(ageing, group)
@@ -132,6 +133,7 @@ impl Known {
             add = add.kept();
         }
         match limited {
+            // The limiter has a state, and may be the program's own; its recorded delay stands for it.
             Some(limited) => self.core.add_failed(key, add, |_| *limited, at),
             None => self.core.add(key, add, at),
         }
@@ -139,6 +141,7 @@ impl Known {
 
     fn dequeue(&mut self, key: &str, lanes: &[u32], priority: Urgency, at: Instant) -> Outcome {
         let recorded = described(key, lanes, level(priority));
+        // The recorded time makes the same delays end as then.
         let Some(taken) = self.core.get(at) else {
             return Outcome::Differs(recorded, "nothing is dequeued".to_owned());
         };
@@ -161,6 +164,7 @@ fn not_held(key: &str) -> Outcome {
 fn described(key: &str, lanes: &[u32], priority: Priority) -> String {
     let mut text = format!("{key} is dequeued, {}, for ", priority.as_str());
     match lanes {
+        // The number under which a recording writes `LaneId::WHOLE`.
         [u32::MAX] => text.push_str("all handlers"),
         lanes => {
             let _ = write!(text, "lanes {lanes:?}");

@@ -38,6 +38,7 @@ impl Reflector {
                 };
                 self.ended = Some((ending, at));
                 if self.policy.is_none() {
+                    // A recording that begins in the middle can be compared from its first end on.
                     self.policy = ReflectorPolicy::from_state(state, at);
                 }
             }
@@ -52,6 +53,7 @@ impl Reflector {
     }
 
     fn decided(&mut self, next: NextStep, delay: Duration, jitter: f64) -> Outcome {
+        // Taken, so that a decision whose end is missing is not compared with an older end.
         let (Some(policy), Some((ending, at))) = (&mut self.policy, self.ended.take()) else {
             return Outcome::Unknown;
         };
@@ -61,6 +63,7 @@ impl Reflector {
         } else {
             0.0
         };
+        // The random number was recorded with the decision, so the delays must be equal to the last bit.
         let decision = policy.ended(&ending, at, jitter);
         if (decision.next, decision.delay) == (next, delay) {
             return Outcome::Same;

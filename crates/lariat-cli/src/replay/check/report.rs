@@ -51,6 +51,7 @@ impl fmt::Display for Report {
         let (queues, reflectors) = (&self.dequeues, &self.decisions);
         if let Some(difference) = &self.difference {
             write!(f, "{difference}")?;
+            // The difference itself was compared as well.
             let before = queues.compared + reflectors.compared - 1;
             return writeln!(f, "{before} decisions before it are the same");
         }

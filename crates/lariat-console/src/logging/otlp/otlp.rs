@@ -154,6 +154,7 @@ impl Otlp {
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
+            // `Conventional` recognises Lariat's spans by their target.
             .with_target(true);
         Ok((layer.with_filter(filter), Exporting(provider)))
     }

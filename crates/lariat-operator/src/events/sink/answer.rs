@@ -6,6 +6,7 @@ use lariat_core::{debug_as_description, describe};
 use crate::wire::SendError;
 
 /// The cause in a Status of a namespace that is being deleted.
+// `NamespaceTerminatingCause` of `k8s.io/api/core/v1`.
 const TERMINATING: &str = "NamespaceTerminating";
 
 /// An Event was not written.
@@ -57,8 +58,10 @@ impl WriteError {
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Status(status) => {
+                // Also 401: a token may have expired, and is read again.
                 matches!(status.code, 401 | 408 | 429 | 500..) || status.reason == "Conflict"
             }
+            // `NotJson` is the page of a proxy in between.
             Self::Silence | Self::NotJson | Self::Connection(_) => true,
             Self::Invalid(_) | Self::Namespace => false,
         }

@@ -45,9 +45,11 @@ impl Delays {
         ended_by: Option<Duration>,
     ) -> (Duration, DueReason) {
         let earliest = self.0.entry(of).or_insert(delay);
+        // A delay that has ended made its key ready and is no longer in the queue, so it cannot win over the new one.
         if ended_by.is_some_and(|by| earliest.due + CLOCKS <= by) {
             *earliest = delay;
         }
+        // Computed before the assignment below, which would make it true in any case.
         let is_certain = earliest.is_kept || delay.due <= earliest.due;
         if delay.due <= earliest.due {
             *earliest = delay;
@@ -67,6 +69,7 @@ impl Delays {
             key: key.clone(),
         };
         let delay = self.0.get(&of);
+        // An earlier call has another reason: the delay stays in the queue, and its call is still to come.
         if delay.is_some_and(|delay| delay.due <= now + CLOCKS) {
             self.0.remove(&of);
         }

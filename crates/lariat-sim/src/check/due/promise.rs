@@ -46,6 +46,7 @@ pub(super) fn backoff(attempt: u32) -> Duration {
     if attempt > 30 {
         return Duration::from_secs(120);
     }
+    // 5 ms doubled 13 times exceed the 30 s already; the bound only keeps the power from overflowing.
     let doublings = attempt.saturating_sub(1).min(16);
     (Duration::from_millis(5) * 2_u32.pow(doublings)).min(Duration::from_secs(30))
 }
@@ -59,6 +60,7 @@ impl Promise {
             Next::Again(after) => (after, DueReason::Requeued),
             Next::Retry(Some(after)) => (after, DueReason::Failed),
             Next::Retry(None) | Next::Panicked => (retried, DueReason::Failed),
+            // The queue keeps the key over the stop that dropped the call, so it is ready at the next start.
             Next::Dropped => (Duration::ZERO, DueReason::Dropped),
         };
         Some(Self {

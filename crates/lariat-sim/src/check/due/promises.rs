@@ -113,7 +113,8 @@ impl Promises {
 
     /// Restarts the delays that count from the end of a run.
     ///
-    /// It ends when the key is given back, so the call of another handler in the same run puts them off.
+    /// A delay counts from when the worker returns the key to the queue, so each further call of the same run
+    /// postpones it.
     fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, run: u64, now: Duration) {
         let open = self.open.iter_mut();
         let of_kind = open.filter(|(of, _)| of.life == handler.life && of.kind == handler.kind);
@@ -129,6 +130,7 @@ impl Promises {
     fn promise(&mut self, handler: &HandlerId, key: &ObjectKey, promise: Promise) {
         let state = self.lives.of(&handler.life);
         let name = (handler.kind.clone(), Arc::clone(&handler.name));
+        // A handler may be deregistered while its call runs; it is not called again then.
         if !state.is_some_and(|state| state.handlers.contains_key(&name)) {
             return;
         }
@@ -139,6 +141,7 @@ impl Promises {
             |each: &&mut Promise| each.reason == DueReason::Enqueued && each.due > promise.from;
         let mut delays = promises.iter_mut().filter(is_delay);
         match delays.next().filter(|_| promise.due > promise.from) {
+            // An immediate enqueue does not cancel a delay, so only two delays are merged.
             Some(other) if promise.reason == DueReason::Enqueued => {
                 other.due = other.due.min(promise.due)
             }
@@ -160,6 +163,7 @@ impl Promises {
             }
             Act::Sampled(samples) => {
                 let samples = samples.iter();
+                // Only samples are judged: between them a key may be late for a moment that no status shows.
                 return samples
                     .flat_map(|sample| self.look(activity, sample, now))
                     .collect();
@@ -186,6 +190,8 @@ impl Promises {
         let (due, reason) = if after.is_zero() {
             (delay.due, DueReason::Enqueued)
         } else {
+            // A stopped queue keeps what came due, so there an earlier delay still counts although its time has
+            // passed.
             let runs = state.runs == Some(true) && !state.stops;
             let of = DelayedKey {
                 life: life.clone(),
@@ -210,6 +216,7 @@ impl Promises {
         let life = &activity.life;
         let of = (life.clone(), sample.kind.clone());
         if sample.workers.is_none() {
+            // The bound counts from when workers are back.
             self.working.remove(&of);
             return Vec::new();
         }
@@ -229,10 +236,13 @@ impl Promises {
         if !is_at_rest || sample.held > calls.count() {
             return Vec::new();
         }
+        // Time in which no worker ran, the factory was stopped, or the process was paused does not make a call late.
         let from = working.max(state.since);
         let mut found = Vec::new();
         for (name, waiting) in &sample.waiting {
             let handler = activity.handler(&sample.kind, name);
+            // Keys that wait at the limit of the handler are late for a good reason, and the status does not say
+            // which.
             let keys = self.open.get(&handler).filter(|_| *waiting == 0);
             for (key, promises) in keys.into_iter().flatten() {
                 if sample.slowed.contains(key) || under_way(&sample.kind, key) {

@@ -159,11 +159,14 @@ impl Overtaking {
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
+                    // The sentinel delays a key in a hot loop on purpose, so low-priority keys may overtake it.
                     queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
             }
             Act::Starting(_) | Act::Stopping(_) | Act::Stopped => {
                 for (_, queue) in self.kinds.iter_mut().filter(|(of, _)| of.0 == *life) {
+                    // The next sample shows whether there are workers again; until then nobody could have been
+                    // overtaken.
                     queue.fresh.clear();
                     queue.workers = None;
                 }
@@ -192,6 +195,7 @@ impl Overtaking {
         queue.keys.insert(key.clone());
         let is_fresh = !matches!(
             change,
+            // The changes that a controller enqueues with low priority.
             Change::Added { initial: true, .. } | Change::Resynced { .. }
         );
         if !is_fresh {
@@ -229,6 +233,7 @@ impl Overtaking {
         let place = (Arc::clone(&handler.name), key.clone());
         queue.fresh.remove(&place);
         let has_changed = queue.changed.remove(&place);
+        // The insertion stands first, because it must happen whatever the causes are.
         let is_first = queue.called.insert(place) && first_sight(causes).is_some_and(was_there);
         let begun = queue.begun.entry(Arc::clone(&handler.name)).or_default();
         *begun += 1;
@@ -238,6 +243,7 @@ impl Overtaking {
         };
         let slack = workers + limit.unwrap_or(0) + BEGUN;
         let mut found = Vec::new();
+        // Twice: a key may wait this long in the queue, and again in the line of the handler.
         let overtaken = 2 * SHARE * (queue.keys.len() + 1) + slack;
         let is_alone = state.handlers_of(kind).count() == 1;
         // A call of another handler for the key may have kept it back.
@@ -281,6 +287,7 @@ impl Queue {
             .fresh
             .iter_mut()
             .filter(move |((of, key), _)| is_counted && of == name && !is_running(key));
+        // The counts go up as the iterator is consumed: a caller that stops early miscounts.
         waiting.filter_map(move |((_, key), counts)| {
             counts.calls += 1;
             counts.first += usize::from(could_wait);

@@ -31,6 +31,7 @@ impl Check for Foreign {
         match event {
             Event::Committed(Commit::Stored(object)) if is_child(object) => self.stored(object),
             Event::Committed(Commit::Reset { .. }) => {
+                // The objects of the backup are committed again next, and are judged as new ones.
                 self.made.clear();
                 Vec::new()
             }
@@ -47,6 +48,8 @@ impl Foreign {
             .get(&place)
             .is_none_or(|(uid, _)| uid != object.uid());
         if is_new {
+            // The operator sets the label in the request that creates an object, so one that begins without it is
+            // foreign.
             let made = (object.uid().to_owned(), !is_labelled(object));
             self.made.insert(place, made);
             return Vec::new();

@@ -62,6 +62,8 @@ impl Check for Cleanups {
             }
             Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
                 self.forget(oracle, moment.at);
+                // The API server removes an object in the write that takes its last finalizer, so no state without it
+                // is stored.
                 self.is_now(oracle, moment, last, false)
             }
             Event::Committed(Commit::Reset { .. }) => {
@@ -144,6 +146,7 @@ impl Cleanups {
                     .copied()
                     .unwrap_or_default();
                 let shop = self.shops.entry(of).or_default();
+                // Two replicas may clean up at once; the cleanup that began last counts, whichever ends last.
                 if shop.cleaned.is_none_or(|(before, _)| before < began) {
                     shop.cleaned = Some((began, oracle.epoch()));
                 }
@@ -167,6 +170,7 @@ impl Shop {
         if began < self.lived {
             return Some("has lived since it was cleaned up");
         }
+        // A backup that was restored since may not have the ledger, which is no fault of the cleanup.
         let ledger = oracle.now(&shop::config_maps(), &shop::ledger(uid));
         (ledger.is_none() && epoch == oracle.epoch()).then_some("has no ledger")
     }

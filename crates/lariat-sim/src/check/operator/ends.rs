@@ -70,6 +70,7 @@ impl Ends {
                 }
             }
             Commit::Removed { last } if last.resource() == SHOPS => {
+                // Its entry in `came` stays: processes report the end only after this.
                 self.there.remove(last.uid());
             }
             _ => {}
@@ -89,6 +90,7 @@ impl Ends {
         }
         let now = oracle.now(&shop::gvk(), key);
         let is_there = now.is_some_and(|now| now.uid() == uid);
+        // After a restore a process may report an end that the restore has undone.
         if is_there && oracle.epoch() <= 1 {
             found.push(format!(
                 "the end of {key} ({uid}) is reported, but it is there"
@@ -103,6 +105,7 @@ impl Ends {
     fn allowed(&self, life: &LifeId, uid: &str) -> usize {
         let begun = self.begun.get(life).copied();
         let came = self.came.get(uid).map_or(&[][..], Vec::as_slice);
+        // Of all times that the shop came before this life, the life can have seen the last one only.
         let before = came.partition_point(|number| *number < begun.unwrap_or(0));
         (came.len() - before + before.min(1)).max(1)
     }

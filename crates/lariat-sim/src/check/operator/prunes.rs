@@ -64,6 +64,8 @@ impl Check for Prunes {
                 }
             }
             Event::Committed(Commit::Removed { last }) if is_child(last) => {
+                // Several requests may be under way for the object: those that find nothing get a 404 and are not
+                // judged.
                 for deletion in self.deleting.values_mut() {
                     if deletion.key == *last.key() && deletion.resource == last.resource() {
                         deletion.removed = Some(last.clone());
@@ -103,6 +105,7 @@ impl Prunes {
         let from = states.iter().position(|past| past.is(uid, *version))?;
         let child = (gvk_of(resource), key.clone());
         let wants_always = states[from..].iter().all(|past| {
+            // A later shop of the same name is another owner, which does not want these children.
             let state = past.object.as_ref().filter(|object| object.uid() == owner);
             state.is_some_and(|object| {
                 let wanted = shop::wanted_by_key(name, &shop::json_of(object));
@@ -122,6 +125,7 @@ fn gvk_of(resource: &str) -> Gvk {
 
 /// Returns what a request deletes, if it is a child.
 fn deleted_by(what: &str) -> Option<(&'static str, ObjectKey)> {
+    // Such as `DELETE /api/v1/namespaces/default/configmaps/o1-a?…`.
     let path = what
         .strip_prefix("DELETE ")?
         .split('?')

@@ -54,6 +54,7 @@ impl Check for Writes {
             self.recent
                 .retain(|_, times| times.back().is_some_and(is_recent));
         }
+        // Without the query: parameters such as the field manager do not make it another object.
         let path = what.split('?').next().unwrap_or_default();
         let recent = self
             .recent
@@ -66,6 +67,7 @@ impl Check for Writes {
         {
             recent.pop_front();
         }
+        // The second comparison parses the path, and is needed for the few that are beyond the first.
         if recent.len() <= MOST || recent.len() <= MOST + self.touched.lately(path, moment.at) {
             return Vec::new();
         }
@@ -100,6 +102,7 @@ impl Check for Quiet {
             Event::Note(note) if note == "all faults end" => self.ended = Some(moment.at),
             Event::Sent { what, .. } => {
                 let rests = self.ended.is_some_and(|ended| ended + RESTLESS < moment.at);
+                // Watches end after some minutes and are opened again, also at rest.
                 if rests && self.operators.has(&moment.actor) && !what.contains("watch=") {
                     let sent = self.sent.entry(Arc::clone(&moment.actor)).or_default();
                     sent.push(what.clone());

@@ -73,11 +73,13 @@ fn look_at_shop(oracle: &Oracle, key: &ObjectKey, object: &StoredObject, found: 
         let of = format!("{} {child} of shop {key}", kind.kind());
         match oracle.now(&kind, &child) {
             None => found.push(format!("{of} is missing")),
+            // An object of others blocks the name. What the shop has to report of it is checked with the status below.
             Some(is) if !is_of(is, object.uid()) => {}
             Some(is) => {
                 let is = shop::json_of(is);
                 let (data, labels) = (&is["data"], &is["metadata"]["labels"]);
                 let wants_labels = &wanted["metadata"]["labels"];
+                // Fields of others may be there in addition: server-side apply owns only the fields it sent.
                 if !has(data, &wanted["data"]) || !has(labels, wants_labels) {
                     found.push(format!("{of} is not as wanted"));
                 }

@@ -45,6 +45,7 @@ impl Stage {
     /// Begins with a cluster that serves shops.
     pub(super) async fn new(check: impl Check + 'static) -> Self {
         let cluster = Cluster::builder().start().await.unwrap();
+        // The tests need no schema of shops: all fields are kept.
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
         let crd = Objects::new(shop::gvk(), "shops").custom(schema).crd(0);
         let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");

@@ -37,6 +37,7 @@ impl Check for Forward {
                 Vec::new()
             }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
+                // Recorded even if it is not judged: later states are compared with it.
                 let found = self.stored(object);
                 if oracle.may_be_unnoticed(moment) {
                     return Vec::new();
@@ -64,6 +65,7 @@ impl Forward {
             .insert(object.uid().to_owned(), now.clone())
             .unwrap_or_default();
         let back = before.iter().filter_map(|(what, before)| {
+            // The program writes this field itself, without a comparison with what another replica wrote.
             if *what == WHOLE && self.replicas.len() > 1 {
                 return None;
             }

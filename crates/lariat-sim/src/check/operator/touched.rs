@@ -45,11 +45,13 @@ impl Touched {
             return;
         };
         let resource = object.resource();
+        // Requests name the group in another place of their path than the stored resource does.
         let plural = resource
             .split_once('.')
             .map_or(resource, |(plural, _)| plural);
         let of = (plural.to_owned(), object.key().clone());
         let touches = self.0.entry(of).or_default();
+        // The annotation stays in the object: only a new value is a further conflict.
         if touches.last != value {
             value.clone_into(&mut touches.last);
             touches.times.push_back(now);

@@ -62,6 +62,7 @@ impl Check for EmptyQueues {
             let again = self.again.iter();
             let asked = again.filter(|((of, _), again)| of.life == *rest.life && *again == kind);
             let keys: BTreeSet<&ObjectKey> = asked.map(|((_, key), _)| key).collect();
+            // Keys of objects that are gone are not expected to come again.
             let most = keys.len().min(oracle.all(kind).count());
             left(controller, most)
         });
@@ -113,6 +114,7 @@ impl Keys {
     ///
     /// `again` keys come again for ever.
     fn left(self, again: usize) -> Vec<(usize, &'static str)> {
+        // Which of the three places a key is in changes all the time, so only their sum can be compared.
         if self.in_line + self.held + self.delayed > again {
             return vec![
                 (self.in_line, "in line"),
@@ -159,6 +161,7 @@ impl Check for Counters {
                     (Some(Ok(())), _) => seen.succeeded += 1,
                     (Some(Err(_)), _) => seen.failed += 1,
                     (None, Next::Panicked) => seen.panicked += 1,
+                    // A call that was dropped has no result, and the status counts it nowhere.
                     (None, _) => {}
                 }
             }
@@ -199,6 +202,7 @@ impl Check for Counters {
 fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     let counted = Seen {
         succeeded: status.ended(CallOutcome::Done) + status.ended(CallOutcome::Requeued),
+        // The status counts panics among failures, and errors that are not retried separately.
         failed: status.failures - status.panics + status.ended(CallOutcome::Ignored),
         panicked: status.panics,
     };
@@ -250,6 +254,7 @@ impl Check for KindsInUse {
         for cache in rest
             .caches
             .iter()
+            // What is not served cannot be filled, however long the rest is.
             .filter(|each| rest.served.contains(&each.gvk))
         {
             let kind = cache.gvk.kind();
@@ -267,6 +272,8 @@ impl Check for KindsInUse {
             return found;
         }
         for cache in rest.caches {
+            // The handlers that the program reported, not those the status lists: a controller must end with its last
+            // one.
             let is_handled = state.handlers_of(&cache.gvk).next().is_some();
             let mut subscribed = self.subscribed.iter();
             let is_subscribed = subscribed.any(|of| of.life == *rest.life && of.kind == cache.gvk);

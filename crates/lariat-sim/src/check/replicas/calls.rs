@@ -45,6 +45,7 @@ impl HolderSawLast {
         let mut found = Vec::new();
         for kind in kinds() {
             for (key, object) in oracle.all(&kind) {
+                // The place of the stored state: the last owner decides, whatever states were handled before.
                 let place = if self.setup.is_sharded {
                     Holding::of_stored(&kind, object)
                 } else {
@@ -57,6 +58,7 @@ impl HolderSawLast {
                     .map(|member| &member.life)
                     .collect();
                 match holders.as_slice() {
+                    // At this stage the new holder has just taken over, and its calls may still be under way.
                     [_] if survey.stage == Stage::Held => {}
                     [holder] => {
                         found.extend(self.unhandled(&kind, key, object, holder));

@@ -57,6 +57,7 @@ impl OneHolder {
             );
             found.push(format!("{call}, and {ended}"));
         }
+        // A deleted object no longer shows its owner, so it cannot be compared with other calls.
         let Some(place) = place else { return found };
         for ((other, theirs), at) in &self.running {
             let is_other = other.life.process != life.process && *at == Some(place);
@@ -69,6 +70,7 @@ impl OneHolder {
     }
 
     fn is_allowed(&self, old: &LifeId, new: &LifeId, moment: &Moment) -> bool {
+        // A suspended process cannot end its call in time. Its writes are refused, which another checker sees to.
         self.terms.is_suspended(old, moment.at) || self.terms.may_meet(old, new)
     }
 }

@@ -78,6 +78,7 @@ impl Leases {
                 .setup
                 .rate(process)
                 .of_run(self.setup.times.retry_period);
+            // A renewal is one request per retry period of the process's own clock, which may run fast.
             let renewals = if member.leads {
                 lasted.as_secs_f64() / period.as_secs_f64()
             } else {
@@ -107,6 +108,7 @@ impl Check for Leases {
             }
             Event::Surveyed(survey) => match survey.stage {
                 Stage::LastMinute => {
+                    // Takeovers right after the faults are not part of the rate at rest.
                     self.sent.clear();
                     self.since = moment.at;
                 }

@@ -101,6 +101,7 @@ impl Terms {
             Event::Sent { request, what } => self.sent(*request, what, moment),
             Event::Answered { request, result } => {
                 if let Some(pending) = self.pending.remove(request)
+                    // A renewal whose answer was lost does not count: the process cannot know that it was committed.
                     && matches!(result.as_str(), "200" | "201")
                 {
                     let (life, asked, sent) = pending;
@@ -146,6 +147,7 @@ impl Terms {
         let (Some(lost), Some(new)) = (lost, self.terms.get(new)) else {
             return false;
         };
+        // An election has one lease: once it is lost, nothing on the server shows the old holder to the new one.
         if !self.setup.is_sharded {
             return true;
         }
@@ -197,6 +199,8 @@ impl Terms {
             Asked::Update(name) => term.lease.as_ref() == Some(&name),
         };
         if is_own {
+            // From the sending, as the server may have committed it at once. The maximum, as answers may overtake each
+            // other.
             term.deadline = term.deadline.max(Some(sent + lasts));
             // It was on the server after it was lost from it: another one of its name, or the backup's.
             if term.lost.as_ref().is_some_and(|lost| lost.at < sent) {
@@ -208,6 +212,7 @@ impl Terms {
     fn committed(&mut self, commit: &Commit, moment: &Moment) {
         match commit {
             Commit::Reset { revision } => {
+                // The leases of the backup are committed next. Until then every holder has lost its lease.
                 let before = std::mem::take(&mut self.leases);
                 let recent = moment.at.saturating_sub(self.setup.times.duration);
                 self.restored = *revision;
@@ -265,6 +270,7 @@ impl Terms {
             }
         }
         let taken = match self.leases.get(name) {
+            // A renewal keeps the time of the takeover; a change of the holder sets it.
             Some(before) if before.holder == holder => before.taken,
             Some(before) => Some((before.version, at)),
             None => None,
@@ -292,6 +298,7 @@ impl Lost {
             .get(name)
             .and_then(|held| held.taken)
             .filter(|(_, at)| *at > recent);
+        // A member acknowledges those it has read, so its acks show of whom it knows.
         let knew = leases.iter().filter(|(_, held)| held.acks.contains(name));
         Self {
             at: moment.at,

@@ -87,6 +87,7 @@ impl OneWriter {
     fn committed(&mut self, object: &StoredObject, at: Duration) -> Option<String> {
         let value = object.value();
         let mark = value["metadata"]["annotations"][WRITER].as_str()?;
+        // The mark stays in later states, which others write.
         if self.committed.contains(mark) {
             return None;
         }
@@ -94,6 +95,7 @@ impl OneWriter {
         self.committed.insert(Arc::clone(mark));
         let life = &sent.call.0;
         let deadline = self.terms.deadline(life).unwrap_or_default();
+        // After its deadline a process must not write, whether or not its call has ended.
         let end = sent.ended.map_or(deadline, |ended| ended.min(deadline));
         if at > end + self.setup.margin() {
             return None;

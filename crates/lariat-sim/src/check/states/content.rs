@@ -29,6 +29,7 @@ impl Check for TrueStates {
             return Vec::new();
         };
         let states = oracle.states(sight.kind, sight.key);
+        // There may be several: after a restored backup the server gives a version a second time, with other content.
         let mut same = states
             .iter()
             .filter(|past| past.is(&shown.uid, shown.version))
@@ -62,6 +63,7 @@ fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
     let mut hasher = DefaultHasher::new();
     json.hash(&mut hasher);
     let (is_whole, hash) = (object.has_content(), hasher.finish());
+    // The hash does not cover the labels, which a cached object keeps on their own.
     if past.known.has(is_whole, hash) && object.labels() == stored.labels() {
         return None;
     }

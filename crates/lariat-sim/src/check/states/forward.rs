@@ -47,11 +47,14 @@ impl Check for Forward {
         let from = last.get(sight.key).copied();
         let selected = self.selections.of(sight.life, sight.kind);
         let start = match (from, &sight.object) {
+            // Not after it: the same state may be shown again, for example by a retry.
             (Some(from), _) => since(states, from),
             (None, Some(_)) => 0,
             (None, None) => {
                 let caches = self.complete.get(sight.life);
                 let version = caches.and_then(|caches| caches.get(sight.kind));
+                // A cache of a part of the kind is complete without the object, and versions of another epoch do not
+                // compare.
                 let is_judged = oracle.epoch() <= 1 && selected.is_all();
                 let Some(version) = version.filter(|_| is_judged) else {
                     return Vec::new();

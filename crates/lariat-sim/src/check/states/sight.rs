@@ -62,6 +62,7 @@ impl<'a> Sight<'a> {
                 let object = match change {
                     Change::Added { object, .. } | Change::Resynced { object } => Some(object),
                     Change::Updated { new, .. } => Some(new),
+                    // A deletion shows that there is no object; the last state that comes with it is past.
                     _ => None,
                 };
                 Self {

@@ -88,6 +88,8 @@ fn take(known: &mut BTreeMap<ObjectKey, (String, u64)>, change: &Change) -> Opti
             .map(|(_, version)| format!("{key} is added, but was known at version {version}")),
         Change::Updated { old, new } => {
             let before = known.insert(key.clone(), id(new));
+            // A version may be published twice: when more of a kind is cached than before, the same version gets its
+            // content.
             if id(old) == id(new) && old.labels() == new.labels() && old.json() == new.json() {
                 return Some(format!("{key} is updated, but nothing changed"));
             }

@@ -76,6 +76,7 @@ pub(crate) struct Sequence<'a> {
 }
 
 /// A handler of metadata or of content, without a limit and without resync.
+// The bits are those that the trial's `Crew::register` reads.
 const METADATA: u32 = 0x13;
 
 pub(super) const CONTENT: u32 = 0x17;
@@ -122,6 +123,7 @@ impl<'a> Sequence<'a> {
 
     /// Cuts the watch and holds the next one back, so that changes are not seen.
     pub(super) fn blind(&mut self) {
+        // The next watch is delayed for longer than the fault lasts, so changes until then are not seen.
         let delay = self.time(2_500, 6_000);
         self.fault(FaultKind::Delay(delay), Some("watch"), 2_500);
         self.now(FaultKind::CutWatches);
@@ -163,6 +165,7 @@ impl<'a> Sequence<'a> {
 
     /// The program writes after so many milliseconds.
     pub(super) fn own_later(&mut self, name: u16, own: Own, later: u32) {
+        // The name is the remainder and the delay the quotient, as the trial's `Crew::command` takes them apart.
         self.command(Verb::Write(own), u32::from(name) + NAMES * later);
     }
 

@@ -21,6 +21,7 @@ impl Sequence<'_> {
                 self.command(Verb::Start, 0);
             }
             _ => {
+                // The low bits choose labels, and 0x100 a namespace; each change of them has the kind read again.
                 let selection = [0, 0x100, 1, 3][self.random.usize(..4)];
                 self.command(Verb::Select, selection);
             }
@@ -41,6 +42,7 @@ impl Sequence<'_> {
         self.client(name, Change::Relabel(1));
         self.wait(1000, 3000);
         self.blind();
+        // The label is removed while the watch is away, so only the answer of the write shows that the object left.
         self.own(name, Own::Relabel(0));
         self.wait(50, 600);
         if self.random.u8(..3) == 0 {
@@ -88,6 +90,7 @@ impl Sequence<'_> {
             0 => self.command(Verb::Select, 0x100),
             _ => self.now(FaultKind::Compact),
         }
+        // The late answer has to arrive within the sequence.
         self.wait(15_000, 20_000);
     }
 
@@ -102,6 +105,7 @@ impl Sequence<'_> {
         self.fault(FaultKind::NotServed, None, first);
         self.wait(4_000, first - 2_000);
         self.command(Verb::Stop, 0);
+        // Counted from the first outage, which ends by itself after at most 22 s.
         self.at = began + self.time(33_000, 40_000);
         let second = self.random.u64(6_000..20_000);
         self.fault(FaultKind::NotServed, None, second);
@@ -126,6 +130,7 @@ impl Sequence<'_> {
                 }
             }
             let change = [Change::Put, Change::Put, Change::Recreate][self.random.usize(..3)];
+            // Of the 12 names that a run has by default.
             self.client((name + number) % 12, change);
             self.wait(1, 30);
         }
@@ -175,6 +180,7 @@ impl Sequence<'_> {
         self.wait(0, 1500);
         self.command(Verb::Stop, 0);
         self.wait(100, 3000);
+        // Only the kept retries are to be seen after the start, not new failures.
         self.command(Verb::Misbehave, 0);
         self.command(Verb::Start, 0);
         self.wait(1000, 5000);

@@ -58,6 +58,7 @@ impl Keeper {
         let shop = json!({"spec": cx.object().data["spec"]});
         let stocked = self.stock(cx, &shop).await;
         self.maybe_misbehave().await?;
+        // The status says that something is in the way, so it is written before the error is returned.
         self.report(cx, stocked.is_ok()).await?;
         stocked?;
         let (key, uid) = of(cx);
@@ -87,6 +88,7 @@ impl Keeper {
             }
             Ok(()) => {}
         }
+        // While faults last, an Event may be lost; the checker expects this one to arrive.
         if result.is_ok() && self.process.is_calm() {
             let is_first = self.settled.lock().insert(cx.raw().uid().to_string());
             if is_first {
@@ -149,6 +151,7 @@ impl Keeper {
         });
         self.maybe_misbehave().await?;
         if self.empties && !self.empty(cx).await? {
+            // The children may take a while to go: the cleanup is called again instead of waiting in one call.
             return Ok(Outcome::requeue_after(Duration::from_secs(1)));
         }
         self.enter(&shop::ledger(&uid)).await?;

@@ -25,6 +25,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         client: process.client(),
         process,
     };
+    // Objects in the way stay in half of the seeds, so that shops also come to rest while they are blocked.
     let mut is_clear = !setup.clears;
     loop {
         let process = &meddler.process;
@@ -57,6 +58,7 @@ impl Meddler {
     async fn act(&self, number: u32) -> Result<(), Error> {
         let key = key(number);
         let shops = self.api(&shop::gvk());
+        // The lowest byte chooses the shop, the next one the action, and the bits from 16 on its details.
         match (number >> 8) % 10 {
             0 => {
                 return shops
@@ -94,6 +96,7 @@ impl Meddler {
                     .map(drop)
             }
             _ => {
+                // Deleted and created as a foreign object, so that the operator finds its name taken.
                 drop(api.delete(name, &DeleteParams::default()).await);
                 let foreign = serde_json::from_value(fields).map_err(Error::SerdeError)?;
                 api.create(&PostParams::default(), &foreign).await.map(drop)

@@ -74,12 +74,14 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             _ => {}
         }
     }
+    // Read before the stop: faults may end while it waits.
     let is_calm = process.is_calm();
     match stop(&process, &operator).await {
         // What misbehaves, or waits for a server that is away, may outlast the grace period.
         Err(error) if is_calm => return Err(error.into()),
         _ => {}
     }
+    // The budgets are far above what the operator needs, so only a hot loop trips the guard.
     if let GuardState::Tripped(_) = guard.state() {
         return Err(format!("the guard has tripped: {}", guard.state()).into());
     }

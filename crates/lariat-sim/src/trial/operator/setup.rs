@@ -53,6 +53,7 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
     let data = |number: u64| json!({"data": {"number": (number % 9).to_string()}});
     let secret = |number: u64| json!({"stringData": {"number": (number % 9).to_string()}});
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    // The number spells "shops".
     let mut random = fastrand::Rng::with_seed(seed ^ 0x0073_686f_7073);
     let setup = Setup::new(&mut random);
     let shops = Objects::new(shop::gvk(), "shops")

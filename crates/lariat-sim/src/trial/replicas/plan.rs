@@ -17,6 +17,7 @@ const CLASSES: usize = 12;
 
 /// Makes the plan of a seed.
 pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
+    // The number spells "repa".
     let mut random = fastrand::Rng::with_seed(setup.seed ^ 0x7265_7061);
     let classes = (0..CLASSES).filter(|_| random.bool()).collect();
     let pace = [1_000, 3_000, 8_000][random.usize(..3)];
@@ -39,6 +40,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
         if at >= planner.lasts {
             break;
         }
+        // One to six writes to two of everything else.
         let what = if planner.random.u32(..writes + 2) < writes {
             planner.write()
         } else {
@@ -79,6 +81,7 @@ impl Planner {
                 has(Fate::Clock(self.random.i64(-HOURS..HOURS)));
             }
             if self.random.u8(..3) == 0 {
+                // A kill at the start is how a replica comes late.
                 has(Fate::Kill(Duration::from_millis(self.random.u64(..60_000))));
             }
         }

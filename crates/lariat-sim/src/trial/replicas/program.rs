@@ -113,6 +113,7 @@ impl Work {
         };
         let annotation = |name: &str| object.annotations().get(name).cloned();
         let number = annotation(NUMBER).unwrap_or_default();
+        // Each handler has a field of its own, so handlers do not take each other's writes for their own.
         if annotation(field).as_ref() == Some(&number) {
             return Ok(Outcome::done());
         }
@@ -124,6 +125,7 @@ impl Work {
         );
         let mut patch = json!({"metadata": {"annotations": {field: number, WRITER: mark}}});
         if fastrand::bool() {
+            // Half of the writes would be refused after a change of the object; the others only fencing can keep back.
             patch["metadata"]["resourceVersion"] = json!(object.resource_version());
         }
         self.process.writes(cx.gvk(), cx.key(), &mark);
@@ -148,6 +150,7 @@ impl Work {
 
     async fn takes_time(&self) {
         let longest = match fastrand::u8(..8) {
+            // Longer than any lease duration, so that the holder changes while the call runs.
             0 => 40_000,
             1 => u64::try_from(self.setup.times.drain.as_millis()).unwrap_or_default() + 8_000,
             2 | 3 => 5_000,

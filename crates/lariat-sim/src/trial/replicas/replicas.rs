@@ -59,6 +59,7 @@ fn setup(seed: u64, random: &mut fastrand::Rng) -> Setup {
     let drifts = random.u8(..4) == 0;
     let rate = |random: &mut fastrand::Rng| {
         Rate(if drifts {
+            // Less than 1.5, the least ratio of lease duration and renew deadline, or two holders would be allowed.
             random.u32(1000..=1300)
         } else {
             1000

@@ -137,6 +137,7 @@ pub(crate) fn document(kinds: &BTreeMap<String, SqlKind>, pages: Pages, is_open:
                 pages.default, pages.largest
             ),
         },
+        // Relative, so that it is right below any path at which the service is nested.
         "servers": [{"url": "."}],
         "security": security,
         "paths": paths,
@@ -156,6 +157,7 @@ fn of_kind(paths: &mut Map<String, Json>, path: &str, schema: &Schema) {
     let fields: Vec<String> = schema.fields().iter().map(field).collect();
     let summary = format!("Lists or watches {gvk}.");
     let all: Vec<&str> = PARAMETERS.iter().map(|(name, ..)| *name).collect();
+    // Generators of clients make names of functions from the ids.
     let id = path.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     let mut list = operation(&format!("list_{id}"), &summary, &["List", "Event"], &all);
     list["description"] = format!("Fields: {}.", fields.join(", ")).into();

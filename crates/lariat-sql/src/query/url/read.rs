@@ -126,6 +126,7 @@ impl<'a> Reader<'a> {
         if matches!(operator, Operator::In | Operator::NotIn) {
             return Ok(subject.is(operator, self.list()?));
         }
+        // `field=` asks for the empty value, while `field<` is a mistake.
         let may_be_empty = matches!(operator, Operator::Equal | Operator::NotEqual);
         let value = match self.peek() {
             None | Some(',') if may_be_empty => String::new(),
@@ -151,6 +152,7 @@ impl<'a> Reader<'a> {
         self.at += word.len();
         match self.peek() {
             None | Some('(' | '\'' | '"') => Ok(*operator),
+            // So that `in5` is an error, and not the operator `in`.
             Some(c) if c.is_whitespace() => Ok(*operator),
             Some(_) => Err(self.fault("a space behind the operator")),
         }

@@ -17,11 +17,13 @@ use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, SETTLED};
 
 /// The limit of Events about one object: `EventOptions::burst` and `EventOptions::refill`.
+// As client-go's `defaultSpamBurst` and `defaultSpamQPS` in `tools/record`.
 const BURST: u64 = 25;
 
 const REFILL: Duration = Duration::from_secs(300);
 
 /// After how long without an event a series is over (`EventApi::Events`).
+// As client-go's `finishTime` in `tools/events`.
 const SERIES: Duration = Duration::from_secs(360);
 
 /// Events are counted, not repeated, and are there if they must be.
@@ -113,6 +115,7 @@ impl Check for Events {
                 Vec::new()
             }
             Event::Committed(Commit::Removed { last }) => {
+                // Only the content is forgotten: the limits count the Events that were ever written.
                 self.written.remove(last.uid());
                 Vec::new()
             }
@@ -127,6 +130,7 @@ impl Check for Events {
             if life != rest.life || !is_due {
                 continue;
             }
+            // The oracle knows an Event by the API through which it was written, which is up to the options.
             let groups = ["", "events.k8s.io"].map(|group| Gvk::new(group, "v1", "Event"));
             let mut events = groups.iter().flat_map(|kind| oracle.all(kind));
             let is_it = |event: Value| {
@@ -158,6 +162,7 @@ impl Events {
     fn stored(&mut self, object: &StoredObject, moment: &Moment) -> Findings {
         let mut json = shop::json_of(object);
         if let Some(json) = json.as_object_mut() {
+            // A change of metadata alone is not the recorder's; see the type.
             json.remove("metadata");
         }
         let event = View::of(&json);
@@ -258,6 +263,7 @@ impl<'a> View<'a> {
             note: text(["/message", "/note"]),
             component: text(["/reportingComponent", "/reportingController"]),
             count: count.unwrap_or(1),
+            // `events.k8s.io` requires `eventTime`; the core API leaves it null.
             is_series: event.get("eventTime").is_some_and(|time| !time.is_null()),
         }
     }
@@ -265,7 +271,9 @@ impl<'a> View<'a> {
     /// What no two Events of one life have in common.
     fn subject(&self) -> String {
         let note = match self.note {
+            // As in client-go's `getKey` of `tools/events`, the note is not part of what a series is about.
             _ if self.is_series => "",
+            // The aggregator of client-go puts this before the note of Events that differ in nothing else.
             note if note.starts_with("(combined") => "(combined)",
             note => note,
         };
