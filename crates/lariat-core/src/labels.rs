@@ -90,12 +90,12 @@ impl Labels {
             Some((prefix, name)) => (Some(prefix), name),
             None => (None, key),
         };
-        // The prefix is a DNS subdomain, which has no upper-case letters.
-        let is_part = |part: &str| is_label_text(part) && part == part.to_lowercase();
-        let prefix_holds = prefix.is_none_or(|prefix| {
-            !prefix.is_empty() && prefix.len() <= 253 && prefix.split('.').all(is_part)
-        });
-        if prefix_holds && !name.is_empty() && is_label_text(name) {
+        match prefix {
+            Some("") => return Err("prefix part must be non-empty"),
+            Some(prefix) if !is_subdomain(prefix) => return Err(PREFIX_RULE),
+            _ => {}
+        }
+        if !name.is_empty() && is_label_text(name) {
             Ok(())
         } else {
             Err(NAME_RULE)
@@ -138,6 +138,26 @@ fn is_label_text(text: &str) -> bool {
         && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
 }
 
+/// Returns whether a text is a DNS subdomain: at most 253 characters, labels separated by dots.
+///
+/// Unlike names of hosts, a label may have more than 63 characters, as in `IsDNS1123Subdomain`.
+fn is_subdomain(text: &str) -> bool {
+    let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_part = |part: &str| {
+        let bytes = part.as_bytes();
+        bytes.iter().all(|byte| is_end(byte) || *byte == b'-')
+            && bytes.first().is_some_and(is_end)
+            && bytes.last().is_some_and(is_end)
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+/// The API server's message for an invalid prefix.
+const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case \
+    alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character \
+    (e.g. 'example.com', regex used for validation is \
+    '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
 /// The API server's message for an invalid name.
 const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
     must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
@@ -179,6 +199,27 @@ impl fmt::Debug for Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_prefix_of_a_key_is_a_subdomain() {
+        let long = format!("{}.io/name", "a".repeat(64));
+        for valid in ["b.io/Name", "b-1.io/n_a.me", &long] {
+            assert_eq!(Labels::check_key(valid), Ok(()), "{valid}");
+        }
+        let too_long = format!("{}/name", "a".repeat(254));
+        for invalid in [
+            "a..b/x", ".b.io/x", "a_b.io/x", "B.io/x", "b.io-/x", &too_long,
+        ] {
+            assert_eq!(Labels::check_key(invalid), Err(PREFIX_RULE), "{invalid}");
+        }
+        assert_eq!(
+            Labels::check_key("/x"),
+            Err("prefix part must be non-empty")
+        );
+        for invalid in ["", "b.io/", "b.io/a/b", "b.io/-a"] {
+            assert_eq!(Labels::check_key(invalid), Err(NAME_RULE), "{invalid}");
+        }
+    }
 
     #[test]
     fn empty_values_keep_their_place() {

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use futures::future::ready;
 use k8s_openapi::api::core::v1::Pod;
-use kube::Api;
 use kube::core::{Expression, Selector};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
@@ -24,7 +23,7 @@ use crate::meter::{self, Meter};
 use crate::options::Options;
 use crate::pods;
 use crate::report::Row;
-use crate::subjects::{Variant, kube_client, lariat_pods};
+use crate::subjects::{Variant, kube_api, kube_client, lariat_pods};
 use crate::target::Target;
 
 /// Reads by key, with values decoded or not, and by label, indexed or not.
@@ -139,7 +138,7 @@ fn selector(case: &str) -> String {
 async fn kube_rs(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
     let (store, writer) = reflector::store::<Pod>();
     let events = watcher(
-        Api::all(kube_client(target).await?),
+        kube_api(&kube_client(target).await?, target),
         watcher::Config::default(),
     );
     let mut tasks = JoinSet::new();

@@ -74,7 +74,7 @@ pub(super) struct Lists(Api<Pod>);
 
 impl Lists {
     pub(super) async fn new(target: &Target) -> Result<Self> {
-        Ok(Self(Api::all(kube_client(target).await?)))
+        Ok(Self(kube_api(&kube_client(target).await?, target)))
     }
 
     pub(super) async fn ask(&self, question: &Question, turn: usize) -> Result<usize> {

@@ -94,7 +94,7 @@ pub(super) async fn controllers(job: &Job<'_>) -> Result<Live> {
 
 fn metadata(client: &Client, job: &Job<'_>) -> Pods<PartialObjectMeta<Pod>> {
     Pods {
-        api: api(client, job),
+        api: api(client, job.target),
         kind: (),
         config: config(job.subject),
         state: state(job),
@@ -103,7 +103,7 @@ fn metadata(client: &Client, job: &Job<'_>) -> Pods<PartialObjectMeta<Pod>> {
 
 fn typed(client: &Client, job: &Job<'_>) -> Pods<Pod> {
     Pods {
-        api: api(client, job),
+        api: api(client, job.target),
         kind: (),
         config: config(job.subject),
         state: state(job),
@@ -124,11 +124,12 @@ fn dynamic(client: &Client, job: &Job<'_>) -> Pods<DynamicObject> {
     }
 }
 
-fn api<K>(client: &Client, job: &Job<'_>) -> Api<K>
+/// Returns the objects of a kind that a run is about.
+pub(crate) fn api<K>(client: &Client, target: &Target) -> Api<K>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
 {
-    match &job.target.namespace {
+    match &target.namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
     }

@@ -11,7 +11,7 @@ mod subjects;
 mod tally;
 
 pub(crate) use job::{Job, Live, Reader};
-pub(crate) use kube_rs::client as kube_client;
+pub(crate) use kube_rs::{api as kube_api, client as kube_client};
 pub(crate) use lariat::{Variant, pods as lariat_pods};
 pub(crate) use scraper::scrape;
 pub(crate) use subjects::{CASES, SUBJECTS, WITH_FLOOR, is_floor, start};

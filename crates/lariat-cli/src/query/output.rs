@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use lariat_core::Scope;
 use lariat_sql::{Answer, Count, Subject};
 use serde_json::{Value as Json, json};
+use unicode_width::UnicodeWidthStr;
 
 use super::columns::Column;
 use super::kinds::Kind;
@@ -180,17 +181,30 @@ fn printable(text: &str) -> String {
     text.chars().map(printable).collect()
 }
 
-/// Returns the age of a time in one unit; kubectl adds a second unit to some ages.
+/// Returns the age of a time as kubectl prints it: with at most two units, the finer one only while it matters.
+///
+/// Source: `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`. An age below zero, by a clock that is behind,
+/// counts as none.
 fn age(time: &str, now: Timestamp) -> String {
     let Ok(time) = time.parse::<Timestamp>() else {
         return printable(time);
     };
     let seconds = now.as_second().saturating_sub(time.as_second()).max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
+    let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
+    let two = |large: i64, unit: char, small: i64, small_unit: char| match small {
+        0 => format!("{large}{unit}"),
+        small => format!("{large}{unit}{small}{small_unit}"),
+    };
+    match () {
+        () if minutes < 2 => format!("{seconds}s"),
+        () if minutes < 10 => two(minutes, 'm', seconds % 60, 's'),
+        () if hours < 3 => format!("{minutes}m"),
+        () if hours < 8 => two(hours, 'h', minutes % 60, 'm'),
+        () if hours < 48 => format!("{hours}h"),
+        () if days < 8 => two(days, 'd', hours % 24, 'h'),
+        () if days < 2 * 365 => format!("{days}d"),
+        () if days < 8 * 365 => two(days / 365, 'y', days % 365, 'd'),
+        () => format!("{}y", days / 365),
     }
 }
 
@@ -199,7 +213,7 @@ fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| cell.width()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
@@ -207,7 +221,8 @@ fn table(rows: &[Vec<String>]) -> String {
         let cells = row
             .iter()
             .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"));
+            // Not by `{:<width$}`, which counts characters: a terminal shows some of them in two columns.
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
         let line = cells.collect::<Vec<_>>().join("   ");
         text.push_str(line.trim_end());
         text.push('\n');
@@ -225,7 +240,11 @@ mod tests {
         for (time, expected) in [
             ("2026-01-09T23:59:01Z", "59s"),
             ("2026-01-09T23:00:00Z", "60m"),
+            ("2026-01-09T23:55:30Z", "4m30s"),
+            ("2026-01-09T19:30:00Z", "4h30m"),
             ("2026-01-09T00:00:00Z", "24h"),
+            ("2026-01-06T22:00:00Z", "3d2h"),
+            ("2022-12-10T00:00:00Z", "3y32d"),
             ("2026-01-01T00:00:00Z", "9d"),
             ("2026-02-01T00:00:00Z", "0s"),
             ("yes\u{1b}", "yes\u{fffd}"),
@@ -236,5 +255,13 @@ mod tests {
             .map(|row| row.map(str::to_owned).to_vec())
             .to_vec();
         assert_eq!(table(&rows), "A           LONG\nwide cell   x\n");
+        let rows: Vec<Vec<String>> = [["A", "B"], ["\u{5e97}", "x"]]
+            .map(|row| row.map(str::to_owned).to_vec())
+            .to_vec();
+        assert_eq!(
+            table(&rows),
+            "A    B\n\u{5e97}   x\n",
+            "it takes two columns"
+        );
     }
 }

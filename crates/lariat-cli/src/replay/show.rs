@@ -19,7 +19,8 @@ pub(crate) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     // It reads the whole recording once, since names of handlers may come after their lanes.
     let filter = Filter::new(options, &recording);
     let mut stdout = io::stdout().lock();
-    let has_colours = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let has_colours =
+        stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let shown = match options.show() {
         Show::Timeline => timeline::write(&recording, &filter, has_colours, &mut stdout),
         Show::Summary => stdout.write_all(summary::text(&recording, &filter).as_bytes()),

@@ -17,7 +17,7 @@ use super::secure::Acceptor;
 use super::service::ClusterService;
 use super::socket::Socket;
 use super::streams::Streams;
-use crate::patience::Patience;
+use crate::idle_timeout::IdleTimeout;
 
 /// How long to wait after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -80,7 +80,7 @@ async fn connection(stream: TcpStream, peer: SocketAddr, door: Door) {
 
 /// Waits until the first request is overdue; never resolves once it has come.
 async fn unused(connection: &Connection) {
-    Patience::new(FIRST_REQUEST).wait().await;
+    IdleTimeout::new(FIRST_REQUEST).wait().await;
     if connection.is_used() {
         std::future::pending().await
     }

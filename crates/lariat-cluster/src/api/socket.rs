@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::connection::Connection;
-use crate::patience::{Passed, Patience};
+use crate::idle_timeout::{IdleTimeout, Passed};
 
 /// A socket that cuts off a client that reads nothing for too long.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Socket {
     stream: TcpStream,
     connection: Connection,
     /// Begins when the client takes nothing, and again whenever it takes something.
-    patience: Patience,
+    idle_timeout: IdleTimeout,
 }
 
 impl Socket {
@@ -27,7 +27,7 @@ impl Socket {
         Self {
             stream,
             connection,
-            patience: Patience::new(timeout),
+            idle_timeout: IdleTimeout::new(timeout),
         }
     }
 
@@ -40,12 +40,12 @@ impl Socket {
         cx: &mut Context<'_>,
         write: impl Fn(&mut std::net::TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
-        while ready!(self.patience.poll(cx)) == Passed::Pause {
+        while ready!(self.idle_timeout.poll(cx)) == Passed::Pause {
             let mut stream = SockRef::from(&self.stream).try_clone()?.into();
             match write(&mut stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
-                    self.patience.renew();
+                    self.idle_timeout.renew();
                     return Poll::Ready(written);
                 }
             }
@@ -68,7 +68,7 @@ impl AsyncWrite for Socket {
         if written.is_pending() {
             return self.wait(cx, |stream| stream.write(bytes));
         }
-        self.patience.renew();
+        self.idle_timeout.renew();
         written
     }
 
@@ -81,7 +81,7 @@ impl AsyncWrite for Socket {
         if written.is_pending() {
             return self.wait(cx, |stream| stream.write_vectored(parts));
         }
-        self.patience.renew();
+        self.idle_timeout.renew();
         written
     }
 

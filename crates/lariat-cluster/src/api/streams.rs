@@ -9,7 +9,7 @@ use hyper::rt::Executor;
 use tokio_util::task::TaskTracker;
 
 use super::connection::{Connection, DELIVERY};
-use crate::patience::{Passed, Patience};
+use crate::idle_timeout::{IdleTimeout, Passed};
 use crate::wire::delivery::Delivery;
 
 /// Runs the requests of one HTTP/2 connection as tasks of the cluster.
@@ -33,7 +33,7 @@ where
             stream: Box::pin(DELIVERY.scope(delivery.clone(), stream)),
             delivery,
             offered: 0,
-            patience: Patience::new(self.timeout),
+            idle_timeout: IdleTimeout::new(self.timeout),
             connection: self.connection.clone(),
             peer: self.peer,
         };
@@ -57,7 +57,7 @@ struct Served<F> {
     /// How often something had been offered when the client took something last.
     offered: u64,
     /// Begins when the client takes nothing.
-    patience: Patience,
+    idle_timeout: IdleTimeout,
     connection: Connection,
     peer: SocketAddr,
 }
@@ -82,13 +82,13 @@ impl<F> Served<F> {
     /// Waits until the client has taken nothing for too long.
     fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(offered) = self.delivery.waiting() else {
-            self.patience.renew();
+            self.idle_timeout.renew();
             return Poll::Pending;
         };
         if std::mem::replace(&mut self.offered, offered) != offered {
-            self.patience.renew();
+            self.idle_timeout.renew();
         }
-        while ready!(self.patience.poll(cx)) != Passed::All {}
+        while ready!(self.idle_timeout.poll(cx)) != Passed::All {}
         Poll::Ready(())
     }
 }

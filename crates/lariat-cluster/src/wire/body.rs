@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use super::delivery::Delivery;
 use super::gzip::{Gzip, THRESHOLD};
-use crate::patience::Patience;
+use crate::idle_timeout::IdleTimeout;
 use crate::status::ApiError;
 
 /// The largest request body, as on a real server.
@@ -211,7 +211,7 @@ where
     let read = tokio::select! {
         biased;
         read = Limited::new(body, LIMIT).collect() => read,
-        () = Patience::new(timeout).wait() => return Err(ApiError::timed_out()),
+        () = IdleTimeout::new(timeout).wait() => return Err(ApiError::timed_out()),
     };
     match read {
         Ok(body) => Ok(body.to_bytes()),

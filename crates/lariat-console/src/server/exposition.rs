@@ -84,13 +84,27 @@ fn older(text: &str) -> String {
             }
             let _ = writeln!(out, "# TYPE {name}{suffix} {of}");
         } else if !line.starts_with('#') {
-            // The text after ` # ` is an exemplar, unless it is in the value of a label.
-            let series = line.split(" # ").next().unwrap_or(line);
-            out.push_str(if line.contains('"') { line } else { series });
+            out.push_str(without_exemplar(line));
             out.push('\n');
         }
     }
     out
+}
+
+/// Returns a series without its exemplar, the part after ` # `.
+fn without_exemplar(line: &str) -> &str {
+    // The value of a label may contain the separator, so what is in quotes is skipped.
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_quoted,
+            b'"' => is_quoted = !is_quoted,
+            b'#' if !is_quoted => return line[..at].trim_end(),
+            _ => {}
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -135,5 +149,20 @@ mod tests {
         assert_eq!(text, expected);
         let newer = Format::OpenMetrics.write(&registry).unwrap();
         assert!(newer.ends_with("# EOF\n"), "{newer}");
+    }
+
+    #[test]
+    fn exemplars_are_left_out_of_the_older_format() {
+        for (line, expected) in [
+            ("orders_total 3", "orders_total 3"),
+            ("orders_total 3 # {trace_id=\"a\"} 1", "orders_total 3"),
+            (
+                r##"o{a="x # \" y"} 3 # {t="a # b"} 1"##,
+                r##"o{a="x # \" y"} 3"##,
+            ),
+            (r##"o{a="x # y"} 3"##, r##"o{a="x # y"} 3"##),
+        ] {
+            assert_eq!(without_exemplar(line), expected);
+        }
     }
 }

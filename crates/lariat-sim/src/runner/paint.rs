@@ -8,7 +8,8 @@ const DIM: &str = "\x1b[2m";
 
 /// Prints lines; with colour on a terminal, unless `NO_COLOR` is set.
 pub(super) fn paint(text: &str) {
-    let has_colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let has_colour = io::stdout().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     for line in text.lines() {
         match colour_of(line).filter(|_| has_colour) {
             Some(colour) => println!("{colour}{line}\x1b[0m"),

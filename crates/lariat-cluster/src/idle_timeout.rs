@@ -1,4 +1,4 @@
-//! Waiting for a client, but not for ever.
+//! Timeouts of clients that do not read or write.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -13,13 +13,13 @@ const PAUSES: u32 = 8;
 /// The shortest pause.
 const SHORTEST: Duration = Duration::from_millis(1);
 
-/// A timeout that no jump of the clock ends.
+/// A timeout that a jump of the clock does not end.
 ///
-/// It is over after some pauses, one after the other, and between two of them the runtime does whatever there is to
-/// do. So a clock that is moved on by an hour ends one pause, and whoever can go on does so before the next.
+/// It consists of several pauses, one after another, and the runtime polls other tasks between them. So a clock that
+/// jumps by an hour ends one pause, and a client that makes progress renews the timeout before the next ends.
 #[derive(Debug)]
-pub(crate) struct Patience {
-    /// `None` if it lasts for ever.
+pub(crate) struct IdleTimeout {
+    /// `None` for no timeout.
     pause: Option<Duration>,
     /// How many pauses are over.
     over: u32,
@@ -36,8 +36,8 @@ pub(crate) enum Passed {
     All,
 }
 
-impl Patience {
-    /// Makes a timeout that begins when it is polled first; zero lasts for ever.
+impl IdleTimeout {
+    /// Makes a timeout that begins when it is polled first; zero means none.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             pause: (!timeout.is_zero()).then(|| (timeout / PAUSES).max(SHORTEST)),
@@ -56,7 +56,7 @@ impl Patience {
         .await;
     }
 
-    /// Begins afresh at the next poll, because something has gone on.
+    /// Starts again at the next poll, because the client made progress.
     pub(crate) fn renew(&mut self) {
         self.has_begun = false;
     }
@@ -106,7 +106,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_jump_of_the_clock_is_one_pause() {
         let start = Instant::now();
-        let mut waits = pin!(Patience::new(8 * SECOND).wait());
+        let mut waits = pin!(IdleTimeout::new(8 * SECOND).wait());
         assert!(poll_immediate(&mut waits).await.is_none());
         time::advance(3600 * SECOND).await;
         assert!(poll_immediate(&mut waits).await.is_none());
@@ -116,22 +116,22 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_goes_on_is_waited_for() {
-        let mut patience = Patience::new(8 * SECOND);
+        let mut idle_timeout = IdleTimeout::new(8 * SECOND);
         for _ in 0..5 {
             for _ in 0..7 {
-                let passed = poll_fn(|cx| patience.poll(cx)).await;
+                let passed = poll_fn(|cx| idle_timeout.poll(cx)).await;
                 assert_eq!(passed, Passed::Pause);
             }
-            patience.renew();
+            idle_timeout.renew();
         }
         let start = Instant::now();
-        patience.wait().await;
+        idle_timeout.wait().await;
         assert_eq!(start.elapsed().as_secs(), 8);
     }
 
     #[tokio::test(start_paused = true)]
     async fn zero_is_for_ever() {
-        let waits = Patience::new(Duration::ZERO).wait();
+        let waits = IdleTimeout::new(Duration::ZERO).wait();
         assert!(time::timeout(1_000_000 * SECOND, waits).await.is_err());
     }
 }
