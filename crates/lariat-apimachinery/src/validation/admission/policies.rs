@@ -15,7 +15,7 @@ const MOST_ANNOTATIONS: usize = 20;
 const MOST_ANNOTATION_BYTES: usize = 5 * 1024;
 
 /// The reserved words of CEL.
-// `celReservedSymbols`.
+// `celReserved`.
 const RESERVED: &[&str] = &[
     "as",
     "break",
