@@ -208,7 +208,6 @@ impl Causes {
         }
     }
 
-    /// Checks that a number is not below zero.
     /// Checks a text that has no type of its own in Go, and is therefore quoted.
     pub(crate) fn check_plain(&mut self, at: &Field<'_>, supported: &[&str]) {
         if !supported.contains(&at.text()) {
