@@ -45,6 +45,7 @@ impl ClientConfig {
                 .and_then(|port| u16::try_from(port).ok())
                 .unwrap_or(443),
             path: text(&service["path"]),
+            // Validation has refused bundles that are not base64; one that is older leads to a failed handshake.
             authorities: STANDARD.decode(bundle).unwrap_or_default(),
         }
     }

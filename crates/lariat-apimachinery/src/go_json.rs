@@ -79,6 +79,7 @@ impl Scanner<'_> {
             },
             b'[' => {
                 let start = self.at;
+                // An empty list. Otherwise the byte belongs to the first element, which is read from its beginning.
                 if self.token()? == b']' {
                     return Ok(None);
                 }
@@ -106,6 +107,7 @@ impl Scanner<'_> {
             match (bracket, self.token()?) {
                 (b'{', b'}') | (b'[', b']') => drop(open.pop()),
                 (b'[', b',') => return Ok(true),
+                // Go allows no comma before the closing bracket.
                 (b'{', b',') => {
                     let first = self.token()?;
                     self.key(first)?;
@@ -135,6 +137,7 @@ impl Scanner<'_> {
             match self.byte()? {
                 b'"' => return Ok(()),
                 b'\\' => self.escape()?,
+                // Control characters must be escaped; bytes from 0x80 on are not looked at.
                 other @ 0..0x20 => return wrong(other, "in string literal"),
                 _ => {}
             }
@@ -161,6 +164,7 @@ impl Scanner<'_> {
             }
         }
         // Nothing but a point or an exponent follows a zero.
+        // So `01` is the number 0 and then a wrong character, which is what Go says.
         if digit != b'0' {
             self.digits();
         }
@@ -212,6 +216,7 @@ impl Scanner<'_> {
 
     fn byte(&mut self) -> Result<u8, String> {
         let byte = self.text.get(self.at).copied();
+        // Also at the end, where the position is not used any more.
         self.at += 1;
         byte.ok_or_else(|| "unexpected end of JSON input".to_owned())
     }
@@ -239,6 +244,7 @@ fn wrong<T>(byte: u8, place: &str) -> Result<T, String> {
         b'\t' => "\\t".to_owned(),
         0x0b => "\\v".to_owned(),
         0..0x20 | 0x7f => format!("\\x{byte:02x}"),
+        // Go converts the byte to a rune, so a byte of UTF-8 is shown as the Latin-1 character of its number.
         0x80..0xa0 => format!("\\u{byte:04x}"),
         other => char::from(other).to_string(),
     };

@@ -29,6 +29,7 @@ pub fn value(value: &Value) -> String {
                 .iter()
                 .map(|(name, value)| (name, self::value(value)))
                 .collect();
+            // `fmt` sorts the keys of maps.
             members.sort();
             let pairs: Vec<String> = members
                 .into_iter()
@@ -74,6 +75,7 @@ pub fn quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '"' | '\\' => quoted.extend(['\\', character]),
+            // Two digits up to 0x7f, where Go writes bytes; four or eight for other characters that are not printed.
             '\0'..' ' | '\u{7f}' => quoted += &format!("\\x{:02x}", character as u32),
             _ if is_printed(character) => quoted.push(character),
             '\0'..='\u{ffff}' => quoted += &format!("\\u{:04x}", character as u32),
@@ -101,6 +103,7 @@ pub(crate) fn json(value: &Value) -> String {
         ('\u{2028}', "\\u2028"),
         ('\u{2029}', "\\u2029"),
     ];
+    // The characters can only stand in texts, so replacing them in the whole document is safe.
     let mut json = value.to_string();
     for (character, escaped) in ESCAPED {
         if json.contains(character) {
@@ -121,6 +124,7 @@ fn is_printed(character: char) -> bool {
 /// Returns a number as Go's `%v` prints it.
 pub(crate) fn float(number: f64) -> String {
     let size = number.abs();
+    // The limits of `%v`, which is `%g` with another exponent threshold.
     if size != 0.0 && !(1e-4..1e21).contains(&size) {
         let text = format!("{number:e}");
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -128,6 +132,7 @@ pub(crate) fn float(number: f64) -> String {
             Some(exponent) => ('-', exponent),
             None => ('+', exponent),
         };
+        // Go writes at least two digits of the exponent, and its sign.
         return format!("{digits}e{sign}{exponent:0>2}");
     }
     number.to_string()

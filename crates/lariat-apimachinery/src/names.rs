@@ -87,6 +87,7 @@ const DNS_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric
 pub fn check_dns_1035(text: &str) -> Result<(), String> {
     let mut rules = Vec::new();
     if text.len() > MOST {
+        // `IsDNS1035Label` reports the length and the form, even if both are wrong.
         rules.push(format!("must be no more than {MOST} characters"));
     }
     let bytes = text.as_bytes();

@@ -22,6 +22,7 @@ pub type Object = Map<String, Value>;
 /// ```
 pub fn metadata_mut(object: &mut Object) -> &mut Object {
     let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    // Objects of clients are refused with such metadata, so this is for objects made by programs.
     if !metadata.is_object() {
         *metadata = json!({});
     }

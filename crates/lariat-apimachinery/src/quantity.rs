@@ -94,6 +94,7 @@ impl Quantity {
     /// Adds another amount; the family of suffixes stays, but that of nothing.
     pub(crate) fn plus(self, other: Self) -> Self {
         let nanos = self.nanos.saturating_add(other.nanos);
+        // `Quantity.Add`: a sum that starts at zero takes the form of its first addend.
         let form = if self.nanos == 0 {
             other.form
         } else {
@@ -105,7 +106,10 @@ impl Quantity {
     /// Parses a quantity such as `1.5Gi`; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
+        // A suffix may have a sign too (`1e-3`), so only the first one is taken.
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        // `parseQuantityString`: everything behind the digits is the suffix, and an unknown suffix makes the whole
+        // invalid.
         let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');
         let (number, suffix) = unsigned.split_at(digits.unwrap_or(unsigned.len()));
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -121,6 +125,7 @@ impl Quantity {
         }
         let mut place = UNIT;
         for digit in fraction.bytes() {
+            // Zero behind the ninth digit, so what is smaller than a billionth is cut here.
             place /= 10;
             nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
         }
@@ -145,6 +150,7 @@ impl Quantity {
 
 /// Returns the form of a suffix, its factor, and its power of ten.
 fn unit(suffix: &str) -> Option<(Form, i128, i32)> {
+    // Before the exponents: `E` alone is a suffix, and `E3` is an exponent.
     if let Some((_, power)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
         return Some((Form::Decimal, 1, *power));
     }
@@ -185,6 +191,7 @@ impl fmt::Display for Quantity {
         }
         // Small and fractional amounts are decimal, however they were written.
         if let (Form::Binary, Some(mut whole)) = (self.form, self.whole())
+            // `CanonicalizeBytes` falls back to the decimal form for these.
             && whole.abs() >= 1024
         {
             let mut power = 0;
@@ -195,6 +202,7 @@ impl fmt::Display for Quantity {
             return write!(f, "{whole}{}", BINARY[power]);
         }
         let (mut number, mut power) = (self.nanos, -9);
+        // The largest suffix that keeps the number whole, which is what "canonical" means.
         while number % 1000 == 0 && power < 18 {
             number /= 1000;
             power += 3;

@@ -54,6 +54,8 @@ pub fn labels(object: &Object) -> Labels {
 #[must_use]
 pub fn selector_text(selector: &Value) -> Option<String> {
     let selector = selector.as_object()?;
+    // Selectors of Services and ReplicationControllers are maps of labels. An empty object is both, and selects
+    // everything.
     let is_plain = selector.values().all(Value::is_string);
     let labels = if is_plain {
         Some(selector)

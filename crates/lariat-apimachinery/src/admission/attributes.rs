@@ -80,6 +80,7 @@ impl Attributes {
             "operation": self.operation.as_str(), "userInfo": self.user, "dryRun": self.dry_run,
             "options": self.options,
         });
+        // These have `omitempty` in Go, the others of the request are written even if empty.
         for (member, text) in [
             ("subResource", &self.subresource),
             ("requestSubResource", &self.subresource),

@@ -73,6 +73,7 @@ fn no_overload() -> ExecutionError {
 }
 
 /// Returns what a value asks so far.
+// Each function gets a copy: an authorizer may be used for several checks, which must not change each other.
 fn check_of(value: &Cel) -> Result<Check, ExecutionError> {
     let Cel::Opaque(opaque) = value else {
         return Err(no_overload());
@@ -93,6 +94,7 @@ fn decision_of(value: &Cel) -> Result<Authorized, ExecutionError> {
 
 /// Adds the variables and the functions.
 pub(super) fn add(context: &mut Context<'static>, attributes: &Attributes, authorize: &Authorize) {
+    // A default check has neither path nor resource; the setters below fill it in.
     context.add_variable_from_value("authorizer", asked(Check::default()));
     context.add_variable_from_value(
         REQUEST_RESOURCE,
@@ -135,6 +137,7 @@ pub(super) fn add(context: &mut Context<'static>, attributes: &Attributes, autho
         let reason = decision_of(&this)?.reason;
         Ok::<_, ExecutionError>(Cel::String(Arc::new(reason)))
     });
+    // The embedded authorizer decides from memory and never fails, so these two are there for expressions that ask.
     context.add_function("errored", |This(this): This<Cel>| {
         decision_of(&this)?;
         Ok::<_, ExecutionError>(Cel::Bool(false))

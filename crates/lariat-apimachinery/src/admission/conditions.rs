@@ -43,6 +43,7 @@ impl Conditions {
         let mut errors = Vec::new();
         for expression in &self.0 {
             match expression.evaluate(scope) {
+                // `matcher.Match`: a false condition ends it at once, also behind one that failed.
                 Ok(Value::Bool(false)) => return MatchResult::No,
                 Ok(_) => {}
                 Err(error) => errors.push(error),
@@ -50,8 +51,10 @@ impl Conditions {
         }
         match (&errors[..], policy) {
             ([], _) => MatchResult::Yes,
+            // With `Ignore` the webhook is not called; it is not the case that it applies to everything.
             (_, FailurePolicy::Ignore) => MatchResult::No,
             ([one], FailurePolicy::Fail) => MatchResult::Error(one.clone()),
+            // The form of Go's aggregate error, which has brackets for more than one only.
             (many, FailurePolicy::Fail) => MatchResult::Error(format!("[{}]", many.join(", "))),
         }
     }

@@ -30,6 +30,7 @@ impl Expression {
     pub fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
+            // The rewritten text is compiled and the written one is shown, since messages quote what the user wrote.
             program: compile(&structs::interpreted(text)),
         }
     }
@@ -64,6 +65,8 @@ impl Expression {
         let program = program.map_err(|error| format!("compilation error: {error}"))?;
         run(program, &scope.context).map_err(|error| {
             let error = describe(error);
+            // A failed variable is missing from `variables`. Go fails with the reason why it could not be evaluated,
+            // so the missing key is replaced by that.
             let variable = error.strip_prefix("no such key: ");
             let variable = variable.and_then(|name| Some((name, scope.failed.get(name)?)));
             match variable {
@@ -93,6 +96,7 @@ fn json(value: &Cel) -> Option<Value> {
         Cel::List(items) => Value::Array(items.iter().map(json).collect::<Option<_>>()?),
         Cel::Map(map) => {
             let members = map.map.iter().map(|(key, value)| {
+                // JSON has no other keys.
                 let Key::String(key) = key else {
                     return None;
                 };
@@ -143,6 +147,7 @@ impl Scope {
 
     /// Adds a value under a name.
     pub fn add(&mut self, name: &str, value: &Value) {
+        // No schema is given: fields are then reached by their plain names, without the escaping of CRD rules.
         let value = to_cel(value, None, &self.context);
         self.context.add_variable_from_value(name, value);
     }
@@ -157,6 +162,7 @@ impl Scope {
     /// A variable that cannot be evaluated is left out; expressions that use it fail.
     pub(super) fn add_variables(&mut self, variables: &[(String, Expression)]) {
         let mut known: HashMap<Key, Cel> = HashMap::new();
+        // One round more than there are variables, so that the last one is added too.
         for at in 0..=variables.len() {
             let map = Arc::new(known.clone());
             self.context
@@ -169,6 +175,7 @@ impl Scope {
                     known.insert(Key::String(Arc::new(name.clone())), value);
                 }
                 Err(error) => {
+                    // The expression that uses the variable puts its own beginning in front again.
                     let reason = error.split_once("resulted in error: ");
                     let reason = reason.map_or(error.as_str(), |(_, reason)| reason);
                     self.failed.insert(name.clone(), reason.to_owned());

@@ -39,6 +39,7 @@ impl Matching {
         Self {
             rules: Rules::read(&resources["resourceRules"]),
             excluded: Rules::read(&resources["excludeResourceRules"]),
+            // A binding without rules restricts nothing, while a webhook without rules is never called.
             any_without_rules: true,
             ..Self::selectors(resources)
         }
@@ -46,6 +47,7 @@ impl Matching {
 
     fn selectors(holder: &Value) -> Self {
         Self {
+            // The default is `Equivalent`, which is written into the object when it is stored.
             equivalent: holder["matchPolicy"] == "Equivalent",
             namespace_selector: holder["namespaceSelector"].clone(),
             object_selector: holder["objectSelector"].clone(),

@@ -11,9 +11,11 @@ use super::webhook::{FailurePolicy, Reinvocation};
 use crate::object::{Object, metadata_text};
 
 /// The longest message that a message expression may return.
+// `MaxEvaluatedMessageExpressionSizeBytes`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 /// How much of a value for the audit log is kept.
+// `maxAuditAnnotationValueLength`.
 const LONGEST_ANNOTATION: usize = 10 * 1024;
 
 /// A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy, compiled.
@@ -156,6 +158,7 @@ impl Policy {
     ///
     /// A condition cannot be evaluated, and the policy is to fail.
     pub fn applies(&self, scope: &mut Scope) -> Result<bool, String> {
+        // Before the conditions, so that a scope has them once, although conditions may not use variables.
         scope.add_variables(&self.variables);
         match self.conditions.judge(scope, self.failure_policy) {
             MatchResult::Yes => Ok(true),
@@ -182,12 +185,14 @@ impl Policy {
                     let violation = violation(message, &validation.reason);
                     evaluation.violations.push(violation);
                 }
+                // `policyDecisionActionForError`: an error is a denial without the reason of the validation.
                 Err(message) if fails => evaluation.violations.push(violation(message, "")),
                 Err(_) => {}
             }
         }
         for (key, expression) in &self.annotations {
             match expression.evaluate(scope) {
+                // An empty text means that there is nothing to publish, as null does.
                 Ok(Value::String(text)) if !text.trim().is_empty() => {
                     let text = text.trim().chars().take(LONGEST_ANNOTATION).collect();
                     evaluation.annotations.push((key.clone(), text));
@@ -214,6 +219,8 @@ impl Validation {
     }
 
     fn complaint(&self, scope: &Scope) -> String {
+        // The order of fallbacks is that of the Go validator: message expression, message, the expression itself. A
+        // bad message is no error.
         let own = self.message_expression.as_ref().and_then(|expression| {
             let Ok(Value::String(text)) = expression.evaluate(scope) else {
                 return None;
@@ -259,6 +266,7 @@ impl Binding {
                 name: text(&param["name"]),
                 namespace: text(&param["namespace"]),
                 selector: param["selector"].clone(),
+                // `Deny` is the default for a selector too, but the API requires the member.
                 denies_missing: param["parameterNotFoundAction"] == "Deny",
             }),
             actions: actions.map(text).collect(),

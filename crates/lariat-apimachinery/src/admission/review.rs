@@ -108,6 +108,7 @@ impl ReviewVersion {
         if !response.is_object() {
             return refuse("webhook response was absent".to_owned());
         }
+        // `VerifyAdmissionResponse` is lenient with v1beta1, in which old webhooks left these out.
         if self == Self::V1 {
             check_identity(uid, review)?;
             check_patch(mutates, response)?;
@@ -116,19 +117,23 @@ impl ReviewVersion {
         let Ok(patch) = STANDARD.decode(patch) else {
             return refuse("response.patch is not in base64".to_owned());
         };
+        // A patch of a validating webhook was refused above for v1, and is ignored for v1beta1.
         let is_patched = mutates && !patch.is_empty();
         let patch_type = match self {
             Self::V1 => response["patchType"].as_str().unwrap_or_default(),
+            // The only type there was in that version.
             Self::V1Beta1 => "JSONPatch",
         };
         let texts = response["warnings"].as_array().into_iter().flatten();
         let notes = response["auditAnnotations"].as_object();
         let notes = notes.into_iter().flatten();
         let note = |(key, value): (&String, &Value)| {
+            // The name of the webhook keeps keys of different webhooks apart.
             let key = format!("{}/{key}", webhook.name);
             (key, value.as_str().unwrap_or_default().to_owned())
         };
         Ok(Allowance {
+            // Absent is not allowed.
             denial: (response["allowed"] != true)
                 .then(|| Denial::read(&webhook.name, &response["status"])),
             patch: if is_patched { patch } else { Vec::new() },
@@ -153,6 +158,7 @@ fn check_identity(uid: &str, review: &Value) -> Result<(), ReviewError> {
         )));
     }
     let (version, kind) = (text(&review["apiVersion"]), text(&review["kind"]));
+    // The uid is compared first: a wrong uid means an answer to another request.
     if version != "admission.k8s.io/v1" || kind != "AdmissionReview" {
         return Err(ReviewError(format!(
             "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got {version}, \
@@ -168,6 +174,7 @@ fn check_patch(mutates: bool, response: &Value) -> Result<(), ReviewError> {
     let reason = match (mutates, is_patched, typed) {
         (true, true, None) => "webhook returned response.patch but not response.patchType",
         (true, false, Some(_)) => "webhook returned response.patchType but not response.patch",
+        // Other unknown types are refused when the patch is applied.
         (true, true, Some("")) => "webhook returned invalid response.patchType of \"\"",
         (false, true, _) => "validating webhook may not return response.patch",
         (false, false, Some(_)) => "validating webhook may not return response.patchType",
@@ -186,6 +193,7 @@ impl Denial {
             .as_u64()
             .and_then(|code| u16::try_from(code).ok());
         Self {
+            // `ToStatusErr`: a denial cannot look like a success.
             code: code.filter(|code| *code >= 400).unwrap_or(400),
             message: match (message.as_str(), reason.as_str()) {
                 ("", "") => format!("{denied} without explanation"),

@@ -65,6 +65,7 @@ impl Rules {
             let others = equivalents.iter();
             others.filter(|each| **each != attributes.resource)
         };
+        // The rules are the outer loop, so the first rule that has any equivalent decides the version.
         let mut found = self.0.iter().filter_map(|rule| {
             let mut others = others();
             others.find(|resource| rule.matches(attributes, resource))
@@ -95,11 +96,14 @@ impl Rule {
     }
 
     fn matches(&self, attributes: &Attributes, resource: &ResourceName) -> bool {
+        // `Matcher.Matches`. Operation and scope are those of the request, the rest is about the resource in the
+        // version that is tried.
         self.has_scope(attributes, resource)
             && has(&self.operations, attributes.operation.as_str())
             && has(&self.groups, &resource.group)
             && has(&self.versions, &resource.version)
             && self.names_resource(&resource.plural, &attributes.subresource)
+            // A request whose name is still to be generated has an empty one, and matches no list of names.
             && (self.names.is_empty() || self.names.contains(&attributes.name))
     }
 
@@ -118,6 +122,7 @@ impl Rule {
         let fits = |pattern: &str, text: &str| pattern == "*" || pattern == text;
         self.resources.iter().any(|each| {
             let (resource, below) = each.split_once('/').unwrap_or((each, ""));
+            // `pods` is not `pods/status`, and `*` alone names no subresource; `*/*` names all.
             fits(resource, plural) && fits(below, subresource)
         })
     }

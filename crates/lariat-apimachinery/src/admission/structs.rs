@@ -17,6 +17,7 @@ pub(super) fn interpreted(text: &str) -> String {
     while let Some(first) = rest.chars().next() {
         let token = token(rest, first);
         let (is_name, behind) = (is_name(first), &rest[token.len()..]);
+        // Without a brace it is a variable that happens to have this name.
         if is_name && is_type(token) && behind.trim_start().starts_with('{') {
             let brace = behind.find('{').unwrap_or_default();
             written.push('{');
@@ -26,6 +27,7 @@ pub(super) fn interpreted(text: &str) -> String {
             continue;
         }
         match token {
+            // A comma inside of these separates arguments and not members of a struct.
             "{" | "[" | "(" => braces.push(false),
             "}" | "]" | ")" => drop(braces.pop()),
             _ => {}
@@ -35,10 +37,12 @@ pub(super) fn interpreted(text: &str) -> String {
             written.push_str(REQUEST_RESOURCE);
             written.push_str(behind);
         } else if is_name && begins_member && in_struct {
+            // A name of a field is written without quotes in a struct, and needs them as the key of a map.
             written.push_str(&format!("\"{}\"", token.trim_matches('`')));
         } else {
             written.push_str(token);
         }
+        // `?field` is a member that is left out if its value is absent, so the name still follows.
         let is_blank = token.chars().all(|c| c.is_whitespace() || c == '?');
         begins_member = token == "," && in_struct || begins_member && is_blank;
         rest = behind;
@@ -58,6 +62,7 @@ fn is_type(name: &str) -> bool {
 /// Returns the first token: a text, a name with dots, or a character.
 fn token(rest: &str, first: char) -> &str {
     let length = match first {
+        // Texts are taken whole, since what looks like a struct in one is none.
         '"' | '\'' => quoted(rest, first),
         '`' => rest[1..].find('`').map_or(rest.len(), |end| end + 2),
         first if is_name(first) => {
@@ -73,6 +78,7 @@ fn token(rest: &str, first: char) -> &str {
 fn quoted(rest: &str, quote: char) -> usize {
     let triple = quote.to_string().repeat(3);
     if let Some(inner) = rest.strip_prefix(triple.as_str()) {
+        // The two times three quotes.
         return inner.find(&triple).map_or(rest.len(), |end| end + 6);
     }
     let mut is_escaped = false;

@@ -97,8 +97,11 @@ impl Webhook {
             matching: Matching::of_webhook(webhook),
             conditions: Conditions::read(&webhook["matchConditions"]),
             failure_policy: policy,
+            // `Some` and `Unknown` of v1beta1 configurations refuse dry runs.
             takes_dry_runs: matches!(side_effects, Some("None" | "NoneOnDryRun")),
+            // The default of the API, in case that the object was stored without it.
             timeout: Duration::from_secs(webhook["timeoutSeconds"].as_u64().unwrap_or(10)),
+            // The first one in the webhook's order that is known here.
             review: versions.find_map(ReviewVersion::read),
             reinvocation: Reinvocation::read(&webhook["reinvocationPolicy"]),
         }

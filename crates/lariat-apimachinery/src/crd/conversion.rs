@@ -13,6 +13,7 @@ const PATH: &str = "spec.conversion";
 pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let field = |member: &str| format!("{PATH}.{member}");
+    // `validateCustomResourceConversion`.
     let strategy = text(conversion, "strategy");
     match strategy {
         "" => causes.push(StatusCause::required(&field("strategy"), "")),
@@ -28,6 +29,7 @@ pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
     }
     let webhook = &conversion["webhook"];
     let versions = array(webhook, "conversionReviewVersions");
+    // The paths are those of the internal type, in which these members are not below `webhook`.
     if strategy == "Webhook" {
         causes.extend(check_client(&webhook["clientConfig"]));
         causes.extend(check_versions(versions));
@@ -49,6 +51,7 @@ pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
 fn check_client(client: &Value) -> Option<StatusCause> {
     let field = format!("{PATH}.webhookClientConfig");
     let rule = match (client["url"].is_string(), client["service"].is_object()) {
+        // A missing one comes before the check of its members.
         _ if !client.is_object() => "required when strategy is set to Webhook",
         (true, false) | (false, true) => return None,
         _ => "exactly one of url or service is required",
@@ -56,6 +59,7 @@ fn check_client(client: &Value) -> Option<StatusCause> {
     Some(StatusCause::required(&field, rule))
 }
 
+// `validateConversionReviewVersions`.
 fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
     let field = format!("{PATH}.conversionReviewVersions");
     if versions.is_empty() {
@@ -73,6 +77,7 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
     }
     if !versions
         .iter()
+        // Unknown versions are fine beside a known one: a webhook may support later servers.
         .any(|each| each == "v1" || each == "v1beta1")
     {
         let rule = "must include at least one of v1, v1beta1";

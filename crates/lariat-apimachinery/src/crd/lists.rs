@@ -14,6 +14,7 @@ const MAP_TYPE: &str = "x-kubernetes-map-type";
 pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     let field = |member: &str| format!("{path}.{member}");
     let preserve = "x-kubernetes-preserve-unknown-fields";
+    // False is refused because a later false could not undo a true above it.
     if schema.get(preserve) == Some(&Value::Bool(false)) {
         let rule = "must be true or undefined";
         causes.push(StatusCause::invalid(&field(preserve), &false.into(), rule));
@@ -34,6 +35,7 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         path,
         causes,
     );
+    // `specStandardValidatorV3.validate` and `validateMapListKeysMapSet`, in this order.
     let list_type = text(schema, LIST_TYPE);
     if list_type == "set" {
         check_set(schema, path, causes);
@@ -89,6 +91,7 @@ fn check_set(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     let items = &schema["items"];
     let rule = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let member = match text(items, "type") {
+        // Lists are atomic by default and maps are not, so only maps have to say so.
         "array" if !matches!(text(items, LIST_TYPE), "" | "atomic") => LIST_TYPE,
         "object" if text(items, MAP_TYPE) != "atomic" => MAP_TYPE,
         _ => return,
@@ -113,6 +116,7 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         causes.push(StatusCause::required(&field("items"), rule));
         return;
     };
+    // Without a schema of objects, the checks of keys below would have nothing to look at.
     let kind = text(items, "type");
     if kind != "object" {
         let rule = "must be object if parent array's x-kubernetes-list-type is map";
@@ -159,6 +163,7 @@ fn check_key(
         let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
         causes.push(StatusCause::invalid(&field("type"), &kind.into(), rule));
     }
+    // Without one of the two an item could lack its key, and could not be told from others.
     if !is_required && property.get("default").is_none_or(Value::is_null) {
         let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
             a required property";

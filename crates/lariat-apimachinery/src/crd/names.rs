@@ -10,6 +10,8 @@ use crate::names::check_dns_1035;
 pub(super) fn check(names: &Value, path: &str, required: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let field = |member: &str| format!("{path}.{member}");
+    // Required members come first and only for a spec: `ValidateCustomResourceDefinitionNames` does not require any,
+    // since a status has none at first.
     for member in ["plural", "singular", "kind", "listKind"] {
         if required && text(names, member).is_empty() {
             causes.push(StatusCause::required(&field(member), ""));
@@ -20,6 +22,7 @@ pub(super) fn check(names: &Value, path: &str, required: bool) -> Vec<StatusCaus
     }
     for member in ["kind", "listKind"] {
         let name = text(names, member);
+        // An empty name has an error of its own above.
         if let Err(rule) = check_dns_1035(&name.to_lowercase())
             && !name.is_empty()
         {

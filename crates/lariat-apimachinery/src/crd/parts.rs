@@ -23,6 +23,7 @@ pub(super) fn array<'a>(value: &'a Value, member: &str) -> &'a [Value] {
 pub(super) fn is_set(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
+        // Numbers of a schema are pointers in Go, so zero is a value, and so is an empty object.
         Value::Bool(true) | Value::Number(_) => true,
         Value::String(text) => !text.is_empty(),
         Value::Array(elements) => !elements.is_empty(),

@@ -14,6 +14,7 @@ pub const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 pub fn prepare_create(object: &mut Object) {
     set_defaults(object);
     let status = json!({
+        // As Go writes an empty status: a nil list of conditions, and the two names without `omitempty`.
         "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": [],
     });
     object.insert("status".into(), status);
@@ -33,6 +34,8 @@ fn remember_stored(object: &mut Object) {
     let versions = object
         .get("spec")
         .map_or(&[][..], |spec| array(spec, "versions"));
+    // `PrepareForCreate` and `PrepareForUpdate` of the CRD strategy. A wrong number of storage versions is refused
+    // later, by validation.
     let storage = versions.iter().filter(|version| flag(version, "storage"));
     let names: Vec<Value> = storage.map(|version| version["name"].clone()).collect();
     let stored = object
@@ -49,6 +52,7 @@ pub fn set_defaults(object: &mut Object) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
+    // `SetDefaults_CustomResourceDefinitionSpec`.
     set_default(spec, "conversion", || json!({"strategy": "None"}));
     let service = ["conversion", "webhook", "clientConfig", "service"];
     let service = service.iter().try_fold(&mut *spec, |object, member| {
@@ -79,6 +83,7 @@ pub fn set_defaults(object: &mut Object) {
 
 fn set_default(object: &mut Object, member: &str, default: impl FnOnce() -> Value) {
     let present = object.get(member);
+    // Go has empty texts for these, not pointers.
     if present.is_none_or(|value| value.is_null() || value == "") {
         object.insert(member.to_owned(), default());
     }

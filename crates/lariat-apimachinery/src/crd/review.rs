@@ -38,6 +38,7 @@ pub fn read_conversion(
     }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let given = text(&response["uid"]);
+    // Webhooks of v1beta1 often left the uid out.
     if review == "v1" && given != uid {
         let (uid, given) = (quoted(uid), quoted(&given));
         return failed(format!("expected response.uid={uid}, got {given}"));
@@ -56,6 +57,7 @@ pub fn read_conversion(
         let (found, wanted) = (converted.len(), originals.len());
         return Err(format!("returned {found} objects, expected {wanted}"));
     }
+    // Answers are matched by position, since the review has no other order.
     let pairs = originals.iter().zip(converted).enumerate();
     pairs
         .map(|(at, (original, converted))| take(at, wanted, original, converted))
@@ -83,6 +85,7 @@ fn take(at: usize, wanted: &str, original: &Object, converted: &Value) -> Result
             "returned invalid object at index {at}: invalid kind (expected {kind}, received {found})"
         ));
     }
+    // `validateConvertedObject`: what identifies an object cannot be converted.
     for (member, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
         let (is, found) = (
             metadata_text(original, member),
@@ -92,6 +95,8 @@ fn take(at: usize, wanted: &str, original: &Object, converted: &Value) -> Result
             return refuse(format!("must have the same {name}: {is} != {found}"));
         }
     }
+    // `restoreObjectMeta`: a webhook may convert labels and annotations, and everything else of the metadata is the
+    // original's.
     let mut taken = members.clone();
     let given = taken.remove("metadata").unwrap_or_default();
     if let Some(metadata) = original.get("metadata") {
@@ -104,6 +109,7 @@ fn take(at: usize, wanted: &str, original: &Object, converted: &Value) -> Result
             Value::Object(texts) if texts.values().all(Value::is_string) => {
                 metadata.insert(member.to_owned(), given[member].clone());
             }
+            // A value that is no text would break every reader of labels.
             _ => return refuse(format!("invalid metadata.{member} in converted object")),
         }
     }

@@ -28,6 +28,7 @@ pub(super) fn check_rules(
         let path = format!("{}.x-kubernetes-validations[{at}]", place.path);
         check_rule(rule, schema, &path, causes);
     }
+    // A rule with a broken surrounding is not compiled, as in Go, where compiling costs most.
     if rules.is_empty() || !may_compile || causes.len() > before {
         return;
     }
@@ -38,6 +39,7 @@ pub(super) fn check_rules(
         if !fault.detail.is_empty() {
             let message = format!("Invalid value: {}: {}", shown(rule), fault.detail);
             causes.push(StatusCause::new("FieldValueInvalid", &field, message));
+        // In a list without keys no old item belongs to a new one, so `oldSelf` could never be set.
         } else if let Some(list) = place.uncorrelated.filter(|_| fault.uses_old_self) {
             let detail = format!(
                 "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
@@ -70,6 +72,7 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
     let mut invalid = |member: &str, detail: &str| {
         causes.push(StatusCause::invalid(&field(member), &rule[member], detail));
     };
+    // Only the first of these four is reported, the others below are independent.
     if expression.trim().is_empty() {
         causes.push(StatusCause::required(
             &field("rule"),
@@ -101,6 +104,7 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
     }
     let found = match field_path.trim() {
         "" => Err("fieldPath must be non-empty if specified".to_owned()),
+        // A line feed inside of the path; those around it were trimmed.
         path if path.contains('\n') => Err("fieldPath must not contain line breaks".to_owned()),
         path => field_path::resolve(path, schema, true)
             .map_err(|error| format!("fieldPath must be a valid path: {error}")),

@@ -17,6 +17,7 @@ const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "st
 /// The members that a root schema may have if there is a status subresource.
 ///
 /// In the order of the API server.
+// `allowedFieldsAtRootSchema`, whose Go names are part of the message.
 const AT_ROOT: [(&str, &str); 22] = [
     ("description", "Description"),
     ("type", "Type"),
@@ -64,6 +65,7 @@ pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<Sta
     };
     let path = &*format!("{path}.openAPIV3Schema");
     let mut causes = Vec::new();
+    // With a status subresource the root may only say what can be checked for spec and status apart.
     if has_status {
         causes.extend(check_root(schema, path));
     }
@@ -73,6 +75,7 @@ pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<Sta
     }
     let mut unsound = structure::check(schema, path);
     if unsound.is_empty() {
+        // Defaults of a schema that is not structural cannot be checked, because it cannot be pruned.
         unsound = Structural::compile(schema).check_defaults(path);
     }
     let may_have_rules = unsound.is_empty();
@@ -97,6 +100,7 @@ fn check_root(schema: &Value, path: &str) -> Option<StatusCause> {
     }
     let allowed = |member: &str| AT_ROOT.iter().any(|(each, _)| *each == member);
     let mut members = schema.as_object()?.iter();
+    // One cause for the whole schema, however many members are wrong.
     members.find(|(member, value)| !allowed(member) && is_set(value))?;
     let names: Vec<&str> = AT_ROOT.iter().map(|(_, name)| *name).collect();
     let rule = format!(
@@ -117,6 +121,7 @@ fn check_schema(
     let before = causes.len();
     check_members(schema, place, causes);
     check_below(schema, place, may_have_rules, causes);
+    // After what lies below, as in Go, where these checks stand behind the recursion.
     lists::check(schema, place.path, causes);
     // A rule is compiled only where nothing else is wrong.
     let may_compile = may_have_rules && causes.len() == before;
@@ -130,6 +135,7 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
         let supported = TYPES.map(|kind| format!("{kind:?}")).join(", ");
         causes.push(StatusCause::unsupported(&field("type"), kind, &supported));
     }
+    // Null as a default is none, as everywhere in structural schemas.
     let has_default = schema.get("default").is_some_and(|d| !d.is_null());
     if let Some(reason) = place.no_default.filter(|_| has_default) {
         let rule = format!("must not be set {reason}");
@@ -162,6 +168,7 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
         causes.push(StatusCause::forbidden(&field("uniqueItems"), rule));
     }
     let additional = schema.get("additionalProperties").filter(|a| !a.is_null());
+    // `true` allows everything beside the properties, which contradicts nothing.
     let is_limiting = additional.is_some_and(|additional| *additional != Value::Bool(true));
     if is_limiting && properties(schema).count() > 0 {
         let rule = "additionalProperties and properties are mutual exclusive";
@@ -189,6 +196,7 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
     let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
     for (name, property) in properties(schema) {
         let is_meta = is_resource && matches!(&**name, "apiVersion" | "kind" | "metadata");
+        // Type and metadata of the root come from the request; a default for them would be without effect.
         let reason = format!("in top-level {name}");
         let below = Position {
             path: &child(&format!("properties[{name}]")),
@@ -202,6 +210,7 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
         };
         check_schema(property, below, rules, causes);
     }
+    // Values in a list without keys have no old value, also if the list is far above.
     for member in ["not", "items"] {
         if let Some(each) = schema.get(member).filter(|each| each.is_object()) {
             let is_map = text(schema, "x-kubernetes-list-type") == "map";

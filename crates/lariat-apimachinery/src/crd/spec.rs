@@ -43,11 +43,14 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
         let rule = "must be spec.names.plural+\".\"+spec.group";
         causes.push(StatusCause::invalid("metadata.name", &name.into(), rule));
     }
+    // Go ratchets check by check (`requireStructuralSchema` and its like); this is coarser, and lets through an
+    // unchanged specification only.
     let is_changed = old.is_none_or(|old| old.get("spec") != object.get("spec"));
     if is_changed {
         causes.extend(check_spec(spec));
     }
     let accepted = &status["acceptedNames"];
+    // The status comes after the specification, in the order of `ValidateCustomResourceDefinition`.
     causes.extend(names::check(accepted, "status.acceptedNames", false));
     causes.extend(check_stored_versions(spec, status));
     causes.extend(check_approval(object, text(spec, "group")));
@@ -59,6 +62,7 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     }
     if is_changed
         && causes.is_empty()
+        // The embedded server must be able to serve what it stores. Nothing that passed the checks should fail here.
         && let Err(error) = Definition::read(object)
     {
         let message = format!("Invalid value: cannot be read: {error}");
@@ -88,6 +92,8 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
         causes.push(StatusCause::invalid(field, &true.into(), rule));
     }
     causes.extend(check_versions(versions));
+    // What versions have in common is checked against the specification's own members in Go, which come after the
+    // names.
     let (own, common) = version::check(versions);
     causes.extend(own);
     causes.extend(check_choice(versions));
@@ -110,6 +116,7 @@ fn check_group(group: &str) -> Option<StatusCause> {
     }
     let rule = match crate::names::check(group, NameRule::Subdomain) {
         Err(rule) => rule,
+        // Groups without a dot are those of Kubernetes.
         Ok(()) if !group.contains('.') => "should be a domain with at least one dot",
         Ok(()) => return None,
     };
@@ -129,6 +136,7 @@ fn check_schemas(versions: &[Value]) -> Vec<StatusCause> {
 }
 
 /// Returns whether a schema, or one inside of it, has a default.
+// `schemaHasDefaults`, which looks into every member that can have a schema.
 fn has_defaults(schema: &Value) -> bool {
     let lists = ["allOf", "anyOf", "oneOf", "items"].map(|name| &schema[name]);
     let of_lists = lists.into_iter().filter_map(Value::as_array).flatten();
@@ -234,6 +242,7 @@ fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
             let rule = format!("{rule} {APPROVAL:?}, {APPROVAL_HELP}");
             Some(StatusCause::required(&field, &rule))
         }
+        // `GetAPIApprovalState` parses the text as a URL with a host; here the separator of a scheme is enough.
         text if text.starts_with("unapproved") || text.contains("://") => None,
         text => {
             let rule = format!(
@@ -254,6 +263,7 @@ pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
         .iter()
         .any(|each| each["type"] == "Established" && each["status"] == "True");
     let fixed: [(&str, &str, bool); 4] = [
+        // `validateCustomResourceDefinitionSpecUpdate`: until the CRD is established, no object of the kind can exist.
         ("/scope", "spec.scope", established),
         ("/names/kind", "spec.names.kind", established),
         ("/group", "spec.group", true),

@@ -16,6 +16,7 @@ enum Level {
 }
 
 /// Members that junctors must not have, and what they must be instead.
+// `validateNestedValueValidation`: junctors only validate, everything else has to be said outside of them.
 const FORBIDDEN: [(&str, &str); 14] = [
     ("type", "must be empty to be structural"),
     ("additionalProperties", "must be undefined to be structural"),
@@ -56,6 +57,7 @@ pub(super) fn check(schema: &Value, path: &str) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     check_invariants(schema, Level::Root, path, &mut causes);
     check_completeness(schema, Some(schema), path, path, &mut causes);
+    // `ValidateStructural` sorts as well, because its order depends on maps.
     causes.sort_by_key(StatusCause::text);
     causes
 }
@@ -96,6 +98,7 @@ fn check_additional(schema: &Value, level: Level, path: &str, causes: &mut Vec<S
         return;
     };
     let field = format!("{path}.additionalProperties");
+    // A root with arbitrary members could not have metadata of its own.
     if level == Level::Root {
         causes.push(StatusCause::forbidden(
             &field,
@@ -114,6 +117,7 @@ fn check_additional(schema: &Value, level: Level, path: &str, causes: &mut Vec<S
 fn check_type(schema: &Value, level: Level, path: &str, causes: &mut Vec<StatusCause>) {
     let kind = text(schema, "type");
     let field = format!("{path}.type");
+    // Only these two may have no type, since a type would contradict them.
     let is_open = flag(schema, "x-kubernetes-int-or-string")
         || flag(schema, "x-kubernetes-preserve-unknown-fields");
     if flag(schema, "x-kubernetes-embedded-resource") && kind != "object" {
@@ -159,6 +163,7 @@ fn check_meta(schema: &Value, level: Level, path: &str, causes: &mut Vec<StatusC
                 rule,
             ));
         }
+        // Metadata has the server's schema; a CRD can only restrict the two names that an object begins with.
         if level == Level::Root && !is_plain_metadata(metadata) {
             let rule = "must not specify anything other than name and generateName, but metadata \
                 is implicitly specified";
@@ -184,6 +189,7 @@ fn is_plain_metadata(metadata: &Value) -> bool {
 }
 
 /// Checks the junctors right at a schema.
+// `isIntOrStringAnyOfPattern` and `isIntOrStringAllOfPattern`: exactly these forms, with the types in this order.
 fn check_values(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     let either = json!([{"type": "integer"}, {"type": "string"}]);
     let is_either = |schema: &Value| schema.get("anyOf") == Some(&either);
@@ -215,6 +221,7 @@ fn check_junctors(
         check_nested(not, false, &format!("{path}.not"), causes);
     }
     let pattern = text(schema, "pattern");
+    // An absent pattern is the empty one, which is valid.
     if let Err(error) = regex::Regex::new(pattern) {
         let rule = format!("must be a valid regular expression, but isn't: {error}");
         let field = format!("{path}.pattern");
@@ -247,6 +254,8 @@ fn check_nested(schema: &Value, skip_any: bool, path: &str, causes: &mut Vec<Sta
 /// Checks that what junctors mention is there outside of them too.
 ///
 /// The paths are those of the structure and of the mention.
+// `validateValueValidationCompleteness`. Without this rule a field could be mentioned in a junctor and pruned all the
+// same.
 fn check_completeness(
     mention: &Value,
     structure: Option<&Value>,

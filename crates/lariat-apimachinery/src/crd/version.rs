@@ -26,6 +26,7 @@ const COLUMN_FORMATS: [&str; 8] = [
 ];
 
 /// How many fields may be selectable.
+// `MaxSelectableFields`.
 const MOST_SELECTABLE: usize = 8;
 
 /// The longest warning of a deprecated version.
@@ -34,6 +35,7 @@ const LONGEST_WARNING: usize = 256;
 /// Checks what every version has for itself, and what all have in common.
 pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) {
     let is_shared = |member: &str| {
+        // Null is absent, or a null in one version would make a member look different.
         let of = |version: &Value| version.get(member).filter(|each| !each.is_null()).cloned();
         versions
             .iter()
@@ -50,11 +52,13 @@ pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) 
     for (at, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{at}]");
         own.extend(check_deprecation(version, &path));
+        // Members that differ keep the paths they were written at.
         for (member, _) in members.iter().zip(shared).filter(|(_, shared)| !shared) {
             let path = format!("{path}.{member}");
             own.extend(check_member(version, member, has_status(version), &path));
         }
     }
+    // `hasAnyStatusEnabled`: the shared schema must fit the strictest of the versions.
     let any_status = versions.iter().any(has_status);
     for (member, _) in members.iter().zip(shared).filter(|(_, shared)| *shared) {
         let path = match *member {
@@ -85,6 +89,7 @@ fn check_deprecation(version: &Value, path: &str) -> Vec<StatusCause> {
         return Vec::new();
     };
     let mut rules = Vec::new();
+    // `validateDeprecationWarning`.
     if version["deprecated"] != true {
         rules.push("can only be set for deprecated versions".to_owned());
     }
@@ -120,6 +125,7 @@ fn check_scale(scale: &Value, path: &str) -> Vec<StatusCause> {
             value if !value.starts_with('.') => {
                 "must be a simple json path starting with .".to_owned()
             }
+            // The scale subresource writes at these paths, so each must lead to one place.
             value if value.contains(['[', ']']) => {
                 "must be a json path in the dot notation".to_owned()
             }
@@ -140,6 +146,7 @@ fn check_scale(scale: &Value, path: &str) -> Vec<StatusCause> {
     let members = [
         ("specReplicasPath", &[".spec"][..], true),
         ("statusReplicasPath", &[".status"], true),
+        // The only one that may be in the spec too: it is read, and never written through the scale.
         ("labelSelectorPath", &[".status", ".spec"], false),
     ];
     members.into_iter().filter_map(check).collect()
@@ -168,6 +175,7 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
                 &rule,
             ));
         }
+        // The paths of causes have the internal type's spelling, `JSONPath`.
         let json_path = text(column, "jsonPath");
         let rule = match json_path {
             "" => {
@@ -195,6 +203,7 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
     let mut causes = Vec::new();
     if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
+        // The second sentence says the opposite of what it means; it is the server's.
         let detail = if path == "spec.selectableFields" {
             "may only be set when validations.schema is included"
         } else {
@@ -217,6 +226,8 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
                 invalid(&format!("is an invalid path: {error}"));
                 continue;
             }
+            // `ValidateCustomResourceSelectableFields`: the rules below are independent, so one field may have two
+            // causes.
             Ok((names, schema)) => {
                 if names.first().is_some_and(|name| name == "metadata") {
                     invalid("must not point to fields in metadata");
@@ -233,6 +244,7 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
             causes.push(duplicate(&field, &json_path.into()));
         }
     }
+    // Duplicates do not count, since they make no further field.
     if seen.len() > MOST_SELECTABLE {
         causes.push(too_many(path, seen.len(), MOST_SELECTABLE as i64));
     }

@@ -23,6 +23,7 @@ pub(super) fn node(object: &mut Object) {
     if let Some(status) = inner(object, "status") {
         status.remove("config");
         if let Some(capacity) = status.get("capacity").cloned() {
+            // `SetDefaults_NodeStatus`.
             set(status, "allocatable", capacity);
         }
     }
@@ -50,6 +51,7 @@ fn align(
     let value = text(object, one).to_owned();
     let first = object.get(list).and_then(|list| read(list.get(0)?));
     let first = first.unwrap_or_default().to_owned();
+    // A client that knows the single member only sends back the old list, so the single one is the news.
     if !value.is_empty() && value != first {
         object.insert(list.to_owned(), json!([item(&value)]));
     } else if value.is_empty() && !first.is_empty() {

@@ -12,6 +12,7 @@ pub(super) fn fill(kind: &str, object: &mut Object) {
         }),
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             if let Some(spec) = made(object, "spec") {
+                // `SetDefaults_ValidatingAdmissionPolicySpec` and its mutating twin.
                 set(spec, "failurePolicy", "Fail");
                 resources(spec, "matchConstraints");
             }
@@ -45,6 +46,7 @@ fn webhook(hook: &mut Object) {
 }
 
 /// Fills in what is matched: equivalent kinds, everywhere.
+// `SetDefaults_MatchResources`. Empty selectors match everything; absent ones are made visible by this.
 fn matched(holder: &mut Object) {
     set(holder, "matchPolicy", "Equivalent");
     set(holder, "namespaceSelector", Object::new());

@@ -4,10 +4,12 @@ use super::members::{each, inner, made, set, text};
 use crate::object::Object;
 
 pub(super) fn container(container: &mut Object) {
+    // `SetDefaults_Container`, which serves ephemeral containers too.
     let policy = pull_policy(text(container, "image"));
     set(container, "imagePullPolicy", policy);
     set(container, "terminationMessagePath", "/dev/termination-log");
     set(container, "terminationMessagePolicy", "File");
+    // No pointer in Go, so it is always there.
     set(container, "resources", Object::new());
     each(container, "ports", |port| set(port, "protocol", "TCP"));
     each(container, "env", |variable| {
@@ -15,6 +17,7 @@ pub(super) fn container(container: &mut Object) {
             field_reference(from);
         }
     });
+    // `SetDefaults_Probe`.
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = inner(container, probe) {
             set(probe, "timeoutSeconds", 1);
@@ -58,6 +61,7 @@ const LONGEST_IMAGE: usize = 255;
 /// Behind the host it has no upper-case letters, and at most 255 characters.
 fn is_image(image: &str) -> bool {
     let is_host = |part: &str| {
+        // The rule of the `reference` library of Docker: otherwise the first part is a folder.
         part.contains(['.', ':']) || part == "localhost" || part.to_lowercase() != part
     };
     let path = match image.split_once('/') {
@@ -93,11 +97,13 @@ fn is_path_component(part: &str) -> bool {
 
 /// Images that may change under their name are always pulled.
 pub(super) fn pull_policy(image: &str) -> &'static str {
+    // Go ignores the error of the parser, whose empty tag is not "latest". A digest has no tag either.
     if image.contains('@') || !is_image(image) {
         return "IfNotPresent";
     }
     let name = image.rsplit('/').next().unwrap_or_default();
     match name.split_once(':') {
+        // The parser adds "latest" to an image without a tag.
         None | Some((_, "latest" | "")) => "Always",
         Some(_) => "IfNotPresent",
     }
@@ -108,6 +114,7 @@ pub(super) fn requests(container: &mut Object) {
     let Some(resources) = made(container, "resources") else {
         return;
     };
+    // Part of `SetDefaults_Pod`: only Pods get this, while templates keep what was written.
     let Some(limits) = inner(resources, "limits").map(|limits| limits.clone()) else {
         return;
     };

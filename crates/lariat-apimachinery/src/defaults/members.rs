@@ -6,6 +6,7 @@ use crate::object::Object;
 
 /// Sets a member unless it is there.
 pub(super) fn set(object: &mut Object, name: &str, value: impl Into<Value>) {
+    // Null is absent. An empty text is not, for which there is `set_text`.
     if object.get(name).is_none_or(Value::is_null) {
         object.insert(name.to_owned(), value.into());
     }
@@ -30,6 +31,7 @@ pub(super) fn set_number(object: &mut Object, name: &str, value: i64) {
 
 /// Returns a member that is an object, which is made if it is not there.
 pub(super) fn made<'a>(object: &'a mut Object, name: &str) -> Option<&'a mut Object> {
+    // `None` if the member is there and no object, which validation will refuse.
     set(object, name, Object::new());
     object.get_mut(name)?.as_object_mut()
 }

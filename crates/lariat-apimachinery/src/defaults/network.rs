@@ -6,6 +6,7 @@ use super::members::{each, has, inner, made, set, text};
 use crate::object::Object;
 
 /// How long a client stays with its Pod, in seconds.
+// `DefaultClientIPServiceAffinitySeconds`.
 const AFFINITY_SECONDS: i32 = 3 * 60 * 60;
 
 pub(super) fn service(object: &mut Object) {
@@ -13,10 +14,12 @@ pub(super) fn service(object: &mut Object) {
         return;
     };
     set(spec, "sessionAffinity", "None");
+    // After the default above, which decides whether a configuration stays.
     affinity(spec);
     set(spec, "type", "ClusterIP");
     each(spec, "ports", |port| {
         set(port, "protocol", "TCP");
+        // The zero of Go's `IntOrString` in either form counts as not set.
         let names_none = |target: &Value| target == 0 || target == "";
         if port.get("targetPort").is_none_or(names_none) {
             let target = port.get("port").cloned().unwrap_or_default();
@@ -25,6 +28,7 @@ pub(super) fn service(object: &mut Object) {
     });
     let kind = text(spec, "type").to_owned();
     let balanced = kind == "LoadBalancer";
+    // `ExternallyAccessible`.
     if balanced || kind == "NodePort" || (kind == "ClusterIP" && has(spec, "externalIPs")) {
         set(spec, "externalTrafficPolicy", "Cluster");
     }
@@ -55,6 +59,7 @@ fn affinity(spec: &mut Object) {
             let config = spec.get("sessionAffinityConfig");
             let seconds = config.and_then(|config| config.get("clientIP")?.get("timeoutSeconds"));
             if seconds.is_none_or(Value::is_null) {
+                // The configuration is replaced as a whole; it has no other members.
                 let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
                 spec.insert("sessionAffinityConfig".into(), config);
             }
@@ -78,6 +83,7 @@ pub(super) fn endpoints(object: &mut Object) {
 
 pub(super) fn slice(object: &mut Object) {
     each(object, "ports", |port| {
+        // `SetDefaults_EndpointPort`; the name is a pointer in EndpointSlices, and must not stay nil.
         set(port, "name", "");
         set(port, "protocol", "TCP");
     });
@@ -92,6 +98,7 @@ pub(super) fn policy(object: &mut Object) {
             each(rule, "ports", |port| set(port, "protocol", "TCP"));
         });
     }
+    // `SetDefaults_NetworkPolicy`: a policy without rules isolates for ingress, so that type is always there.
     let mut types = vec![Value::from("Ingress")];
     if has(spec, "egress") {
         types.push("Egress".into());

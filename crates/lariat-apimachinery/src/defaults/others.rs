@@ -15,6 +15,7 @@ pub(super) fn secret(object: &mut Object) {
     {
         for (name, text) in texts {
             let encoded = BASE64.encode(text.as_str().unwrap_or_default());
+            // `stringData` is write-only and wins over `data` of the same name.
             data.insert(name, encoded.into());
         }
     }
@@ -32,6 +33,7 @@ pub(super) fn node(object: &mut Object) {
 
 pub(super) fn volume(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
+        // A volume that somebody made by hand is kept; those of a StorageClass are deleted by default.
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
         set(spec, "volumeMode", "Filesystem");
         pod::source(spec);
@@ -62,6 +64,8 @@ pub(super) fn namespace(object: &mut Object) {
     if !name.is_empty()
         && let Some(labels) = made(metadata_mut(object), "labels")
     {
+        // `SetDefaults_Namespace` sets it on every write, so a client cannot change it. With `generateName` there is
+        // no name yet, and the label comes with it.
         labels.insert("kubernetes.io/metadata.name".into(), name.into());
     }
 }
@@ -75,6 +79,7 @@ pub(super) fn limit_range(object: &mut Object) {
         if text(limit, "type") != "Container" {
             return;
         }
+        // `SetDefaults_LimitRangeItem`, in this order: a default from a maximum becomes a default request in turn.
         for (to, from) in [
             ("default", "max"),
             ("defaultRequest", "default"),
@@ -99,9 +104,11 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role_binding(object: &mut Object) {
     if let Some(role) = made(object, "roleRef") {
+        // `SetDefaults_RoleBinding`, and the same for a ClusterRoleBinding.
         set_text(role, "apiGroup", RBAC);
     }
     each(object, "subjects", |subject| {
+        // `SetDefaults_Subject`; a ServiceAccount is in the core group, whose name is empty.
         if matches!(text(subject, "kind"), "User" | "Group") {
             set(subject, "apiGroup", RBAC);
         }
@@ -121,6 +128,7 @@ pub(super) fn driver(object: &mut Object) {
     let Some(spec) = made(object, "spec") else {
         return;
     };
+    // `SetDefaults_CSIDriver`.
     set(spec, "attachRequired", true);
     set(spec, "podInfoOnMount", false);
     set(spec, "storageCapacity", false);
@@ -147,6 +155,7 @@ pub(super) fn priority_level(object: &mut Object) {
     let Some(spec) = inner(object, "spec") else {
         return;
     };
+    // `SetDefaults_ExemptPriorityLevelConfiguration` and `SetDefaults_LimitedPriorityLevelConfiguration`.
     for (kind, shares) in [("exempt", 0), ("limited", 30)] {
         if let Some(level) = inner(spec, kind) {
             set(level, "nominalConcurrencyShares", shares);
@@ -155,6 +164,7 @@ pub(super) fn priority_level(object: &mut Object) {
     }
     let response = inner(spec, "limited").and_then(|level| inner(level, "limitResponse"));
     if let Some(queuing) = response.and_then(|response| inner(response, "queuing")) {
+        // `SetDefaults_QueuingConfiguration`, where zero means not set.
         set_number(queuing, "handSize", 8);
         set_number(queuing, "queues", 64);
         set_number(queuing, "queueLengthLimit", 50);
@@ -179,6 +189,7 @@ pub(super) fn resource_claim(object: &mut Object, path: &[&str]) {
 
 fn device_count(request: &mut Object) {
     set_text(request, "allocationMode", "ExactCount");
+    // With `All`, a count would contradict the mode.
     if text(request, "allocationMode") == "ExactCount" {
         set_number(request, "count", 1);
     }

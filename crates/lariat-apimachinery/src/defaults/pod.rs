@@ -10,11 +10,14 @@ pub(super) fn pod(object: &mut Object) {
     let Some(spec) = made(object, "spec") else {
         return;
     };
+    // `SetDefaults_Pod`. Templates do not get this, so that adding a default changes no template and starts no
+    // rollout.
     set(spec, "enableServiceLinks", true);
     let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for containers in ["containers", "initContainers"] {
         each(spec, containers, |each_container| {
             container::requests(each_container);
+            // `defaultHostNetworkPorts`: in the network of the host the two ports are the same one.
             if host_network {
                 each(each_container, "ports", |port| {
                     let container_port = port.get("containerPort").cloned().unwrap_or_default();
@@ -23,6 +26,7 @@ pub(super) fn pod(object: &mut Object) {
             }
         });
     }
+    // After the requests of containers, which it sums up.
     pod_resources::fill(spec);
     fill_spec(spec);
 }
@@ -30,6 +34,7 @@ pub(super) fn pod(object: &mut Object) {
 /// Fills in a template in a member.
 pub(super) fn template(object: &mut Object, name: &str) {
     if let Some(template) = made(object, name) {
+        // No pointer in Go, so written even if empty.
         made(template, "metadata");
         if let Some(spec) = made(template, "spec") {
             fill_spec(spec);
@@ -38,6 +43,7 @@ pub(super) fn template(object: &mut Object, name: &str) {
 }
 
 fn fill_spec(spec: &mut Object) {
+    // `SetDefaults_PodSpec`.
     set(spec, "restartPolicy", "Always");
     set(spec, "dnsPolicy", "ClusterFirst");
     set(spec, "schedulerName", "default-scheduler");
@@ -62,11 +68,13 @@ fn fill_spec(spec: &mut Object) {
 const DEFAULT_MODE: i32 = 0o644;
 
 fn volume(volume: &mut Object) {
+    // `SetDefaults_Volume`: a volume without a source is an empty directory.
     if volume.keys().all(|member| member == "name") {
         volume.insert("emptyDir".into(), Object::new().into());
     }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if let Some(source) = inner(volume, source) {
+            // Go has a function for each of these four sources; they say the same.
             set(source, "defaultMode", DEFAULT_MODE);
             each(source, "items", container::field_reference);
             each(source, "sources", |each_source| {

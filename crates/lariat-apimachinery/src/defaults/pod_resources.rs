@@ -23,6 +23,8 @@ pub(super) fn fill(spec: &mut Object) {
         let amounts = resources.get(member).and_then(Value::as_object);
         amounts.is_some_and(|amounts| !amounts.is_empty())
     };
+    // `defaultHugePagePodLimits` comes first: requests below follow from limits. Huge pages cannot be overcommitted,
+    // so a request needs an equal limit.
     if has(resources, "limits") || has(resources, "requests") {
         let requested = resources.get("requests").cloned().unwrap_or_default();
         let huge = limits.into_iter().filter(|(name, _)| is_huge(name));
@@ -33,6 +35,7 @@ pub(super) fn fill(spec: &mut Object) {
             huge.map(|(name, amount)| written(name, &amount)),
         );
     }
+    // `defaultPodRequests` returns here; a Pod that only requests has said all.
     if !has(resources, "limits") {
         return;
     }
@@ -44,6 +47,7 @@ pub(super) fn fill(spec: &mut Object) {
         "requests",
         of_containers.map(|(name, amount)| written(name, &amount)),
     );
+    // What no container requests is requested as much as it is limited.
     let limits = resources.get("limits").and_then(Value::as_object).cloned();
     let supported = limits
         .into_iter()
@@ -83,6 +87,7 @@ fn aggregate(spec: &Object, member: &str) -> Amounts {
         if container["restartPolicy"] == "Always" {
             merge(&mut running, needs.clone(), Quantity::plus);
             merge(&mut sidecars, needs, Quantity::plus);
+            // A sidecar starts beside those before it, and keeps running beside all that follow.
             needs = sidecars.clone();
         } else {
             merge(&mut needs, sidecars.clone(), Quantity::plus);

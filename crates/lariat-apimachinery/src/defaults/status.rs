@@ -8,6 +8,7 @@ use crate::kinds::Resource;
 pub fn initial(resource: &Resource, now: &str) -> Option<Value> {
     match (resource.group.as_str(), resource.kind.as_str()) {
         ("", "PersistentVolumeClaim") => Some(json!({"phase": "Pending"})),
+        // The time is set by the strategy and not by a default, so an update of an old volume does not get it.
         ("", "PersistentVolume") => {
             Some(json!({"phase": "Pending", "lastPhaseTransitionTime": now}))
         }

@@ -16,6 +16,7 @@ fn with_template(object: &mut Object, fill: impl FnOnce(&mut Object)) {
 
 pub(super) fn deployment(object: &mut Object) {
     with_template(object, |spec| {
+        // `SetDefaults_Deployment`.
         set(spec, "replicas", 1);
         set(spec, "revisionHistoryLimit", 10);
         set(spec, "progressDeadlineSeconds", 600);
@@ -31,6 +32,7 @@ pub(super) fn deployment(object: &mut Object) {
 /// Fills in a strategy of updates, and its parameters if it is a rolling one.
 fn rolling(strategy: &mut Object, parameters: &[(&str, Value)]) {
     set(strategy, "type", "RollingUpdate");
+    // The parameters of another strategy are an error, which is validation's.
     if text(strategy, "type") == "RollingUpdate"
         && let Some(update) = made(strategy, "rollingUpdate")
     {
@@ -49,6 +51,7 @@ pub(super) fn replication_controller(object: &mut Object) {
         return;
     };
     set(spec, "replicas", 1);
+    // `SetDefaults_ReplicationController`: of all workloads only the oldest one derives its selector.
     if let Some(labels) = labels_of_template(spec) {
         set(spec, "selector", labels);
     }
@@ -81,6 +84,8 @@ pub(super) fn stateful_set(object: &mut Object) {
         set(spec, "podManagementPolicy", "OrderedReady");
         set(spec, "revisionHistoryLimit", 10);
         if let Some(strategy) = made(spec, "updateStrategy")
+            // Unlike in a Deployment, an explicit type without parameters gets none: `SetDefaults_StatefulSet` makes
+            // them only where it sets the type.
             && (!has(strategy, "type") || strategy.contains_key("rollingUpdate"))
         {
             rolling(strategy, &[("partition", json!(0))]);
@@ -90,6 +95,7 @@ pub(super) fn stateful_set(object: &mut Object) {
             set(policy, "whenScaled", "Retain");
         }
         each(spec, "volumeClaimTemplates", |claim| {
+            // Claim templates are whole objects, and conversion writes their type.
             set(claim, "apiVersion", "v1");
             set(claim, "kind", "PersistentVolumeClaim");
             set(claim, "status", json!({"phase": "Pending"}));
@@ -118,6 +124,7 @@ pub(super) fn daemon_set(object: &mut Object) {
 
 pub(super) fn job(object: &mut Object) {
     with_template(object, |spec| {
+        // `SetDefaults_Job`: with parallelism only, the Job is a work queue without a number of completions.
         if !spec.contains_key("completions") && !spec.contains_key("parallelism") {
             set(spec, "completions", 1);
         }
@@ -160,6 +167,8 @@ pub(super) fn cron_job(object: &mut Object) {
     if let Some(template) = made(spec, "jobTemplate") {
         made(template, "metadata");
         if let Some(spec) = made(template, "spec") {
+            // The defaults of a Job itself are set when the CronJob makes one; its template gets only those of its
+            // parts.
             failure_policy(spec);
             pod::template(spec, "template");
         }
@@ -167,6 +176,7 @@ pub(super) fn cron_job(object: &mut Object) {
 }
 
 pub(super) fn autoscaler(object: &mut Object) {
+    // In version 1 the default of the metric is set in conversion, which sees the annotation.
     let is_v1 = text(object, "apiVersion") == "autoscaling/v1";
     let Some(spec) = made(object, "spec") else {
         return;
@@ -194,6 +204,7 @@ pub(super) fn autoscaler(object: &mut Object) {
 /// Fills in how fast is scaled, where anything is said about it.
 fn scaling(behavior: &mut Object) {
     let policy = |kind: &str, value| json!({"type": kind, "value": value, "periodSeconds": 15});
+    // `GenerateHPAScaleUpRules` and `GenerateHPAScaleDownRules`: up fast, down slowly.
     let up = [policy("Pods", 4), policy("Percent", 100)];
     let down = [policy("Percent", 100)];
     for (direction, policies) in [("scaleUp", &up[..]), ("scaleDown", &down[..])] {
@@ -202,6 +213,7 @@ fn scaling(behavior: &mut Object) {
             set(rules, "policies", policies);
         }
     }
+    // Down has a window too, which is a flag of the controller manager and stays unset.
     if let Some(up) = made(behavior, "scaleUp") {
         set(up, "stabilizationWindowSeconds", 0);
     }

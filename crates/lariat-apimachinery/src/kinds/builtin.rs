@@ -18,6 +18,7 @@ const POD_FIELDS: [&str; 8] = [
     "status.nominatedNodeName",
 ];
 
+// The same Events have other labels in `events.k8s.io`, whose fields are named otherwise.
 const CORE_EVENT_FIELDS: [&str; 11] = [
     "involvedObject.kind",
     "involvedObject.namespace",
@@ -49,6 +50,7 @@ fn core() -> Vec<Row> {
     vec![
         ns("v1", "ConfigMap", "configmaps").short(&["cm"]),
         ns("v1", "Secret", "secrets").fields(&["type"]),
+        // The name is part of a DNS name, hence a label.
         ns("v1", "Service", "services")
             .short(&["svc"])
             .all()
@@ -102,6 +104,7 @@ fn core_of_cluster() -> Vec<Row> {
         cluster("v1", "ComponentStatus", "componentstatuses")
             .short(&["cs"])
             .read_only()
+            // It is made up at each request, so nothing can be written.
             .deprecated("v1 ComponentStatus is deprecated in v1.19+"),
         cluster("v1", "Node", "nodes")
             .short(&["no"])
@@ -121,6 +124,7 @@ fn workloads() -> Vec<Row> {
         .short(&["deploy"])
         .all()
         .status();
+    // The strategy of Deployments compares annotations too.
     deployment.rules.generation = Generation::ContentAndAnnotations;
     vec![
         deployment,
@@ -130,6 +134,7 @@ fn workloads() -> Vec<Row> {
             .generation()
             .status(),
         ns("apps/v1", "StatefulSet", "statefulsets")
+            // The names of its Pods are made of it, and each is a host name.
             .names(NameRule::Label)
             .short(&["sts"])
             .all()
@@ -197,6 +202,7 @@ fn policy() -> Vec<Row> {
             .version_required(),
         ns(rbac, "Role", "roles")
             .put_creates()
+            // Names of roles and bindings may have colons, as `system:node`.
             .names(NameRule::PathSegment),
         ns(rbac, "RoleBinding", "rolebindings")
             .put_creates()

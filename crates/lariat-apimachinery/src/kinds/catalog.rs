@@ -57,6 +57,8 @@ impl Catalog {
         let group_version = (resource.group.clone(), resource.version.clone());
         let version = self.versions.entry(group_version).or_default();
         version.resources.push(resource);
+        // A new cell instead of a cleared one: a request that holds the old catalog goes on with the document that
+        // belongs to it.
         version.document = Arc::default();
         self.whole = Arc::default();
     }
@@ -70,6 +72,7 @@ impl Catalog {
             }
         }
         self.versions
+            // Discovery shows no version without resources.
             .retain(|_, version| !version.resources.is_empty());
         self.whole = Arc::default();
     }
@@ -95,6 +98,7 @@ impl Catalog {
             .map(|(group, _)| group.as_str())
             .filter(|g| !g.is_empty())
             .collect();
+        // The keys are sorted, so versions of one group are neighbours.
         groups.dedup();
         groups
     }
@@ -153,6 +157,7 @@ impl Catalog {
 
     /// Iterates over every resource, one version each.
     pub fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        // Which version comes is left open; they store the same objects.
         let mut seen = HashSet::new();
         self.all()
             .filter(move |resource| seen.insert(resource.table))

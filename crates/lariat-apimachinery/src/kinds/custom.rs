@@ -127,6 +127,7 @@ where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
+    // `serde(default)` covers absent members only.
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -200,6 +201,7 @@ pub fn resources_of(
     let names = &spec.names;
     let schemas = || spec.versions.iter().map(|version| &version.schema.schema);
     let outdated = Outdated {
+        // An object may have been stored in a version whose schema differs, at any time.
         always: schemas().any(|schema| Some(schema) != schemas().next()),
         up_to: changed_at,
     };
@@ -207,6 +209,7 @@ pub fn resources_of(
     let storage_schema =
         stored.map(|version| Arc::new(Structural::compile(&version.schema.schema)));
     let storage_schema_of = |version: &Version| {
+        // With equal schemas, pruning by the one is pruning by the other.
         let stored = stored.filter(|stored| stored.schema.schema != version.schema.schema);
         storage_schema.clone().filter(|_| stored.is_some())
     };
@@ -227,6 +230,7 @@ pub fn resources_of(
             categories: names.categories.clone(),
             namespaced: spec.scope == "Namespaced",
             rules,
+            // All versions share one table, and one flag: a kind terminates in all of them.
             table,
             terminating: Arc::clone(terminating),
             conversion: conversion.clone(),
@@ -246,6 +250,7 @@ fn conversion_of(spec: &Spec) -> Option<Conversion> {
     let webhook = &spec.conversion["webhook"];
     let versions = webhook["conversionReviewVersions"].as_array();
     let mut versions = versions.into_iter().flatten().filter_map(Value::as_str);
+    // The first known one in the order of the webhook's preference.
     let known = versions.find(|version| matches!(*version, "v1" | "v1beta1"));
     (spec.conversion["strategy"] == "Webhook").then(|| Conversion {
         client: ClientConfig::read(&webhook["clientConfig"]),
@@ -265,6 +270,7 @@ fn columns_of(version: &Version) -> Result<Vec<Column>, String> {
         let description = match column.description.as_str() {
             "" => {
                 let path = &column.json_path;
+                // The text of the server, since kubectl shows it.
                 format!("Custom resource definition column (in JSONPath format): {path}")
             }
             description => description.to_owned(),
@@ -301,6 +307,7 @@ fn deprecation_of(spec: &Spec, version: &Version) -> Option<String> {
     let present = format!("{group}/{} {kind} is deprecated", version.name);
     let newer = spec.versions.iter().filter(|other| {
         let outlasts = other.served && !other.deprecated && other.name != version.name;
+        // Only a newer version is recommended, and never a deprecated one.
         outlasts && version_order(&other.name) > version_order(&version.name)
     });
     let best = newer.max_by_key(|other| version_order(&other.name));
@@ -336,12 +343,14 @@ fn rules_of(version: &Version) -> Result<Rules, String> {
     let generation = if status {
         Generation::Content
     } else {
+        // Without the subresource a status is content like any other.
         Generation::ContentAndStatus
     };
     let paths = version.selectable_fields.iter();
     Ok(Rules {
         generation,
         status,
+        // Custom resources never allow an update without a version, unlike most built-in kinds.
         version_required: true,
         custom: true,
         field_labels: paths

@@ -25,6 +25,7 @@ fn machinery() -> Vec<Row> {
         ns("coordination.k8s.io/v1", "Lease", "leases")
             .put_creates()
             .version_required(),
+        // The table is that of core Events; see the registry.
         ns("events.k8s.io/v1", "Event", "events")
             .short(&["ev"])
             .put_creates()

@@ -60,6 +60,7 @@ impl Kinds {
     /// An empty list stops serving the kind. Requests in progress keep the previous catalog.
     pub fn serve(&self, table: TableId, resources: Vec<Arc<Resource>>) {
         let mut catalog = self.catalog.write();
+        // Copied, so that readers keep what they have; resources are shared, so the copy is small.
         let mut next = Catalog::clone(&catalog);
         next.remove(table);
         for resource in resources {

@@ -181,6 +181,7 @@ impl Resource {
     pub fn types(&self) -> &Schema {
         self.types.get_or_init(|| {
             let builtin = || schema::builtin(&self.api_version(), &self.kind);
+            // A CRD may define a kind that also is in the table, such as one of an older group.
             let known = if self.rules.custom { None } else { builtin() };
             let defined = self.schema.as_ref().map(|schema| schema.raw());
             known.unwrap_or_else(|| schema::custom(defined))
@@ -194,6 +195,7 @@ impl Resource {
 
     /// Returns the key of an object named in a URL.
     pub fn key(&self, namespace: Option<&str>, name: &str) -> ObjectKey {
+        // A Namespace of the URL says nothing about an object of the cluster.
         match namespace.filter(|_| self.namespaced) {
             Some(namespace) => ObjectKey::namespaced(namespace, name),
             None => ObjectKey::cluster(name),
@@ -211,6 +213,7 @@ impl Resource {
     /// Returns the JSON with which an object of this resource begins, up to the comma.
     pub fn head(&self) -> String {
         format!(
+            // No escaping is needed: both are checked names.
             r#""kind":"{}","apiVersion":"{}""#,
             self.kind,
             self.api_version()

@@ -130,6 +130,7 @@ impl Row {
 
     /// Returns the version in which a real server stores the objects.
     fn storage_version(&self) -> String {
+        // It shows in discovery, in the hash of the storage version.
         let stored = match (self.group, self.kind) {
             ("events.k8s.io", "Event") => "v1",
             ("autoscaling", _) => "autoscaling/v2",
@@ -153,6 +154,7 @@ impl Row {
             kind: self.kind.to_owned(),
             list_kind: format!("{}List", self.kind),
             plural: self.plural.to_owned(),
+            // True for all built-in kinds.
             singular: self.kind.to_lowercase(),
             short_names: texts(self.short_names),
             categories: texts(self.categories),

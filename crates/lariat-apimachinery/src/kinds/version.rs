@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 ///
 /// Source: `k8s.io/apimachinery/pkg/version.CompareKubeAwareVersionStrings`.
 pub(super) fn version_order(version: &str) -> (u8, u64, u64, Reverse<String>) {
+    // Other names come last, in alphabetical order, hence the reverse for a maximum.
     let other = (0, 0, 0, Reverse(version.to_owned()));
     let Some(rest) = version.strip_prefix('v') else {
         return other;

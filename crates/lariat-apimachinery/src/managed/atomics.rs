@@ -18,11 +18,14 @@ pub fn atomics(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
     found
 }
 
+// `findAtomics`: an apply configuration of a mutating admission policy may set nothing that is listed here.
 fn find(typed: TypeRef<'_>, value: &Value, path: &mut String, found: &mut Vec<String>) {
     let length = path.len();
     match (typed.resolve(value), value) {
         (Resolved::List(list), Value::Array(items)) => {
             if list.kind == ListKind::Atomic {
+                // The walk goes on below, since an item of an atomic list may hold atomic values too, and each of them
+                // is listed.
                 found.push(path.clone());
             }
             for (at, item) in items.iter().enumerate() {

@@ -23,6 +23,7 @@ use super::set::Set;
 pub fn check_entries(entries: &Value) -> Result<(), String> {
     for entry in entries.as_array().into_iter().flatten() {
         let text = |member: &str| entry[member].as_str().unwrap_or_default();
+        // `DecodeManagedFields`: the first faulty entry decides the error, and its checks come in this order.
         if !matches!(text("operation"), "Apply" | "Update") {
             return Err("operation must be `Apply` or `Update`".to_owned());
         }
@@ -39,6 +40,7 @@ pub fn check_entries(entries: &Value) -> Result<(), String> {
             }
         }
         let fields = &entry["fieldsV1"];
+        // Absent fields are an empty set, as `decodeVersionedSet` has it.
         if !fields.is_null() && Set::from_json(fields).is_err() {
             return Err("error decoding manager from fieldsV1".to_owned());
         }

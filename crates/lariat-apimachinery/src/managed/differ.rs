@@ -20,6 +20,7 @@ use crate::object::Object;
 pub fn differ(old: &Object, new: &Object) -> bool {
     let none = Object::new();
     let (old_metadata, new_metadata) = (metadata_of(old, &none), metadata_of(new, &none));
+    // Cheapest first: most writes that change something change it outside of the metadata.
     differ_outside(old, new, &["metadata"])
         || differ_outside(
             old_metadata,
@@ -54,6 +55,7 @@ fn entries_differ(old: Option<&Value>, new: Option<&Value>) -> bool {
     let (Some(Value::Array(old)), Some(Value::Array(new))) = (old, new) else {
         return true;
     };
+    // The order of entries counts. It depends on their times, so a different order is a change of more than times.
     let differs = |(old, new): (&Value, &Value)| match (old, new) {
         (Value::Object(old), Value::Object(new)) => differ_outside(old, new, &["time"]),
         (old, new) => old != new,

@@ -8,6 +8,7 @@ use super::set::Set;
 use crate::object::Object;
 
 /// The most managers that update (rather than apply) an object.
+// `DefaultMaxUpdateManagers`.
 const MOST_UPDATERS: usize = 10;
 
 /// The manager to which the oldest of too many updaters are merged.
@@ -63,12 +64,15 @@ impl Managed {
     /// Reads the entries of an object, `None` if they cannot be read.
     pub(crate) fn of(object: &Object) -> Option<Self> {
         let entries = object.get("metadata")?.get("managedFields");
+        // Absent is not unreadable: an object without entries has no owners, and may get some.
         let Some(entries) = entries.filter(|entries| !entries.is_null()) else {
             return Some(Self::default());
         };
         let mut owners = BTreeMap::new();
         for entry in entries.as_array()? {
             let (manager, owned) = read(entry)?;
+            // Two entries with the same identity collapse into the last, as in the map that `DecodeManagedFields`
+            // fills.
             owners.insert(manager, owned);
         }
         Some(Self { owners })
@@ -81,7 +85,8 @@ impl Managed {
             return;
         }
         let mut entries: Vec<(&Manager, &Owned)> = self.owners.iter().collect();
-        // The order of the API server: appliers first, then by time and name.
+        // `sortEncodedManagedFields`: "Apply" sorts before "Update", then time and name decide. Times are RFC 3339 in
+        // UTC, so they sort as text, and a missing one comes first as zero does in Go.
         entries.sort_by_key(|(manager, owned)| (!manager.applies, &owned.time, &manager.name));
         let entries = entries.into_iter().map(|(manager, owned)| {
             let operation = if manager.applies { "Apply" } else { "Update" };
@@ -117,6 +122,7 @@ impl Managed {
             .collect();
         // Appliers are never merged: their sets decide what their next apply removes.
         let mut excess = updaters.len().saturating_sub(MOST_UPDATERS);
+        // Oldest first; of the same time, the order of the identities decides, so that the outcome is stable.
         updaters.sort();
         let mut first_of: BTreeMap<String, Manager> = BTreeMap::new();
         for (time, manager) in updaters {
@@ -124,6 +130,8 @@ impl Managed {
                 return;
             }
             // Only updaters of one version can be merged, since the fields of a set are those of its version.
+            // Remembering the first updater of a version merges nothing, so it does not lower `excess`. An object with
+            // ten versions and one updater each stays above the cap, as on a genuine server.
             let Some(first) = first_of.get(&manager.api_version).cloned() else {
                 first_of.insert(manager.api_version.clone(), manager);
                 continue;
@@ -142,6 +150,7 @@ impl Managed {
                 && let Some(owned) = self.owners.get_mut(&bucket)
             {
                 owned.set = std::mem::take(&mut owned.set).union(&merged.set);
+                // The one merged last is the most recent, since they are sorted by time.
                 owned.time = time;
             }
             excess -= 1;
@@ -150,6 +159,7 @@ impl Managed {
 }
 
 fn read(entry: &Value) -> Option<(Manager, Owned)> {
+    // A value of the wrong type makes the entry unreadable; an absent one or null is the empty text, as in Go.
     let text = |member: &str| match entry.get(member) {
         None | Some(Value::Null) => Some(""),
         Some(value) => value.as_str(),
@@ -168,6 +178,8 @@ fn read(entry: &Value) -> Option<(Manager, Owned)> {
     let manager = Manager {
         name: text("manager")?.to_owned(),
         applies,
+        // `BuildManagerIdentifier`: an applier is the same one in every version, so its version is not part of its
+        // identity.
         api_version: if applies {
             String::new()
         } else {
@@ -213,6 +225,7 @@ pub(super) fn is_reset(object: &Object) -> bool {
 /// ```
 #[must_use]
 pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
+    // The length of a given manager is checked with the other options of the request; only the user agent is cut here.
     if let Some(given) = given.filter(|given| !given.is_empty()) {
         return given.to_owned();
     }
@@ -221,6 +234,7 @@ pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
         .next()
         .unwrap_or_default()
         .chars()
+        // `prefixFromUserAgent` drops what cannot be printed before it cuts, so that does not count towards the 128.
         .filter(|c| !c.is_control())
         .take(128)
         .collect();

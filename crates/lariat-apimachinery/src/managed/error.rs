@@ -39,6 +39,7 @@ impl fmt::Display for ApplyError {
 impl std::error::Error for ApplyError {}
 
 fn fmt_conflicts(conflicts: &[Conflict], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // `getConflictMessage`: one conflict stands on one line, several are grouped by their manager.
     if let [one] = conflicts {
         return write!(f, "Apply failed with 1 conflict: {one}: {}", one.path);
     }
@@ -48,6 +49,7 @@ fn fmt_conflicts(conflicts: &[Conflict], f: &mut fmt::Formatter<'_>) -> fmt::Res
         if at > 0 {
             f.write_str("\n")?;
         }
+        // Conflicts are collected manager by manager, so comparing with the one before is enough to group them.
         if last != Some(&conflict.manager) {
             writeln!(f, "conflicts with {}:", conflict.manager.shown())?;
             last = Some(&conflict.manager);

@@ -29,6 +29,7 @@ pub(super) fn unexpected(
     live: Option<&Object>,
     conflicts: &[Conflict],
 ) -> Vec<Conflict> {
+    // Without a readable annotation nothing is allowed, and every conflict stays one.
     let allowed = live.and_then(|live| allowed(schema, api_version, live));
     let mut paths = HashSet::new();
     allowed.unwrap_or_default().each(&mut |path| {
@@ -41,10 +42,12 @@ pub(super) fn unexpected(
 /// Returns the fields that still are as client-side apply left them.
 fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     let last: Value = serde_json::from_str(annotation(live)?).ok()?;
+    // Field names of another version could mean something else, so `allowedConflictsFromLastApplied` gives up here.
     if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
         return None;
     }
     let typed = schema.root();
+    // A field that somebody changed since is no longer client-side apply's, and stays a conflict.
     let changed = typed::compare(typed, &last, &Value::Object(live.clone()));
     let fields = typed::fields(typed, &last).difference(&changed.modified);
     Some(
@@ -66,6 +69,7 @@ pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         annotations.remove(ANNOTATION);
     }
+    // Go's JSON encoder ends with a line feed, which is part of the annotation.
     let text = format!("{}\n", Value::Object(applied));
     let annotations = metadata_mut(new).entry("annotations");
     if let Value::Object(annotations) = annotations.or_insert_with(|| Value::Object(Object::new()))

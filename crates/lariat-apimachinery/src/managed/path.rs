@@ -14,6 +14,8 @@ use serde_json::{Map, Value};
 pub(crate) struct PathElement(Box<str>);
 
 impl PathElement {
+    // The text is the element: comparing and sorting elements compares these texts, so equal elements must be written
+    // alike. That is why `parse` writes the JSON again instead of keeping what was sent.
     pub(crate) fn member(name: &str) -> Self {
         Self(["f:", name].concat().into())
     }
@@ -33,6 +35,7 @@ impl PathElement {
     /// Reads an element from a `managedFields` entry, however its JSON was written.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let malformed = || format!("missing or unknown type in path element {text:?}");
+        // Only the first colon separates; names of annotations and values may contain more.
         let (kind, rest) = text.split_once(':').ok_or_else(malformed)?;
         let json = || serde_json::from_str::<Value>(rest).map_err(|error| error.to_string());
         match kind {
@@ -60,6 +63,7 @@ impl PathElement {
 /// Writes an element as in error messages: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
 impl fmt::Display for PathElement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Every constructor writes a kind of one letter and a colon.
         let (kind, rest) = self.0.split_at(2);
         match kind {
             "f:" => write!(f, ".{rest}"),

@@ -36,6 +36,7 @@ impl Scaled<'_> {
     /// Replicas without an owner do not get one by a scale.
     fn is_owned(&self, live: &Object) -> bool {
         let (replicas, managed) = (self.set(), Managed::of(live).unwrap_or_default());
+        // The set has one path, so any overlap is that path.
         let owns = |set: &Set| !set.intersection(&replicas).is_empty();
         managed.owners.values().any(|owned| owns(&owned.set))
     }
@@ -52,6 +53,8 @@ impl Scaled<'_> {
             }
             return;
         }
+        // A genuine server tracks the Scale as an object of its own and carries its entries over by
+        // `ScaleHandler.ToParent`. The three cases below are what comes out of that.
         let replicas = self.replicas(new);
         if replicas == self.replicas(live) {
             self.split(new);
@@ -98,17 +101,22 @@ impl Scaled<'_> {
             };
             let rest = set.difference(&replicas);
             let is_owner = !set.intersection(&replicas).is_empty();
+            // An applier's entry is never split, since its set decides what its next apply removes. One with nothing
+            // else stays whole.
             if !is_owner || rest.is_empty() || entry["operation"] != "Update" {
                 continue;
             }
             let mut own = entry.clone();
             own["fieldsV1"] = replicas.to_json();
             if let Value::Object(own) = &mut own {
+                // `ToParent` looks the time up in the parent's entries, under the identity of the Scale's entry. Its
+                // version is `autoscaling/v1`, so nothing is found.
                 own.remove("time");
             }
             entry["fieldsV1"] = rest.to_json();
             apart.push(own);
         }
+        // Without a time they sort to the front.
         entries.splice(0..0, apart);
     }
 
@@ -118,6 +126,7 @@ impl Scaled<'_> {
             return;
         };
         for (manager, owned) in &mut managed.owners {
+            // As in `split`: the identity of the Scale's entry is unknown to the parent.
             if manager.subresource == "scale" {
                 owned.time = None;
             }
@@ -141,6 +150,7 @@ impl Scaled<'_> {
                 applied.insert(member.into(), value.clone());
             }
         }
+        // An apply needs metadata, even if empty.
         metadata_mut(&mut applied);
         applied
     }

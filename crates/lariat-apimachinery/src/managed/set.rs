@@ -49,6 +49,7 @@ impl Set {
             [] => {}
             [last] => self.add(last.clone(), true, Self::default()),
             [first, rest @ ..] => {
+                // The node is not a member itself: only the last element of a path is.
                 let node = self.nodes.entry(first.clone()).or_default();
                 node.below.insert_path(rest);
             }
@@ -57,6 +58,7 @@ impl Set {
 
     /// Adds an element and what lies below it.
     pub(crate) fn add(&mut self, element: PathElement, member: bool, below: Self) {
+        // Otherwise the node would break the invariant, and empty sets would not be equal.
         if !member && below.is_empty() {
             return;
         }
@@ -94,6 +96,7 @@ impl Set {
                 member: node.member && theirs.member,
                 below: node.below.intersection(&theirs.below),
             };
+            // Nodes that became empty are dropped, so that `is_empty` only has to look at the first level.
             (!both.is_empty()).then(|| (element.clone(), both))
         });
         Self {
@@ -118,6 +121,8 @@ impl Set {
             };
             let rest = Node {
                 member: node.member && !theirs.member,
+                // The one place where the two differences differ: `Set.Difference` compares path by path,
+                // `Set.RecursiveDifference` removes whole subtrees.
                 below: if recursively && theirs.member {
                     Self::default()
                 } else {
@@ -134,9 +139,12 @@ impl Set {
     /// Adds all fields on the path to each member; entries of maps are not fields.
     pub(crate) fn with_named_fields(&self, typed: TypeRef<'_>) -> Self {
         let nodes = self.nodes.iter().map(|(element, node)| {
+            // `EnsureNamedFieldsAreMembers`: only fields that a schema names become members, or removing one entry of
+            // a map would remove the map.
             let name = element.member_name();
             let below = match name {
                 Some(name) => typed.member(name).unwrap_or(typed.any()),
+                // Keys, values and indexes all lead to an item of a list.
                 None => typed.item(),
             };
             let is_field = name.is_some_and(|name| typed.field(name).is_some());
@@ -170,6 +178,8 @@ impl Set {
     pub(crate) fn to_json(&self) -> Value {
         let nodes = self.nodes.iter().map(|(element, node)| {
             let mut json = node.below.to_json();
+            // A leaf is written `{}` and needs no dot; the dot tells a member with fields below from a mere path to
+            // them.
             if node.member && !node.below.is_empty() {
                 json["."] = Value::Object(Map::new());
             }
@@ -184,10 +194,12 @@ impl Set {
             return Err("fields must be an object".to_owned());
         };
         let mut set = Self::default();
+        // A dot is about the level above, which reads it below.
         for (name, below) in members.iter().filter(|(name, _)| *name != ".") {
             let Value::Object(inner) = below else {
                 return Err(format!("what is below {name:?} must be an object"));
             };
+            // Anything without fields below is a member; otherwise there would be no reason to write it.
             let member = inner.is_empty() || inner.contains_key(".");
             set.add(PathElement::parse(name)?, member, Self::from_json(below)?);
         }

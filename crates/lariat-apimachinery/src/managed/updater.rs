@@ -90,6 +90,9 @@ impl Writer<'_> {
         }
     }
 
+    // Go converts both objects into the version of each owner and compares them there. Here one comparison serves all
+    // owners, whatever the version their fields were set in. Removed fields are no conflict: pruning only removes what
+    // no one else owns.
     fn conflicts(&self, managed: &Managed, difference: &Difference) -> Vec<Conflict> {
         let changed = difference.modified.clone().union(&difference.added);
         let mut conflicts = Vec::new();
@@ -131,6 +134,8 @@ impl Writer<'_> {
 }
 
 fn without_changes(set: &Set, difference: &Difference) -> Set {
+    // Path by path, not recursively: an owner of an item keeps its fields when another manager changes the item's
+    // parent.
     set.difference(&difference.modified)
         .difference(&difference.added)
         .difference(&difference.removed)

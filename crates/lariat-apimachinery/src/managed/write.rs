@@ -23,6 +23,7 @@ const KUBECTL: &str = "kubectl";
 static NOTHING: LazyLock<Set> = LazyLock::new(Set::default);
 
 /// Fields that no manager owns.
+// `NewStripMetaManager`. Among them are fields that left the API long ago, since objects may still have them.
 static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     Set::of(&[
         "apiVersion",
@@ -119,6 +120,8 @@ impl Write<'_> {
     /// assert_eq!((&entry["manager"], &entry["operation"]), (&json!("kubectl"), &json!("Update")));
     /// ```
     pub fn update(&self, live: Option<&Object>, new: &mut Object) {
+        // The order is that of `FieldManager.Update`: read the entries, take them out of the object, then compare, so
+        // that the entries themselves never count as a change.
         let managed = self.managed_before(live, new);
         metadata_mut(new).remove("managedFields");
         let Some(mut managed) = managed else {
@@ -148,9 +151,12 @@ impl Write<'_> {
         if !typed::fits(typed, live) || !typed::fits(typed, new) {
             return false;
         }
+        // Go meets these owners when it converts to their version, and drops them on `IsMissingVersionError`.
         self.drop_unserved(managed);
         let manager = self.manager(false);
         let takes = self.writer(&manager).update(managed, live, new);
+        // Only the writer's set can have gained stripped fields. If nothing else is left, the writer does not appear
+        // at all.
         strip(managed, &manager);
         if takes && let Some(owned) = managed.owners.get_mut(&manager) {
             owned.time = Some(self.now.to_owned());
@@ -162,12 +168,15 @@ impl Write<'_> {
     /// Returns the owners before a write: those that the client sent, or those of the live object.
     fn managed_before(&self, live: Option<&Object>, new: &Object) -> Option<Managed> {
         let of_live = || live.map_or_else(|| Some(Managed::default()), Managed::of);
+        // `decodeLiveOrNew`: through a subresource a client cannot set the entries, so those that it sent are ignored.
         if !self.subresource.is_empty() {
             return Some(of_live().unwrap_or_default());
         }
         if entries::is_reset(new) {
             return Some(Managed::default());
         }
+        // Clients that do not know the entries drop them on update. That must not disown everyone, so the live ones
+        // are used.
         let sent = Managed::of(new).filter(|managed| !managed.owners.is_empty());
         Some(sent.or_else(of_live).unwrap_or_default())
     }
@@ -213,6 +222,7 @@ impl Write<'_> {
         force: bool,
     ) -> Result<Object, ApplyError> {
         let untyped = Value::Object(applied.clone());
+        // Stricter than `fits`: an applied list may not have duplicates, since their owner could not be told apart.
         let errors = typed::validate(self.schema.root(), &untyped);
         if !errors.is_empty() {
             return Err(ApplyError::Untyped(errors));
@@ -230,11 +240,13 @@ impl Write<'_> {
             };
             before.take_over(&mut managed, &self.live(None), &present);
         }
+        // After the takeover above, whose owner has the version of this request and is always served.
         self.drop_unserved(&mut managed);
         let manager = self.manager(true);
         let before = managed.clone();
         let owned_before = managed.owners.get(&manager);
         let time_before = owned_before.and_then(|owned| owned.time.clone());
+        // A closure because `lastAppliedManager` may try twice: first without force, then with it.
         let attempt = |managed: &mut Managed, force| {
             let writer = self.writer(&manager);
             writer.apply(managed, &present, &untyped, force)
@@ -263,6 +275,7 @@ impl Write<'_> {
         };
         let mut object = self.finish_apply(&mut managed, &manager, merged, time);
         if self.manager == KUBECTL {
+            // `lastAppliedUpdater`: a later client-side apply then sees what server-side apply has set.
             last_applied::renew(live, applied, &mut object);
         }
         managed.write(metadata_mut(&mut object));

@@ -9,9 +9,11 @@ use serde_json::{Map, Value};
 use crate::nesting::{DEEPEST, is_deeper};
 
 /// How much a patch may copy, in bytes: as much as a body may have.
+// `AccumulatedCopySizeLimit`: a patch that copies a value into itself doubles it with each operation.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// How many operations a patch may have.
+// `maxJSONPatchOperations`.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
 /// One operation. What is wrong with it shows when it is applied.
@@ -31,6 +33,7 @@ pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<()
     let mut copied = 0;
     for operation in operations {
         let failed = |reason| operation.describe(reason);
+        // The document is left half changed, which is fine: the caller drops it.
         operation.apply(document, &mut copied).map_err(failed)?;
     }
     Ok(())
@@ -43,6 +46,7 @@ impl Operation {
             "remove" => remove(document, &self.path).map(drop),
             "replace" => replace(document, &self.path, self.value.clone()),
             "move" => {
+                // Removed before it is added, so that an index in `path` counts without the moved item.
                 let moved = remove(document, self.from()?)?;
                 add(document, &self.path, moved)
             }
@@ -53,6 +57,7 @@ impl Operation {
                     None if is_member(document, self.from()?) => Value::Null,
                     None => return Err(MISSING),
                 };
+                // Only what copies add counts; what the patch itself carries is bounded by the size of a body.
                 *copied += copy.to_string().len();
                 if *copied > MOST_COPIED {
                     return Err("the patch copies too much");
@@ -61,6 +66,7 @@ impl Operation {
             }
             "test" => match look_up(document, &self.path)? {
                 Some(found) if *found == self.value => Ok(()),
+                // A test for null is how clients ask for absence.
                 None if self.value.is_null() => Ok(()),
                 _ => Err("testing value failed"),
             },
@@ -112,6 +118,7 @@ enum Target<'a> {
 }
 
 fn place<'a>(document: &'a mut Value, path: &str) -> Result<Target<'a>, &'static str> {
+    // All but the last segment must exist; `add` makes no parents.
     let (parent, last) = path.rsplit_once('/').ok_or(NO_PATH)?;
     let name = unescape(last);
     match container(document, parent)? {
@@ -122,6 +129,7 @@ fn place<'a>(document: &'a mut Value, path: &str) -> Result<Target<'a>, &'static
 }
 
 fn unescape(token: &str) -> String {
+    // In this order, as RFC 6901 demands: the other way `~01` would become a slash.
     token.replace("~1", "/").replace("~0", "~")
 }
 
@@ -150,6 +158,7 @@ fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'s
         at = match at.ok_or(MISSING)? {
             Value::Object(map) => map.get(&token),
             Value::Array(items) => {
+                // An index that is no number is an error even in a `test`, unlike a missing member.
                 let item = items.get(index(&token, items.len())?);
                 Some(item.ok_or("the index is out of bounds")?)
             }
@@ -207,7 +216,9 @@ fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static st
         Target::Member(map, name) => drop(map.insert(name, value)),
         Target::Item(items, name) => {
             let at = match name.as_str() {
+                // Only `add` knows the place behind the last item.
                 "-" => items.len(),
+                // One more than there are, so that -1 appends.
                 name => index(name, items.len() + 1)?,
             };
             if at > items.len() {
@@ -239,6 +250,7 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), &'stati
         return Ok(());
     }
     match place(document, path)? {
+        // `partialDoc.get` has no error for a missing member, so replacing one adds it.
         Target::Member(map, name) => drop(map.insert(name, value)),
         Target::Item(items, name) => {
             let at = index(&name, items.len())?;

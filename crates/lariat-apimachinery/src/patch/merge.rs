@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 /// Null removes, objects merge, everything else replaces.
 pub(super) fn apply(document: &mut Value, patch: &Value) {
     let Value::Object(members) = patch else {
+        // Where a list or scalar replaces an object, Go keeps the nulls inside of it.
         let is_new = !document.is_object();
         *document = patch.clone();
         if is_new {
@@ -14,6 +15,7 @@ pub(super) fn apply(document: &mut Value, patch: &Value) {
         }
         return;
     };
+    // RFC 7386: an object in the patch replaces whatever is not one.
     if !document.is_object() {
         *document = Value::Object(Map::new());
     }
@@ -21,6 +23,7 @@ pub(super) fn apply(document: &mut Value, patch: &Value) {
         for (name, value) in members {
             match value {
                 Value::Null => drop(object.remove(name)),
+                // A new member starts as null, so that nulls inside of it are removed and not stored.
                 value => apply(object.entry(name.clone()).or_insert(Value::Null), value),
             }
         }
@@ -29,7 +32,7 @@ pub(super) fn apply(document: &mut Value, patch: &Value) {
 
 /// Removes the nulls of all objects in a value, those in lists too.
 ///
-/// Source: `pruneNils` of `gopkg.in/evanphx/json-patch.v4`.
+/// Source: `pruneNulls` of `gopkg.in/evanphx/json-patch.v4`.
 fn prune(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(prune),

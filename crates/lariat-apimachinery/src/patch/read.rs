@@ -21,6 +21,7 @@ pub(super) fn operations(document: Value) -> Result<(Vec<Operation>, Vec<String>
     let mut operations = Vec::with_capacity(items.len());
     for (at, item) in items.into_iter().enumerate() {
         operations.push(match item {
+            // Go leaves a null element at its zero value, whose empty `op` fails when it is applied.
             Value::Null => Operation::default(),
             Value::Object(members) => operation(members, at, &mut unknown)?,
             other => return Err(type_error(&other, "handlers.jsonPatchOp")),
@@ -35,8 +36,10 @@ fn operation(members: Object, at: usize, unknown: &mut Vec<String>) -> Result<Op
         match name.as_str() {
             "op" => read.op = text(&name, value)?.unwrap_or_default(),
             "path" => read.path = text(&name, value)?.unwrap_or_default(),
+            // Absent and empty differ: an empty one is the whole document.
             "from" => read.from = text(&name, value)?,
             "value" => read.value = value,
+            // Unknown members are no error here; how they are reported depends on the field validation of the request.
             _ => unknown.push(format!("[{at}].{name}")),
         }
     }

@@ -55,8 +55,10 @@ pub fn encode_list(list: &Object, items: impl Iterator<Item = Object>) -> Option
 #[must_use]
 pub fn encode_event(event: &str, object: &Object) -> Option<Vec<u8>> {
     let object = encode(object)?;
+    // Room for the length, which is known at the end.
     let mut writer = Writer::behind(&[0; 4]);
     writer.payload(1, event.as_bytes());
+    // The object of an event is a `RawExtension` whose bytes are an envelope of their own.
     writer.message(2, |raw| raw.payload(1, &object));
     let mut frame = writer.into_bytes();
     let length = u32::try_from(frame.len() - 4).ok()?;
@@ -73,6 +75,7 @@ fn text<'a>(object: &'a Object, member: &str) -> &'a str {
 
 fn schema_of(object: &Object) -> Option<Schema> {
     let kind = text(object, "kind");
+    // Options, `Status` and the like are served in every group, with the group's version.
     schema::builtin(text(object, "apiVersion"), kind).or_else(|| schema::of_every_group(kind))
 }
 
@@ -111,6 +114,8 @@ fn fields_inside(writer: &mut Writer, typed: TypeRef<'_>, object: &Object, outer
             _ => {}
         }
     }
+    // Messages without an object in JSON, such as the `handler` of a probe, have their fields in the object around
+    // them. All of one number are collected into one message.
     for number in inside {
         let path = [outer, &[number]].concat();
         writer.message(number, |writer| fields_inside(writer, typed, object, &path));
@@ -120,6 +125,7 @@ fn fields_inside(writer: &mut Writer, typed: TypeRef<'_>, object: &Object, outer
 /// Writes a value of some type as the field with a number.
 fn of_type(writer: &mut Writer, typed: TypeRef<'_>, number: u32, value: &Value) {
     match (typed.get(), value) {
+        // Never packed: Kubernetes' generated code is proto2.
         (Some(Type::List(_)), Value::Array(items)) => {
             items
                 .iter()
@@ -132,6 +138,8 @@ fn of_type(writer: &mut Writer, typed: TypeRef<'_>, number: u32, value: &Value) 
                     entry.payload(1, key.as_bytes());
                     match below.get() {
                         Some(Type::List(_)) => {
+                            // A list as the value of a map is wrapped in a message, since a repeated field cannot be
+                            // repeated.
                             entry.message(2, |list| of_type(list, below, 1, value));
                         }
                         _ => of_type(entry, below, 2, value),
@@ -163,6 +171,7 @@ fn scalar(writer: &mut Writer, of: Scalar, number: u32, value: &Value) -> Option
         Scalar::Bytes => writer.payload(number, &BASE64.decode(value.as_str()?).ok()?),
         Scalar::Time | Scalar::MicroTime => {
             let time: Timestamp = value.as_str()?.parse().ok()?;
+            // Euclidean, since nanoseconds of a protobuf time are never negative.
             let whole = time.as_nanosecond().div_euclid(1_000_000_000);
             let nanos = time.as_nanosecond().rem_euclid(1_000_000_000);
             let (seconds, nanos) = (i64::try_from(whole).ok()?, i64::try_from(nanos).ok()?);
@@ -173,6 +182,7 @@ fn scalar(writer: &mut Writer, of: Scalar, number: u32, value: &Value) -> Option
         }
         Scalar::IntOrString => match value {
             Value::String(text) => writer.message(number, |writer| {
+                // The type: 0 for a number, 1 for a text. Go writes all three fields in both cases.
                 writer.varint(1, 1);
                 writer.varint(2, 0);
                 writer.payload(3, text.as_bytes());
@@ -182,6 +192,7 @@ fn scalar(writer: &mut Writer, of: Scalar, number: u32, value: &Value) -> Option
                 writer.message(number, |writer| {
                     writer.varint(1, 0);
                     writer.varint(2, whole);
+                    // Go's generated code writes these even if empty.
                     writer.payload(3, b"");
                 });
             }

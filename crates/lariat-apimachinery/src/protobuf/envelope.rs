@@ -56,6 +56,7 @@ impl<'a> Envelope<'a> {
         for field in Message::of(unknown) {
             match field? {
                 (1, payload) => envelope.read_type(payload.bytes()?)?,
+                // The last one counts if a field is repeated, as everywhere in protobuf.
                 (2, payload) => envelope.raw = payload.bytes()?,
                 // The encoding and the content type, which no client sets.
                 _ => {}
@@ -89,6 +90,7 @@ impl<'a> Envelope<'a> {
                 kind: kind.to_owned(),
             })?;
         let mut object = Map::new();
+        // The type in the envelope is the only one: the message of an object does not have it.
         Reader::new(schema.root(), self.depth)?.read(self.raw, &mut object)?;
         object.insert("kind".to_owned(), kind.into());
         object.insert("apiVersion".to_owned(), api_version.into());

@@ -49,6 +49,7 @@ impl<'a> Reader<'a> {
             let Some((field, wire)) = self.find(outer, number) else {
                 continue;
             };
+            // More numbers mean a message in between that JSON does not have.
             let read = if wire.numbers.len() == outer.len() + 1 {
                 self.member(field, wire, payload, object)
             } else {
@@ -93,6 +94,7 @@ impl<'a> Reader<'a> {
             or: wire.or,
             depth: self.depth + 1,
         };
+        // Taken out and put back, because a repeated field adds to what was read before.
         let value = reader.read(payload, object.remove(name))?;
         let is_left_out = match reader.typed.get() {
             Some(Type::Scalar(scalar)) => field.leaves_out(*scalar, &value),
@@ -131,6 +133,7 @@ impl<'a> FieldReader<'a> {
     fn read(self, payload: Payload<'_>, before: Option<Value>) -> Result<Value, ProtobufError> {
         Ok(match self.typed.get() {
             Some(Type::List(_)) => {
+                // Each item of a list is a field of its own with the same number.
                 let mut items = match before {
                     Some(Value::Array(items)) => items,
                     _ => Vec::new(),
@@ -148,6 +151,7 @@ impl<'a> FieldReader<'a> {
             Some(Type::Struct(_)) => {
                 let mut object = members_of(before);
                 let reader = Reader::new(self.typed, self.depth)?;
+                // A message that comes twice is merged, as protobuf demands.
                 reader.read(payload.bytes()?, &mut object)?;
                 Value::Object(object)
             }
@@ -164,6 +168,7 @@ impl<'a> FieldReader<'a> {
         match (self.typed.get(), payload) {
             (
                 Some(Type::Scalar(of @ (Scalar::Bool | Scalar::Int32 | Scalar::Int64))),
+                // Go's code writes no packed numbers, but reads them.
                 Payload::Bytes(packed),
             ) => {
                 let mut packed = Message::of(packed);
@@ -178,6 +183,7 @@ impl<'a> FieldReader<'a> {
 
     /// Reads an entry of a map, which is a message of its own.
     fn entry(self, message: &[u8]) -> Result<(String, Value), ProtobufError> {
+        // A missing key or value of an entry is the empty one.
         let (mut key, mut value) = (String::new(), Payload::Bytes(&[]));
         for field in Message::of(message) {
             match field? {
@@ -218,6 +224,8 @@ impl<'a> FieldReader<'a> {
         }
         Ok(match raw {
             [] => Value::Null,
+            // What is embedded may be protobuf itself; its depth goes on from here, or an object of nested envelopes
+            // would be unbounded.
             raw if raw.starts_with(PREFIX) => {
                 let envelope = Envelope::open_at(raw, self.deeper().depth)?;
                 Value::Object(envelope.object()?)
@@ -237,6 +245,7 @@ impl<'a> FieldReader<'a> {
             match (or, field?) {
                 (Or::Bool, (1, payload)) => allowed = payload.varint()? != 0,
                 (Or::Bool, (2, payload)) | (_, (1, payload)) => {
+                    // In a message of `Or::Bool` the schema is the second field, in the others the first.
                     read = Some(schema.read(payload, read)?);
                 }
                 (Or::List, (2, payload)) => items.push(schema.read(payload, None)?),
@@ -247,6 +256,7 @@ impl<'a> FieldReader<'a> {
         Ok(match (or, read) {
             (Or::List | Or::Strings, _) if !items.is_empty() => Value::Array(items),
             (_, Some(schema)) => schema,
+            // Without a schema it is a bool; `false` is not written and therefore the empty message.
             (Or::Bool, None) => allowed.into(),
             (_, None) => Value::Null,
         })

@@ -56,6 +56,7 @@ fn number(value: f64) -> Value {
 
 /// Reads a point in time: seconds, and the rest in nanoseconds.
 fn time(message: &[u8]) -> Result<Option<(Timestamp, i32)>, ProtobufError> {
+    // Go writes a zero time as an empty message and reads it back as null.
     if message.is_empty() {
         return Ok(None);
     }
@@ -72,6 +73,7 @@ fn time(message: &[u8]) -> Result<Option<(Timestamp, i32)>, ProtobufError> {
 }
 
 fn micro_time(seconds: Timestamp, nanos: i32) -> Result<String, ProtobufError> {
+    // Cut, not rounded, as the layout of Go does.
     let micros = i64::from(nanos).div_euclid(1000);
     let time = seconds.checked_add(SignedDuration::from_micros(micros));
     time.map(|time| format!("{time:.6}"))
@@ -82,6 +84,7 @@ fn int_or_string(message: &[u8]) -> Result<Value, ProtobufError> {
     let (mut is_text, mut number, mut string) = (false, 0, Value::from(""));
     for field in Message::of(message) {
         match field? {
+            // The fields may come in any order, so the type is applied at the end.
             (1, payload) => is_text = payload.varint()? == 1,
             (2, payload) => number = payload.varint()? as i32,
             (3, payload) => string = text(payload.bytes()?),

@@ -30,6 +30,7 @@ impl<'a> Message<'a> {
         let wire_type = (tag & 7) as u8;
         let number = tag >> 3;
         let legal = u32::try_from(number).ok();
+        // The limits of protobuf for numbers of fields.
         let Some(legal) = legal.filter(|number| (1..1 << 29).contains(number)) else {
             return Err(ProtobufError::Tag { number, wire_type });
         };
@@ -54,6 +55,7 @@ impl<'a> Message<'a> {
     /// Reads the next packed number.
     pub(super) fn varint(&mut self) -> Result<u64, ProtobufError> {
         let mut value = 0_u64;
+        // Ten bytes at most. Bits of the tenth beyond the 64th are lost, as in Go.
         for shift in (0..64).step_by(7) {
             let [byte] = self.array()?;
             value |= u64::from(byte & 0x7f) << shift;

@@ -52,6 +52,7 @@ impl Writer {
             _ => {
                 let mut long = Vec::with_capacity(5);
                 put_varint(&mut long, length as u64);
+                // Moves what was written. Messages of 128 bytes and more are few, except for those around everything.
                 self.bytes.splice(at..=at, long);
             }
         }

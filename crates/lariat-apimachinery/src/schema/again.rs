@@ -17,6 +17,7 @@ use super::types::Type;
 /// The earlier value is not of the type, which a later one does not mend.
 pub fn again(typed: TypeRef<'_>, earlier: &Value, later: &mut Value) -> Result<(), Misfit> {
     let mut earlier = earlier.clone();
+    // Go decodes the earlier value before it sees the later one, and stops there if it does not fit.
     walk(typed, &mut earlier, "", &mut Vec::new())?;
     merge(typed, earlier, later);
     Ok(())
@@ -28,6 +29,7 @@ fn merge(typed: TypeRef<'_>, earlier: Value, later: &mut Value) {
             for (name, value) in earlier {
                 match (later.get_mut(&name), typed.member(&name)) {
                     (Some(later), Some(typed)) => merge(typed, value, later),
+                    // An unknown member is dropped when the later value is decoded.
                     (Some(_), None) => {}
                     (None, _) => {
                         later.insert(name, value);
@@ -40,11 +42,13 @@ fn merge(typed: TypeRef<'_>, earlier: Value, later: &mut Value) {
                 later.entry(key).or_insert(value);
             }
         }
+        // The decoder reuses the elements of the slice, so an item keeps members of the earlier item at its place.
         (Some(Type::List(_)), Value::Array(earlier), Value::Array(later)) => {
             for (earlier, later) in earlier.into_iter().zip(later) {
                 merge(typed.item(), earlier, later);
             }
         }
+        // A scalar, or a value of another form: the later one replaces the earlier one.
         _ => {}
     }
 }

@@ -69,6 +69,7 @@ impl Builtin {
             .peekable();
         while let Some(line) = lines.next() {
             let words: Vec<&str> = line.split(' ').collect();
+            // A kind may come before the lines of its type, which is why names get their ids at the first mention.
             if let ["kind", api_version, kind, name] = words[..] {
                 kinds.push(((api_version, kind), reader.named(name)));
                 continue;
@@ -85,6 +86,7 @@ impl Builtin {
             };
             reader.types.set(id, Type::Struct(read));
         }
+        // After all lines are read, since a copy is made of the finished structure.
         let copies = GRANULAR
             .iter()
             .filter_map(|(owner, field)| reader.separate(owner, field))
@@ -110,6 +112,7 @@ impl Builtin {
 
     /// Returns the type that a type is a copy of, or the type itself.
     pub(super) fn original(&self, id: TypeId) -> TypeId {
+        // There is one copy, so a search is enough.
         let copy = self.copies.iter().find(|(copy, _)| *copy == id);
         copy.map_or(id, |(_, name)| self.by_name[name])
     }
@@ -122,6 +125,7 @@ pub(super) fn name_of(typed: TypeRef<'_>) -> Option<&'static str> {
 
 /// Returns whether values of a built-in type are opaque: kept and owned whole.
 pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
+    // An id of another table could be the same number.
     let id = typed.id_in(&BUILTIN.types);
     id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
 }
@@ -164,6 +168,7 @@ impl Reader {
     /// Returns the copy with its name.
     fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
         let owner = *self.by_name.get(owner)?;
+        // Only this field gets the copy: the shared type stays atomic for all others.
         let Type::Struct(mut fields) = self.types.get(owner).clone() else {
             return None;
         };
@@ -206,6 +211,7 @@ impl Reader {
         if let Some(name) = written.strip_prefix('@') {
             return self.named(name);
         }
+        // Flags are part of the key, since they tell a set from an atomic list of the same items.
         if let Some(known) = self.written.get(&(written, flags)) {
             return *known;
         }
@@ -224,6 +230,7 @@ impl Reader {
             scalar.map_or(Type::Any, Type::Scalar)
         };
         let id = self.types.add(read);
+        // In `[]string:Name` the alias belongs to the item, which was read by the call for the item.
         if let Some((beginning, name)) = written.split_once(':')
             && !beginning.starts_with(['[', '{'])
         {
@@ -279,6 +286,7 @@ fn zero_of(flags: &str) -> Zero {
     let found = flags.find_map(|flag| match flag {
         "*" => Some(Zero::Kept),
         "+" => Some(Zero::Written),
+        // The first flag of the three counts; a field has at most one.
         "+null" => Some(Zero::Null),
         _ => None,
     });
@@ -287,6 +295,7 @@ fn zero_of(flags: &str) -> Zero {
 
 fn wire_of(flags: &str) -> Option<Wire> {
     let flags = flags.split(' ');
+    // A field without a number cannot be written in protobuf, and neither can one with an unreadable number.
     let numbers: Result<_, _> = flags
         .clone()
         .find_map(|flag| flag.strip_prefix('#'))?

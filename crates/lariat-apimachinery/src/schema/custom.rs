@@ -18,6 +18,7 @@ pub fn custom(schema: Option<&Value>) -> Schema {
     let mut reader = Reader::default();
     let (known, metadata) = builtin::object_meta();
     reader.metadata = Some(reader.import(known, metadata));
+    // What the API server assumes for a CRD without a schema.
     let open = serde_json::json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let root = reader.object(schema.unwrap_or(&open), true);
     Schema {
@@ -38,6 +39,7 @@ impl Reader {
     fn read(&mut self, schema: &Value) -> TypeId {
         let is = |keyword: &str| schema[keyword] == Value::Bool(true);
         let read = if is("x-kubernetes-int-or-string") {
+            // Checked first, since such a schema has no `type`.
             Type::Scalar(Scalar::IntOrString)
         } else {
             match schema["type"].as_str() {
@@ -72,6 +74,7 @@ impl Reader {
     /// Reads a map or a struct; a resource always has a type and metadata.
     fn object(&mut self, schema: &Value, is_resource: bool) -> Type {
         let atomic = schema["x-kubernetes-map-type"] == "atomic";
+        // A structural schema has either these or properties, never both.
         if schema["additionalProperties"].is_object() {
             let value = self.read(&schema["additionalProperties"]);
             return Type::Map(Map { value, atomic });
@@ -83,6 +86,7 @@ impl Reader {
         let required: HashSet<&str> = required.filter_map(Value::as_str).collect();
         let mut fields = Vec::new();
         for (name, property) in properties.into_iter().flatten() {
+            // A CRD may restrict these, but their types are always the server's own.
             if is_resource && matches!(&**name, "metadata" | "kind" | "apiVersion") {
                 continue;
             }
@@ -93,6 +97,7 @@ impl Reader {
                 default: property.get("default").cloned(),
                 values: None,
                 patch: PatchStrategy::default(),
+                // Custom resources are not decoded into Go types, so a zero is a value like any other.
                 zero: Zero::Kept,
                 wire: None,
             });
@@ -131,6 +136,7 @@ impl Reader {
         if let Some(known) = self.imported.get(&id.0) {
             return *known;
         }
+        // The id exists before the type is read, so that types that refer to themselves end.
         let place = self.types.add(Type::Any);
         self.imported.insert(id.0, place);
         let mut copy = from.get(id).clone();

@@ -15,6 +15,7 @@ use super::resolve::{Resolved, TypeRef};
 use super::types::{Field, Or, Scalar, Type, Zero};
 use crate::quantity::Quantity;
 
+// Go's `base64.StdEncoding` is not strict about the bits behind the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
@@ -40,6 +41,8 @@ fn members(
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
         let path = field_path::member(path, name);
+        // Unknown members are dropped and reported; whether that is an error depends on the field validation of the
+        // request.
         let Some(below) = typed.member(name) else {
             unknown.push(path);
             dropped.push(name.clone());
@@ -51,6 +54,7 @@ fn members(
             None => walk(below, value, &path, unknown),
         }
         .map_err(|misfit| misfit.below(typed, name))?;
+        // An entry of a map: a null there is the zero of the map's value type, while a null field is absent.
         if typed.field(name).is_none() {
             fill_null(below, value);
         }
@@ -74,6 +78,7 @@ fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -
     let is_omitted = field.is_some_and(|field| matches!(field.zero, Zero::Omitted | Zero::Kept));
     match value {
         Value::Null => field.is_some() || below.get().is_some(),
+        // Go's decoder makes an empty slice, which `omitempty` leaves out when the object is written.
         Value::Array(items) => {
             let is_list = matches!(below.get(), Some(Type::List(_)));
             // An empty list of managed fields is a request to forget the managers.
@@ -109,6 +114,7 @@ fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit
         (Value::Array(schemas), Or::List) => schemas
             .iter_mut()
             .try_for_each(|schema| walk(typed, schema, "", &mut Vec::new())),
+        // These two decoders ignore what they do not know, while that of a bool has an error for it.
         (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
         _ => Err(Misfit::unreadable(
             "boolean or JSON schema expected".to_owned(),
@@ -126,6 +132,7 @@ pub(super) fn walk(
     path: &str,
     unknown: &mut Vec<String>,
 ) -> Result<(), Misfit> {
+    // Null fits every type: Go leaves the zero value.
     if value.is_null() {
         return Ok(());
     }
@@ -175,6 +182,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         | (Scalar::Bool, Value::Bool(_))
         | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
         (Scalar::Number, Value::Number(number)) => {
+            // Go writes a float without a fraction as an integer.
             whole(number).map_or(Fit::Fits, |whole| Fit::Becomes(whole.into()))
         }
         (Scalar::Int32, Value::Number(number)) => {
@@ -190,6 +198,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Time, Value::String(text)) => time(text),
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
+        // `Quantity.UnmarshalJSON` reads the bytes of a number as if they were quoted.
         (Scalar::Quantity, other) => quantity(&other.to_string(), value),
         _ => Fit::Wrong,
     }
@@ -199,6 +208,8 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
         Value::Number(number) if matches!(typed.get(), Some(Type::Scalar(Scalar::Int32))) => {
+            // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON
+            // decoder would refuse it.
             if let Some(wide) = number.as_i64() {
                 *number = wrapped(wide).into();
             }
@@ -245,6 +256,7 @@ pub fn write_whole_numbers(value: &mut Value) {
     reason = "it is whole, and far from the limits of an i64"
 )]
 fn whole(number: &serde_json::Number) -> Option<i64> {
+    // 2^53, up to which a float holds every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|_| number.is_f64())?;
     (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
@@ -257,6 +269,7 @@ fn is_int32(number: &serde_json::Number) -> bool {
 
 /// Reads base64 as Go does: it skips line ends, and ignores the last bits.
 fn bytes(text: &str) -> Fit {
+    // The position of an error therefore is that in the text without line ends.
     let on_one_line = text.replace(['\r', '\n'], "");
     match LENIENT.decode(on_one_line) {
         Ok(bytes) => written(text, BASE64.encode(bytes)),
@@ -275,6 +288,7 @@ fn bytes(text: &str) -> Fit {
 fn time(text: &str) -> Fit {
     match text.parse::<Timestamp>() {
         Ok(time) => {
+            // `metav1.Time` is written by RFC 3339 without a fraction, which is dropped and not rounded.
             let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
             written(text, format!("{seconds:.0}"))
         }
@@ -290,6 +304,7 @@ fn micro_time(text: &str) -> Fit {
         let error = "parsing time \"\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"\" as \"2006\"";
         return Fit::Unreadable(error.to_owned());
     }
+    // `metav1.MicroTime` is parsed by a layout with six digits, which Go takes literally.
     let digits = text.split_once('.').map_or(0, |(_, rest)| {
         rest.bytes().take_while(u8::is_ascii_digit).count()
     });
@@ -301,6 +316,7 @@ fn micro_time(text: &str) -> Fit {
         _ => Fit::Unreadable(format!(
             "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \
              \".000000\"",
+            // Behind `2006-01-02T15:04:05`, where Go's parser stands when it misses the digits.
             text.get(19..).unwrap_or(text)
         )),
     }
@@ -309,6 +325,7 @@ fn micro_time(text: &str) -> Fit {
 fn quantity(text: &str, value: &Value) -> Fit {
     match Quantity::parse(text) {
         Some(quantity) => {
+            // A quantity is stored in its canonical form, so `1000m` comes back as `1`.
             let canonical = Value::from(quantity.to_string());
             if canonical == *value {
                 Fit::Fits

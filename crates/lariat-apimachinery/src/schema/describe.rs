@@ -30,6 +30,7 @@ pub fn name(api_version: &str, kind: &str) -> Option<String> {
 
 /// Returns the name of a type as Kubernetes has it.
 fn full_name(name: &str) -> String {
+    // Most types are in `k8s.io/api`, so that is the default.
     let mut prefixes = PREFIXES.iter();
     let prefix = prefixes
         .find(|(beginning, _)| name.starts_with(beginning))
@@ -103,6 +104,7 @@ impl Describer {
         {
             // Types refer to themselves, so this one is added before its fields are read.
             self.written.insert(name.clone(), Value::Null);
+            // The null is replaced; references to it need its name only.
             let schema = self.structure(id, fields);
             self.written.insert(name.clone(), schema);
         }
@@ -115,6 +117,8 @@ impl Describer {
         let properties: Members<String, Value> = fields
             .fields()
             .iter()
+            // A type with kinds is a root object; fields of roots and of other structures differ in their defaults
+            // below.
             .map(|field| (field.name.to_string(), self.field(field, !kinds.is_empty())))
             .collect();
         if !properties.is_empty() {
@@ -148,11 +152,13 @@ impl Describer {
             Type::Map(Map { atomic: true, .. }) => {
                 schema["x-kubernetes-map-type"] = "atomic".into()
             }
+            // Only a copy says that it is granular, since that is the default.
             Type::Struct(_) if types.original(field.type_id) != field.type_id => {
                 schema["x-kubernetes-map-type"] = "granular".into();
             }
             // What every object has, even if a client leaves it out.
             Type::Struct(_) if of_kind => schema["default"] = json!({}),
+            // A required scalar is no pointer in Go, so leaving it out means its zero.
             Type::Scalar(scalar) if field.required => note_zero(*scalar, &mut schema),
             _ => {}
         }
@@ -161,6 +167,7 @@ impl Describer {
         }
         if let Some(values) = field.values {
             let values = values.split(',').map(|value| value.replace('_', " "));
+            // The values are those of the items or entries where the field is a list or a map.
             let limited = match read {
                 Type::List(_) => &mut schema["items"],
                 Type::Map(_) => &mut schema["additionalProperties"],
@@ -185,6 +192,7 @@ impl Describer {
             Type::Map(map) => {
                 json!({"type": "object", "additionalProperties": self.inner(map.value)})
             }
+            // A bare `$ref` could have no siblings such as a default, hence `allOf` around it.
             Type::Struct(_) => json!({"allOf": [reference(&self.add(types.original(id)))]}),
         }
     }
@@ -202,6 +210,7 @@ impl Describer {
     /// Describes values of a type of which nothing but its name is of interest.
     fn named(&mut self, alias: &str) -> Value {
         let kind = match alias {
+            // Their Go types read JSON themselves, so the OpenAPI generator is told their form.
             "runtime.RawExtension" | "meta.v1.FieldsV1" => json!({"type": "object"}),
             "meta.v1.Duration" => json!({"type": "string"}),
             _ => json!({}),

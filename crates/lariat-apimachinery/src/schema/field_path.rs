@@ -12,6 +12,7 @@ pub fn longer(path: &str, step: fmt::Arguments<'_>) -> String {
         return path.to_owned();
     }
     let mut longer = format!("{path}{step}");
+    // The name may end within a character at this length.
     let end = longer.floor_char_boundary(LONGEST);
     longer.truncate(end);
     longer

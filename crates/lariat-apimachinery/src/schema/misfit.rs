@@ -65,6 +65,7 @@ impl Misfit {
     pub(super) fn new(value: &Value, typed: TypeRef<'_>) -> Self {
         let name = go_type(typed);
         let wanted = match typed.get() {
+            // `[]byte` is a slice to Go, though JSON has a text for it.
             Some(Type::List(_) | Type::Scalar(Scalar::Bytes)) => Wanted::List(name),
             Some(Type::Map(_)) => Wanted::Map(name),
             Some(Type::Struct(_)) => Wanted::Struct(name),
@@ -81,6 +82,7 @@ impl Misfit {
             Value::String(_) => Found::Text,
             Value::Array(_) => Found::List,
             Value::Object(_) => Found::Map,
+            // Null fits every type, so it never comes here.
             Value::Bool(_) | Value::Null => Found::Bool,
         };
         Self(Box::new(Reason::Type(Mismatch {
@@ -98,6 +100,8 @@ impl Misfit {
     pub fn below(mut self, typed: TypeRef<'_>, member: &str) -> Self {
         if let (Reason::Type(mismatch), Some(Type::Struct(_))) = (&mut *self.0, typed.get()) {
             mismatch.fields.push(member.to_owned());
+            // Called from the inside out, so the first structure is the innermost; Go names that one, with the path
+            // from the root.
             mismatch.owner.get_or_insert_with(|| go_name(typed));
         }
         self
@@ -107,6 +111,7 @@ impl Misfit {
     #[must_use]
     pub fn as_conversion(&self) -> String {
         let mismatch = match &*self.0 {
+            // `sliceFromUnstructured` decodes base64 by way of JSON, and says so.
             Reason::Unreadable(reason) if reason.starts_with("illegal base64") => {
                 return format!("error decoding from json: {reason}");
             }
@@ -115,6 +120,7 @@ impl Misfit {
         };
         let found = match &mismatch.value {
             Found::Bool => "bool",
+            // Unstructured content has int64 for whole numbers and float64 for others.
             Found::Number(number) if number.contains(['.', 'e']) => "float64",
             Found::Number(_) => "int64",
             Found::Text => "string",
@@ -122,6 +128,8 @@ impl Misfit {
             Found::Map => "map",
         };
         match &mismatch.wanted {
+            // Go can convert an integer to a string (to the character of that number), so `fromUnstructured` has a
+            // sentence of its own against it.
             Wanted::Text if found == "int64" => "cannot convert int64 to string".to_owned(),
             Wanted::Number(wanted) if found == "float64" => {
                 format!("cannot convert float64 to {wanted}")
@@ -179,6 +187,7 @@ impl fmt::Display for Misfit {
             Reason::Unreadable(reason) => return f.write_str(reason),
             Reason::Type(mismatch) => mismatch,
         };
+        // The object as a whole has no field to name.
         let Some(owner) = &mismatch.owner else {
             return mismatch.fmt(f);
         };
@@ -220,6 +229,7 @@ fn go_type(typed: TypeRef<'_>) -> String {
         Some(Type::Map(map)) => {
             let value = typed.at(map.value);
             match value.get() {
+                // The only map of quantities in the API, which has a name of its own.
                 Some(Type::Scalar(Scalar::Quantity)) => "v1.ResourceList".to_owned(),
                 _ => format!("map[string]{}", go_type(value)),
             }
@@ -230,6 +240,7 @@ fn go_type(typed: TypeRef<'_>) -> String {
             Scalar::Number => "float64",
             Scalar::Int32 => "int32",
             Scalar::Int64 => "int64",
+            // It reads its integer by a decoder of its own, which names that type.
             Scalar::IntOrString => "int32",
             Scalar::Bytes => "[]uint8",
             Scalar::Time | Scalar::MicroTime => "string",

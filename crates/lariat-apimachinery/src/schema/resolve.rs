@@ -54,6 +54,7 @@ impl<'a> TypeRef<'a> {
 
     /// Returns the id of the type, if it is one of `types`.
     pub(super) fn id_in(self, types: &Types) -> Option<TypeId> {
+        // Ids are indexes, so they mean something in their own table only.
         self.id.filter(|_| std::ptr::eq(self.types, types))
     }
 
@@ -85,6 +86,7 @@ impl<'a> TypeRef<'a> {
             Some(Type::Struct(_)) => Resolved::Struct,
             Some(Type::Any) | None => match value {
                 Value::Array(_) => Resolved::AnyList,
+                // What is embedded unread is one value with one owner, unlike other values of any type.
                 Value::Object(_) if builtin::is_raw(self) => Resolved::Scalar(None),
                 Value::Object(_) => Resolved::AnyMap,
                 _ => Resolved::Scalar(None),
@@ -103,6 +105,7 @@ impl<'a> TypeRef<'a> {
     /// Returns the zero of a scalar that Go writes in any case.
     pub(crate) fn zero_of(self, field: &Field) -> Option<Value> {
         match self.at(field.type_id).get() {
+            // A field that Go always writes has a value even if the client left it out; list keys need that.
             Some(Type::Scalar(scalar)) if field.zero == Zero::Written => match scalar {
                 Scalar::String => Some("".into()),
                 Scalar::Int32 | Scalar::Int64 => Some(0.into()),
@@ -119,6 +122,7 @@ impl<'a> TypeRef<'a> {
         match self.get() {
             Some(Type::Struct(fields)) => match fields.field(name) {
                 Some(field) => Some(self.at(field.type_id)),
+                // Only structures that preserve unknown fields are open.
                 None => fields.open.map(|open| self.at(open)),
             },
             Some(Type::Map(map)) => Some(self.at(map.value)),

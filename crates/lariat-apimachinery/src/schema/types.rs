@@ -145,6 +145,7 @@ impl Scalar {
             Self::String | Self::Bytes => value == "",
             Self::Bool => value == false,
             Self::Int32 | Self::Int64 | Self::Number => value.as_f64() == Some(0.0),
+            // A time is written as null when it is zero, because its JSON is.
             Self::Time | Self::MicroTime => value.is_null(),
             // Go has structs for them, which are never left out.
             Self::IntOrString | Self::Quantity => false,
@@ -160,12 +161,14 @@ impl Field {
 
     /// Returns whether Go leaves a scalar out because it is zero.
     pub(crate) fn leaves_out(&self, scalar: Scalar, value: &Value) -> bool {
+        // Pointers are `Kept`: `replicas: 0` is a value, while `hostPort: 0` is the same as none.
         self.zero == Zero::Omitted && scalar.is_zero(value)
     }
 }
 
 impl Types {
     pub(super) fn add(&mut self, added: Type) -> TypeId {
+        // Types are never removed, so ids stay valid.
         let id = u32::try_from(self.list.len()).expect("there are far fewer types");
         self.list.push(added);
         TypeId(id)

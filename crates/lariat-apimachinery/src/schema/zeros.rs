@@ -33,16 +33,20 @@ fn fields(typed: TypeRef<'_>, object: &mut Map<String, Value>, empty: Empty) {
     for field in known.fields() {
         let below = typed.at(field.type_id);
         let is_absent = object.get(&*field.name).is_none_or(|value| {
+            // Protobuf writes nothing for an empty list, so after storing it is null like one that was never set.
             value.is_null() || (empty == Empty::Null && is_empty(below, value))
         });
         match field.zero {
             Zero::Written if is_absent => {
                 object.insert(field.name.to_string(), zero(below));
             }
+            // A pointer without `omitempty`: it has no zero other than null.
             Zero::Null if is_absent => {
                 object.insert(field.name.to_string(), Value::Null);
             }
             _ => {
+                // What is there is kept, and only its own fields are filled in; an absent optional structure stays
+                // absent.
                 if let Some(value) = object.get_mut(&*field.name) {
                     inside(below, value, empty);
                 }
@@ -72,6 +76,7 @@ pub fn as_go_writes(mut object: Map<String, Value>) -> Map<String, Value> {
     if let Some(schema) = schema {
         let unread = object.clone();
         if super::decode(schema.root(), &mut object).is_err() {
+            // Decoding changes the object before it fails, so the copy is returned.
             return unread;
         }
         fill(schema.root(), &mut object);
@@ -111,6 +116,7 @@ fn zero(typed: TypeRef<'_>) -> Value {
             Scalar::Bool => false.into(),
             Scalar::Int32 | Scalar::Int64 | Scalar::Number | Scalar::IntOrString => 0.into(),
             Scalar::Quantity => "0".into(),
+            // A nil slice and a zero time are null in Go's JSON.
             Scalar::Bytes | Scalar::Time | Scalar::MicroTime => Value::Null,
         },
         Some(Type::List(_) | Type::Map(_) | Type::Any) | None => Value::Null,

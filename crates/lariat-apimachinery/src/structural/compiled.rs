@@ -9,6 +9,8 @@ use super::{default_check, defaults, embedded, lists, prune, rules};
 use crate::cause::StatusCause;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
+// `hasBlockingErr`: a wrong type would make rules fail for other reasons, and the length limits keep the cost of rules
+// within their estimate.
 const BLOCKING: [&str; 5] = [
     "FieldValueNotSupported",
     "FieldValueRequired",
@@ -74,6 +76,8 @@ impl Structural {
     pub fn prune_unknown(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);
+        // Paths are sorted because Go's map order is random; those of metadata come last, as the decoder finds them
+        // after the schema's.
         let (mut removed, mut metadata) = (pruning.removed, pruning.metadata);
         removed.sort_unstable();
         metadata.sort_unstable();
@@ -114,6 +118,7 @@ impl Structural {
     /// Validates an object of which only the status was written.
     #[must_use]
     pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
+        // `ValidateStatusUpdate`: faults of the rest of the object, which this write cannot mend, do not block it.
         let node = self.root.shape.properties.get("status");
         let mut causes = Vec::new();
         if let (Some(node), Some(value)) = (node, object.get("status")) {
@@ -132,8 +137,10 @@ impl Structural {
         object: &Value,
         old: Option<&Value>,
     ) -> Vec<StatusCause> {
+        // The order of these checks is the order of the causes in the answer: schema, embedded objects, lists, rules.
         embedded::check(object, &self.root, "", true, &mut causes);
-        // Duplicates are tolerated where there were some before.
+        // Ratcheting is for the object as a whole: if the old one had any duplicate in any list, no duplicate of the
+        // new one counts.
         let repeated = self.repetitions(object);
         if old.is_none_or(|old| self.repetitions(old).is_empty()) {
             causes.extend(repeated);

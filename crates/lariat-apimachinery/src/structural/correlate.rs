@@ -22,10 +22,13 @@ type Identity<'a> = Vec<Option<&'a Value>>;
 impl<'a> Elements<'a> {
     pub(super) fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
         let keys = &*node.extensions.list_map_keys;
+        // `CorrelatedObject` matches items of lists of type `map` only. Items of other lists have no old value, so
+        // they are not ratcheted.
         let is_map = node.extensions.list_type.as_deref() == Some("map") && !keys.is_empty();
         let elements = old.and_then(Value::as_array).filter(|_| is_map);
         let mut old = HashMap::new();
         for element in elements.into_iter().flatten() {
+            // Lists of a time before the schema had keys may have duplicates; `MapList.Get` finds the first.
             old.entry(identity(keys, element)).or_insert(element);
         }
         Self { keys, old }

@@ -12,6 +12,7 @@ use crate::cause::StatusCause;
 /// Finds defaults with unknown fields, and such as do not validate.
 pub(super) fn check(node: &Node, path: &str, causes: &mut Vec<StatusCause>) {
     if let Some(default) = &node.default {
+        // Validated without an old value: defaults of a CRD are not ratcheted value by value.
         check_one(node, default, path, causes);
     }
     // Nothing is defaulted inside of additional properties.
@@ -27,6 +28,7 @@ fn check_one(node: &Node, default: &Value, path: &str, causes: &mut Vec<StatusCa
     let field = format!("{path}.default");
     let mut pruned = default.clone();
     let mut pruning = Pruning::default();
+    // A default of an embedded resource keeps its type and metadata, which no schema declares.
     pruning.prune(&mut pruned, Some(node), node.extensions.embedded);
     if pruned != *default {
         causes.push(StatusCause::invalid(

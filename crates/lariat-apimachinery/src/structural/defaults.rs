@@ -10,17 +10,22 @@ use super::node::Node;
 pub(super) fn fill(value: &mut Value, node: &Node) {
     match value {
         Value::Object(members) => {
+            // First this level, then the levels below, so that a default that is an object gets the defaults of its
+            // own members.
             for (name, property) in &node.shape.properties {
                 let Some(default) = &property.default else {
                     continue;
                 };
                 let present = members.get(name);
+                // `isNonNullableNull`: where null is a value of its own, it is not replaced.
                 if present.is_none_or(|value| value.is_null() && !property.nullable) {
                     members.insert(name.clone(), default.clone());
                 }
             }
             for (name, value) in members.iter_mut() {
                 if let Some(member) = node.member(name) {
+                    // Members with a schema of their own were replaced above; this is for entries of maps, which are
+                    // never added.
                     replace_null(value, member);
                     fill(value, member);
                 }

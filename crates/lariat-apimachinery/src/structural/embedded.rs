@@ -21,6 +21,7 @@ pub(super) fn check(
 ) {
     match value {
         Value::Object(members) => {
+            // The root has a type because it could not be decoded otherwise.
             if node.extensions.embedded && !root {
                 check_type(members, path, causes);
             }
@@ -61,9 +62,11 @@ fn check_type(members: &Map<String, Value>, path: &str, causes: &mut Vec<StatusC
 
 fn check_text(name: &str, text: &str, field: &str, causes: &mut Vec<StatusCause>) {
     let rule = match name {
+        // `ParseGroupVersion`, which accepts any text with at most one slash.
         "apiVersion" if text.matches('/').count() > 1 => {
             format!("unexpected GroupVersion string: {text}")
         }
+        // Kinds are written in camel case, and the rule is only for lower case.
         "kind" => match check_dns_1035(&text.to_lowercase()) {
             Ok(()) => return,
             Err(rule) => format!("may have mixed case, but should otherwise match: {rule}"),

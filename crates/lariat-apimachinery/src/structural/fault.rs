@@ -37,6 +37,8 @@ impl Fault {
     /// Makes a cause of it; all fields are below `prefix`, if there is one.
     pub(super) fn cause(&self, prefix: Option<&str>) -> StatusCause {
         let name = self.field.as_deref().unwrap_or_default();
+        // Paths of faults begin with a dot, as the validator of kube-openapi writes them;
+        // `kubeOpenAPIResultToFieldErrors` trims it.
         let field = match (prefix, name.trim_start_matches('.')) {
             (None, "") => NO_FIELD.to_owned(),
             (None, name) => name.to_owned(),
@@ -45,6 +47,8 @@ impl Fault {
         };
         let text = &self.text;
         match &self.kind {
+            // `kubeOpenAPIResultToFieldErrors` keeps the text of the validator in the last two cases only; the others
+            // are worded anew from the values.
             FaultKind::Required => StatusCause::required(&field, ""),
             FaultKind::Unsupported(value, choices) => unsupported(&field, value, choices),
             FaultKind::TooLong(most) => {
@@ -53,6 +57,7 @@ impl Fault {
                 StatusCause::new("FieldValueTooLong", &field, message)
             }
             FaultKind::TooMany(count, most) => too_many(&field, *count, *most),
+            // What was found is the name of a type, such as "integer", and is quoted like a value.
             FaultKind::Type(found) => {
                 let message = format!("Invalid value: {found:?}: {text}");
                 StatusCause::new("FieldValueTypeInvalid", &field, message)
@@ -89,6 +94,7 @@ fn unsupported(field: &str, value: &Value, choices: &[String]) -> StatusCause {
 /// Returns a value as Go prints the one that is wrong.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
+        // Go prints floats by `%v`, which differs from JSON for very large and very small ones.
         Value::Number(number) if number.is_f64() => {
             go_text::float(number.as_f64().unwrap_or_default())
         }

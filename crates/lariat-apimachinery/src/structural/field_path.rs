@@ -16,6 +16,8 @@ pub(crate) fn resolve<'a>(
     let mut names = Vec::new();
     while !rest.is_empty() {
         let name = if let Some(after) = rest.strip_prefix('.') {
+            // The scanner of Go splits at these three and nothing else, so a name after a dot may contain any other
+            // character.
             let end = after.find(['.', '[', ']']).unwrap_or(after.len());
             if after.is_empty() {
                 return Err("unexpected end of JSON path".to_owned());
@@ -31,6 +33,7 @@ pub(crate) fn resolve<'a>(
             name
         } else {
             let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());
+            // A lone `]` is a token too, so the excerpt is never empty.
             let token = &rest[..end.max(1)];
             return Err(format!("expected [ or . but got: {token}"));
         };
@@ -52,6 +55,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
     let mut characters = inside.char_indices();
     while let Some((at, character)) = characters.next() {
         match character {
+            // The character behind a backslash is taken as it is, so that a name may contain a quote.
             '\\' => name.extend(characters.next().map(|(_, escaped)| escaped)),
             '\'' => {
                 let after = inside[at + 1..].strip_prefix(']');
@@ -67,6 +71,7 @@ fn quoted(text: &str) -> Result<(String, &str), String> {
 
 fn below<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     match schema.get("properties") {
+        // Where a schema has properties, additional ones are not followed.
         Some(properties) => properties.get(name),
         None => schema.get("additionalProperties").filter(|s| s.is_object()),
     }

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 /// The formats of texts, without dashes, in the order of the alphabet.
+// `supportedVersionedFormats`. A schema may name any other format, which then is ignored.
 const TEXTS: [&str; 27] = [
     "bsonobjectid",
     "byte",
@@ -40,6 +41,7 @@ const TEXTS: [&str; 27] = [
 
 /// Formats that are nothing but a regular expression.
 static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
+    // A number from 0 to 255 without leading zeros.
     let part = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
     let color = format!(r"^rgb\(\s*{part}\s*,\s*{part}\s*,\s*{part}\s*\)$");
     let label = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -49,6 +51,7 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "byte",
             "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$".into(),
         ),
+        // Go parses addresses by `net/mail`, so a display name before the angle brackets is fine.
         ("email", r"^([^<>]* <)?[^@\s<>]+@[^@\s<>]+>?$".into()),
         ("hexcolor", "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$".into()),
         (
@@ -65,7 +68,9 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
         ),
         ("rgbcolor", color),
         ("ssn", r"^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$".into()),
+        // `url.ParseRequestURI` accepts an absolute path as well as an absolute URI.
         ("uri", r"^([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\x00-\x1f\x7f]+|/[^\s\x00-\x1f\x7f]*)$".into()),
+        // The variant digit is checked for versions 4 and 5 only.
         ("uuid", uuid("[0-9a-f]{4}", "[0-9a-f]{4}")),
         ("uuid3", uuid("3[0-9a-f]{3}", "[0-9a-f]{4}")),
         ("uuid4", uuid("4[0-9a-f]{3}", "[89ab][0-9a-f]{3}")),
@@ -96,6 +101,7 @@ fn uuid(third: &str, fourth: &str) -> String {
 
 /// Returns whether the server checks a format of these types.
 pub(super) fn is_known(types: &[String], format: &str) -> bool {
+    // With several types, formats are looked up as for a schema without a type.
     let one = match types {
         [one] => one.as_str(),
         _ => "",
@@ -109,6 +115,7 @@ pub(super) fn is_known(types: &[String], format: &str) -> bool {
 }
 
 fn normal(format: &str) -> String {
+    // `strfmt` normalizes names of formats, so that `date-time` and `datetime` are one.
     format.replace('-', "")
 }
 
@@ -120,8 +127,10 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
         "date" => is_date(text),
         "datetime" => text
             .split_once(['T', 't'])
+            // The expression alone would let the 31st of February through.
             .is_some_and(|(date, time)| is_date(date) && matches("time", time)),
         "hostname" => matches("hostname", text) && text.split('.').all(|label| label.len() <= 63),
+        // `isIPv4` only looks for a dot, so an IPv6 address that ends in a dotted one is an "ipv4" too.
         "ipv4" => text.contains('.') && without_zeros(text).parse::<IpAddr>().is_ok(),
         "ipv6" => text.contains(':') && text.parse::<IpAddr>().is_ok(),
         "isbn" => is_isbn10(text) || is_isbn13(text),
@@ -135,6 +144,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
 
 /// Drops leading zeros of the numbers between dots, which Go once read.
 fn without_zeros(text: &str) -> String {
+    // `ParseIPSloppy` reads `010` as ten; Go itself has refused leading zeros since 1.17, and Rust does too.
     let number = |part: &str| match part.trim_start_matches('0') {
         "" if !part.is_empty() => "0".to_owned(),
         rest => rest.to_owned(),
@@ -162,6 +172,7 @@ fn is_cidr(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
+    // The length keeps out ISO forms that the parser also accepts, such as `20240101` and week dates.
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     text.len() == 10 && digits == 8 && text.parse::<jiff::civil::Date>().is_ok()
 }
@@ -180,6 +191,7 @@ fn is_isbn10(text: &str) -> bool {
     digits.is_some_and(|digits| {
         let weighted = digits
             .iter()
+            // Weights from 1 to 10 instead of 10 to 1: both sums are divisible by 11 together.
             .zip(1_u32..)
             .map(|(digit, weight)| digit * weight);
         digits.len() == 10 && weighted.sum::<u32>().is_multiple_of(11)
@@ -202,6 +214,7 @@ fn is_isbn13(text: &str) -> bool {
 fn is_credit_card(text: &str) -> bool {
     let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
     let doubled = |(at, digit): (usize, &u32)| match (at % 2, digit * 2) {
+        // Luhn: from the right, every second digit is doubled, and the digits of the product are added.
         (0, _) => *digit,
         (_, twice) => twice / 10 + twice % 10,
     };

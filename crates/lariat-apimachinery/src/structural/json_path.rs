@@ -12,6 +12,7 @@ use serde_json::Value;
 /// The deepest nesting of filters.
 ///
 /// Reading and following a path recurse once for each level.
+// Columns in use have one filter, at times one inside of another; this is far beyond both.
 const DEEPEST: usize = 32;
 
 /// The most segments of a path, including those of its filters.
@@ -86,6 +87,7 @@ impl JsonPath {
     /// It has too many names.
     pub fn dotted(text: &str) -> Result<Self, String> {
         let mut limits = Limits::new();
+        // The paths of a scale subresource have no brackets or escapes, so a dot always separates.
         let names = text.strip_prefix('.').unwrap_or(text).split('.');
         let segments = names
             .map(|name| limits.segment(Segment::Member(name.to_owned())))
@@ -132,10 +134,13 @@ impl Limits {
 
     fn path(&mut self, text: &str) -> Result<JsonPath, String> {
         let text = text.trim();
+        // Columns are written `.spec.x`, but the Go code puts braces around them before it parses, so a path that has
+        // its own is fine too.
         let inner = text
             .strip_prefix('{')
             .and_then(|rest| rest.strip_suffix('}'));
         let mut rest = inner.unwrap_or(text).trim();
+        // In a filter `@` is the element and outside `$` is the object: both are where the search starts.
         rest = rest.strip_prefix(['$', '@']).unwrap_or(rest);
         let mut segments = Vec::new();
         while !rest.is_empty() {
@@ -159,11 +164,13 @@ impl Limits {
             return Ok((Some(self.segment(Segment::Descend)?), rest));
         }
         if let Some(rest) = text.strip_prefix('[') {
+            // Not the first bracket: a filter may have brackets of its own, and a text may contain one.
             let end = closing(rest).ok_or("unterminated array")?;
             let segment = self.bracketed(rest[..end].trim())?;
             return Ok((Some(segment), &rest[end + 1..]));
         }
         let rest = text.strip_prefix('.').unwrap_or(text);
+        // In `.a.[0]` the dot adds nothing.
         if rest.is_empty() || rest.starts_with('[') {
             return Ok((None, rest));
         }
@@ -177,6 +184,7 @@ impl Limits {
 
     /// Reads the content of brackets.
     fn bracketed(&mut self, text: &str) -> Result<Segment, String> {
+        // The filter comes first, since what is inside may look like any of the other forms.
         if let Some(filter) = text
             .strip_prefix("?(")
             .and_then(|rest| rest.strip_suffix(')'))
@@ -184,12 +192,14 @@ impl Limits {
             let filter = self.nested(|limits| limits.filter(filter.trim()))?;
             return self.segment(Segment::Filter(filter));
         }
+        // A quoted name may contain dots, as labels and annotations do.
         if let Some(name) = unquoted(text) {
             return self.segment(Segment::Member(name.to_owned()));
         }
         if text == "*" {
             return self.segment(Segment::Wildcard);
         }
+        // Behind the quoted name, which may contain commas.
         if text.contains(',') {
             let each = text
                 .split(',')
@@ -208,6 +218,7 @@ impl Limits {
         let left = self.levels.checked_sub(1);
         self.levels = left.ok_or_else(|| format!("filters nest deeper than {DEEPEST} levels"))?;
         let result = read(self);
+        // Given back, since filters side by side do not nest; segments are not, since their sum is limited.
         self.levels += 1;
         result
     }
@@ -224,6 +235,7 @@ impl Limits {
 
     fn operand(&mut self, text: &str) -> Result<Operand, String> {
         let text = text.trim();
+        // Anything else is a literal, in JSON or in single quotes.
         if text.starts_with(['@', '.', '$']) {
             return self.path(text).map(Operand::Path);
         }
@@ -247,6 +259,7 @@ fn range(text: &str) -> Result<Segment, String> {
     };
     let parts: Vec<Option<i64>> = text.split(':').map(number).collect::<Result<_, _>>()?;
     match parts[..] {
+        // `[:]` is a range of everything, while `[]` is neither.
         [Some(index)] => Ok(Segment::Index(index)),
         [from, to] => Ok(Segment::Slice(from, to, 1)),
         [from, to, step] => Ok(Segment::Slice(from, to, step.unwrap_or(1))),
@@ -262,6 +275,7 @@ fn split_name(text: &str) -> Result<(String, &str), String> {
         match character {
             '.' | '[' => return Ok((name, &text[at..])),
             '\\' => name.extend(characters.next().map(|(_, escaped)| escaped)),
+            // None of these can begin or end a name, so a mistyped path is refused instead of finding nothing.
             ' ' | ']' | '{' | '}' | '(' | ')' => {
                 return Err(format!("unexpected {character:?} in {text:?}"));
             }
@@ -303,6 +317,7 @@ fn operator_of(text: &str) -> Option<(usize, &'static str)> {
             (Some(_), _) => {}
             (None, '\'' | '"') => quote = Some(character),
             (None, _) => {
+                // The order of `OPERATORS` makes `<=` win over `<`.
                 let here = OPERATORS.iter().find(|each| text[at..].starts_with(**each));
                 if let Some(operator) = here {
                     return Some((at, operator));
@@ -339,6 +354,7 @@ impl Search {
     }
 
     fn first<'a>(&mut self, segments: &[Segment], value: &'a Value) -> Option<&'a Value> {
+        // No segments are left: this is a value at the end of the path.
         let Some((segment, rest)) = segments.split_first() else {
             return Some(value);
         };
@@ -358,6 +374,7 @@ impl Search {
             Segment::Member(name) => self.each(value.get(name), next),
             Segment::Wildcard => self.each(children(value), next),
             Segment::Descend => {
+                // Collected first: a nearer value wins over one that is deeper but comes earlier.
                 let all = self.descendants(value);
                 self.each(all, next)
             }
@@ -369,6 +386,7 @@ impl Search {
             Segment::Slice(from, to, step) => self.each(slice(value, *from, *to, *step), next),
             Segment::Union(segments) => segments
                 .iter()
+                // Each part of a union is followed to the end before the next one is tried.
                 .find_map(|segment| self.follow(segment, value, &mut *next)),
             Segment::Filter(filter) => self.each(elements(value), &mut |search, element| {
                 if search.admits(filter, element) {
@@ -386,6 +404,7 @@ impl Search {
         next: Next<'_, 'a>,
     ) -> Option<&'a Value> {
         for value in values {
+            // Once the budget is gone, every open loop ends here, and the whole search finds nothing.
             self.look()?;
             if let Some(found) = next(self, value) {
                 return Some(found);
@@ -422,6 +441,7 @@ impl Search {
         let Some((operator, right)) = &filter.compared else {
             return left.is_some();
         };
+        // A missing side fails every comparison, `!=` included.
         let (Some(left), Some(right)) = (left, self.resolve(right, element)) else {
             return false;
         };
@@ -471,6 +491,7 @@ fn slice(
         Some(index) => place(index, elements.len()).map_or(0, |at| at.min(elements.len())),
     };
     let (from, to) = (end(from, 0), end(to, elements.len()));
+    // A step of zero would never end, and steps backwards are not supported.
     let step = usize::try_from(step).ok().filter(|step| *step > 0);
     match (elements.get(from..to), step) {
         (Some(range), Some(step)) => Box::new(range.iter().step_by(step)),
@@ -490,6 +511,7 @@ fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
+        // An integer in a path may be compared with a fraction in an object.
         (Value::Number(left), Value::Number(right)) => left.as_f64()?.partial_cmp(&right.as_f64()?),
         _ => (left == right).then_some(Ordering::Equal),
     }

@@ -25,6 +25,7 @@ pub(super) fn check(value: &Value, node: &Node, path: &str, causes: &mut Vec<Sta
         }
         Value::Array(elements) => {
             match node.extensions.list_type.as_deref() {
+                // Lists of type `atomic` and of none may repeat items.
                 Some("set") => report(elements, path, causes),
                 Some("map") => check_map(elements, &node.extensions.list_map_keys, path, causes),
                 _ => {}
@@ -40,6 +41,7 @@ pub(super) fn check(value: &Value, node: &Node, path: &str, causes: &mut Vec<Sta
 }
 
 fn check_map(elements: &[Value], keys: &[String], path: &str, causes: &mut Vec<StatusCause>) {
+    // `validateListMap`: one element of a wrong type ends the check of its list; null is an element without keys.
     let is_other = |element: &&Value| !element.is_null() && !element.is_object();
     if let Some(at) = elements.iter().position(|element| is_other(&element)) {
         let rule = "must be an object for an array of list-type map";
@@ -48,6 +50,7 @@ fn check_map(elements: &[Value], keys: &[String], path: &str, causes: &mut Vec<S
         return;
     }
     let identity = |element: &Value| -> Value {
+        // A missing key is part of the identity: two elements that both lack it are duplicates if the rest is equal.
         let key = |key: &String| Some((key.clone(), element.get(key)?.clone()));
         Value::Object(keys.iter().filter_map(key).collect::<Map<_, _>>())
     };
@@ -61,6 +64,7 @@ fn report(elements: &[Value], path: &str, causes: &mut Vec<StatusCause>) {
     for (at, element) in elements.iter().enumerate() {
         let times = seen.entry(element).or_default();
         *times += 1;
+        // `validateListSet` reports each duplicate once, however often it is repeated.
         if *times == 2 {
             causes.push(duplicate(&format!("{path}[{at}]"), element));
         }

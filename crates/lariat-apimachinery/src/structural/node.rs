@@ -92,6 +92,7 @@ impl Node {
         let members = Members(schema.as_object().unwrap_or(&empty));
         let extensions = Extensions::of(&members);
         let types: Vec<String> = match members.text("type") {
+            // Such a schema has no `type` of its own, because it could name only one of the two.
             _ if extensions.int_or_string => vec!["integer".to_owned(), "string".to_owned()],
             None | Some("") => Vec::new(),
             Some(name) => vec![name.to_owned()],
@@ -99,10 +100,12 @@ impl Node {
         let format = members.text("format");
         Self {
             format: format
+                // An unknown format would change how a wrong type is worded, so it is dropped here.
                 .filter(|format| formats::is_known(&types, format))
                 .map(str::to_owned),
             types,
             nullable: members.flag("nullable"),
+            // A default of null is none, as in `defaulting.Default`.
             default: members.0.get("default").filter(|d| !d.is_null()).cloned(),
             shape: Shape::of(&members),
             bounds: Bounds::of(&members),
@@ -128,6 +131,7 @@ impl Node {
 
     /// Returns whether this node or any below it has a rule.
     pub(super) fn has_rules(&self) -> bool {
+        // Rules below `allOf` and its like are not allowed in a structural schema, so those are left out.
         let mut below = self
             .shape
             .properties
@@ -143,6 +147,7 @@ impl Shape {
         let compile = |(name, schema): (&String, &Value)| (name.clone(), Node::compile(schema));
         let properties = members.0.get("properties").and_then(Value::as_object);
         let additional = match members.0.get("additionalProperties") {
+            // Absent differs from `true`: without it, unknown members are pruned.
             None | Some(Value::Null) => None,
             Some(Value::Bool(allowed)) => Some(Additional::Any(*allowed)),
             Some(schema) => Some(Additional::Schema(Box::new(Node::compile(schema)))),
@@ -189,6 +194,7 @@ impl Pattern {
     pub(super) fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
+            // A bad pattern is kept, since it fails values when they are checked, as in Go, and not the schema.
             compiled: Regex::new(text).map_err(|error| error.to_string()),
         }
     }

@@ -23,6 +23,7 @@ impl Outcome {
     }
 
     /// Forgets the faults, but not how many checks ran.
+    // The count stays, because it ranks the alternatives of `anyOf` and `oneOf`.
     pub(super) fn forget_faults(&mut self) {
         self.faults.clear();
         self.texts.clear();
@@ -35,6 +36,8 @@ impl Outcome {
     /// Adds a fault, unless the same was said already.
     pub(super) fn add(&mut self, fault: Fault) {
         let is_new = if self.faults.len() < FEW {
+            // `Result.AddErrors` compares texts alone; these contain the path, so the same fault at two places stays
+            // two.
             self.faults.iter().all(|known| known.text != fault.text)
         } else {
             if self.texts.is_empty() {
@@ -81,6 +84,7 @@ impl Outcome {
     pub(super) fn fail_as_a_whole(&mut self, text: String) {
         self.add(Fault {
             field: None,
+            // Go has no value here, and an empty text is what it then shows.
             kind: FaultKind::Invalid("".into()),
             text,
         });

@@ -54,11 +54,14 @@ impl Pruning {
     }
 
     fn visit(&mut self, value: &mut Value, node: Option<&Node>, context: PruneContext<'_>) {
+        // `context.keeps` reaches here through lists only: `visit_member` resets it, so that a schema below prunes
+        // again.
         let keeps = context.keeps || node.is_some_and(|node| node.extensions.preserve);
         let embedded = context.root || node.is_some_and(|node| node.extensions.embedded);
         match value {
             Value::Object(members) => members.retain(|name, value| {
                 let path = child(context.path, name);
+                // Type and metadata of a resource stay, whether the schema declares them or not.
                 if embedded && META.contains(&name.as_str()) {
                     if name == "metadata" {
                         self.prune_metadata(value, &path);
@@ -98,7 +101,9 @@ impl Pruning {
         let schema = match (declared, additional) {
             (Some(node), _) => Some(node),
             (None, Some(Additional::Schema(node))) => Some(&**node),
+            // Also with `additionalProperties: false`: pruning keeps the member, and validation refuses it.
             (None, Some(Additional::Any(_))) => None,
+            // Nothing below a kept unknown member is looked at, since no schema describes it.
             (None, None) if keeps => return true,
             (None, None) => {
                 self.removed.push(path.to_owned());
@@ -113,6 +118,7 @@ impl Pruning {
     fn prune_metadata(&mut self, metadata: &mut Value, path: &str) {
         if let Value::Object(members) = metadata {
             members.retain(|name, _| {
+                // Go drops these because it reads metadata into a struct, so only names at this level are removed.
                 let known = METADATA.contains(&name.as_str());
                 if !known {
                     self.metadata.push(child(path, name));
@@ -147,6 +153,7 @@ pub(super) fn drop_nulls(value: &mut Value, node: Option<&Node>) {
 fn drop_null_members(members: &mut Map<String, Value>, node: Option<&Node>) {
     members.retain(|name, value| {
         let member = node.and_then(|node| node.member(name));
+        // `isNonNullableNonDefaultableNull`: a null with a default stays, because defaulting replaces it next.
         let unwanted = member.is_some_and(|node| !node.nullable && node.default.is_none());
         if value.is_null() && unwanted {
             return false;

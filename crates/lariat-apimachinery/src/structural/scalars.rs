@@ -17,6 +17,7 @@ fn length(count: usize) -> i64 {
 
 /// Checks a text, up to the first rule that it breaks.
 pub(super) fn check_text(bounds: &Bounds, text: &str, path: &str, outcome: &mut Outcome) {
+    // Characters, not bytes, as `utf8.RuneCount`; the message of the cause says bytes all the same.
     let count = length(text.chars().count());
     if let Some(most) = bounds.max_length.filter(|most| count > *most) {
         let rest = format!("should be at most {most} chars long");
@@ -90,6 +91,7 @@ pub(super) fn check_number(bounds: &Bounds, number: &Number, path: &str, outcome
 }
 
 fn is_multiple(value: f64, factor: f64) -> bool {
+    // `MultipleOf`, which multiplies by the inverse for small factors to lose less.
     let times = if factor < 1.0 {
         1.0 / factor * value
     } else {
@@ -108,6 +110,7 @@ pub(super) fn check_elements(
     let count = length(elements.len());
     if let Some(least) = bounds.min_items.filter(|least| count < *least) {
         let rest = format!("should have at least {least} items");
+        // The value of this cause is the count, not the list.
         outcome.fail(path, FaultKind::Invalid(count.into()), &rest);
     }
     if let Some(most) = bounds.max_items.filter(|most| count > *most) {

@@ -23,11 +23,13 @@ impl Node {
     pub(super) fn check(&self, subject: Subject<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         self.check_type(subject, &mut outcome);
+        // For null, `SchemaValidator.Validate` runs the checks of type and enum only.
         if subject.value.is_null() {
             self.check_choice(subject, &mut outcome);
         } else {
             self.check_content(subject, &mut outcome);
         }
+        // `ratchetingValueValidator.Validate`: if the value as a whole did not change, nothing in it is wrong.
         if subject.old == Some(subject.value) {
             outcome.forget_faults();
         }
@@ -35,6 +37,8 @@ impl Node {
     }
 
     fn check_content(&self, subject: Subject<'_>, outcome: &mut Outcome) {
+        // The order is that of the list of validators in `NewSchemaValidator`, since causes come in the order of
+        // checks.
         outcome.merge(self.junctors.check(subject));
         match subject.value {
             Value::String(text) => {
@@ -49,6 +53,8 @@ impl Node {
             }
             Value::Number(number) => {
                 let is_wide = |number: i64| i32::try_from(number).is_err();
+                // `IsValueValidAgainstRange`. Every integer that Go decodes fits into 64 bits, so only this width can
+                // fail.
                 if self.format.as_deref() == Some("int32") && number.as_i64().is_some_and(is_wide) {
                     outcome.fail_as_a_whole(format!(
                         "Checked value must be of type integer with format int32 in {}",
@@ -64,6 +70,8 @@ impl Node {
         if let Value::Object(members) = subject.value {
             self.check_members(members, subject, outcome);
         }
+        // Counted as `Result.Inc` does, even where the number looks arbitrary: it decides which alternative's faults
+        // are shown.
         outcome.checks += 1;
     }
 
@@ -88,6 +96,7 @@ impl Node {
                     "Checked value must be of type integer (default format) in {path}"
                 ));
             }
+            // If the format is what is wrong, Go names formats on both sides of the sentence.
             let found = wanted.as_ref().map_or(found, |_| format);
             let wanted = wanted.unwrap_or_else(|| self.types.join(","));
             let rest = format!("must be of type {wanted}: {found:?}");
@@ -101,6 +110,7 @@ impl Node {
     ///
     /// It is `Some` with the expected format where the server reports the format instead.
     fn misfit(&self, value: &Value, found: &str, format: &str) -> Option<Option<String>> {
+        // Null has no type to compare. It fits where it is allowed, and the wanted types are named where not.
         if value.is_null() {
             return (!self.nullable).then_some(None);
         }
@@ -120,6 +130,7 @@ impl Node {
 
     fn check_choice(&self, subject: Subject<'_>, outcome: &mut Outcome) {
         let choices = &self.bounds.choices;
+        // An empty enum is no restriction; a schema cannot say that nothing is allowed.
         if choices.is_empty() || choices.iter().any(|choice| same(choice, subject.value)) {
             return;
         }
@@ -134,6 +145,7 @@ impl Node {
     }
 
     fn check_elements(&self, elements: &[Value], subject: Subject<'_>, outcome: &mut Outcome) {
+        // Items are matched by their keys, not by their index, so that inserting one does not make all behind it new.
         let olds = correlate::Elements::of(self, subject.old);
         if let Some(items) = &self.shape.items {
             for (at, value) in elements.iter().enumerate() {
@@ -152,6 +164,7 @@ impl Node {
         subject: Subject<'_>,
         outcome: &mut Outcome,
     ) {
+        // `objectValidator.Validate` returns at a wrong number of members, so nothing below is reported then.
         if !scalars::check_size(&self.bounds, members.len(), subject.path, outcome) {
             return;
         }
@@ -166,6 +179,7 @@ impl Node {
                 }
                 (None, Some(Additional::Schema(node))) => {
                     let path = &*format!("{}.{name}", subject.path);
+                    // Go joins this path without looking whether it is the root's, so it begins with a dot there.
                     outcome.merge(node.check(Subject { value, old, path }));
                 }
                 (None, Some(Additional::Any(false))) => {
@@ -174,6 +188,7 @@ impl Node {
                     let (field, kind) = (Some(field), FaultKind::Invalid(kind));
                     outcome.add(Fault { field, kind, text });
                 }
+                // Unknown members were pruned, so what is left here is preserved on purpose.
                 (None, _) => {}
             }
         }
@@ -218,6 +233,7 @@ impl Junctors {
             );
             outcome.fail_as_a_whole(text);
         }
+        // Also of a valid alternative: its count of checks goes into the sum.
         outcome.merge(best);
     }
 
@@ -237,6 +253,7 @@ impl Junctors {
         let path = subject.path;
         let text = format!("{path:?} must validate one and only one schema (oneOf). {found}");
         outcome.fail_as_a_whole(text);
+        // The faults of the best alternative give a hint; with several valid ones there are none to show.
         if valid == 0 {
             outcome.merge(best);
         }
@@ -266,6 +283,7 @@ fn alternatives(nodes: &[Node], subject: Subject<'_>) -> (usize, Outcome) {
     let mut best: Option<Outcome> = None;
     for node in nodes {
         let outcome = node.check(subject);
+        // A valid one always wins, even over an invalid one with more passed checks.
         let is_first_valid = outcome.is_valid() && valid == 0;
         valid += usize::from(outcome.is_valid());
         let is_better = best

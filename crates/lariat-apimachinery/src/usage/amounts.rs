@@ -29,6 +29,7 @@ impl Amounts {
         let amounts = members.filter_map(|(name, amount)| {
             let text = match amount {
                 Value::String(text) => text.clone(),
+                // Objects that were stored before canonicalization, and those in tests, may have numbers.
                 Value::Number(number) => number.to_string(),
                 _ => return None,
             };
@@ -110,6 +111,7 @@ impl Amounts {
     pub(super) fn above(&self, others: &Self) -> Self {
         let more = self.0.iter().filter_map(|(name, amount)| {
             let before = others.get(name).unwrap_or(Quantity::ZERO);
+            // An amount that shrinks is no demand on a quota, so it does not appear.
             let more = amount.minus(before);
             (more > Quantity::ZERO).then(|| (name.clone(), more))
         });

@@ -15,6 +15,7 @@ const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 /// Sets the default requests and limits of a LimitRange in a Pod.
 pub fn set_defaults(range: &Object, pod: &mut Object) {
     let (mut requests, mut limits) = (Amounts::default(), Amounts::default());
+    // `defaultContainerResourceRequirements`; of several limits for one resource the last one counts.
     for limit in of_type(range, "Container") {
         for (name, amount) in Amounts::read(&limit["defaultRequest"]).iter() {
             requests.set(name, amount);
@@ -32,6 +33,8 @@ pub fn set_defaults(range: &Object, pod: &mut Object) {
         let containers = spec.and_then(|spec| spec.get_mut(list)?.as_array_mut());
         for container in containers.into_iter().flatten() {
             let name = container["name"].as_str().unwrap_or_default().to_owned();
+            // `mergeContainerResources`. A container with a limit of its own still gets the default request, which may
+            // exceed it; validation then refuses the Pod.
             for (part, defaults) in [("requests", &requests), ("limits", &limits)] {
                 let set = fill(container, part, defaults);
                 if !set.is_empty() {
@@ -82,6 +85,8 @@ fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
 pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(), String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let mut faults = Vec::new();
+    // A claim has only requests: `PersistentVolumeClaimValidateLimitFunc` uses `maxRequestConstraint` in place of
+    // `maxConstraint`.
     if plural == "persistentvolumeclaims" {
         let requests = Amounts::read(&spec["resources"]["requests"]);
         for limit in of_type(range, "PersistentVolumeClaim") {
@@ -120,6 +125,7 @@ pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(),
             }
         }
     }
+    // Go's aggregate error prints equal errors once.
     faults.dedup();
     match &faults[..] {
         [] => Ok(()),
@@ -156,6 +162,7 @@ impl Need {
         for (name, least) in Amounts::read(&limit["min"]).iter() {
             let rule = format!("minimum {name} usage per {} is {least}", self.of);
             match (self.requests.get(name), self.limits.get(name)) {
+                // Two blanks, as in `minConstraint`.
                 (None, _) => faults.push(format!("{rule}.  No request is specified")),
                 (Some(request), _) if request < least => {
                     faults.push(format!("{rule}, but request is {request}"));
@@ -173,6 +180,7 @@ impl Need {
             let rule = format!("maximum {name} usage per {} is {most}", self.of);
             match (self.requests.get(name), self.limits.get(name)) {
                 (_, None) => faults.push(format!("{rule}.  No limit is specified")),
+                // The limit comes before the request here, and after it in `check_least`, as in the Go functions.
                 (_, Some(limit)) if limit > most => {
                     faults.push(format!("{rule}, but limit is {limit}"));
                 }
@@ -203,6 +211,7 @@ impl Need {
                 "{name} max limit to request ratio per {} is {most}",
                 self.of
             );
+            // A ratio with zero is undefined, so zero counts as absent.
             let given =
                 |amount: Option<Quantity>| amount.filter(|amount| *amount != Quantity::ZERO);
             match (given(self.requests.get(name)), given(self.limits.get(name))) {
@@ -215,6 +224,7 @@ impl Need {
                 (Some(request), Some(limit)) => {
                     let ratio = limit.ratio(request);
                     if ratio > most.ratio(Quantity::whole_number(1)) {
+                        // Go prints it by `%f`, which has six digits.
                         faults.push(format!("{rule}, but provided ratio is {ratio:.6}"));
                     }
                 }

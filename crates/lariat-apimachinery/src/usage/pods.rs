@@ -35,12 +35,15 @@ pub(super) fn total(spec: &Value, part: &str) -> Amounts {
         }
         most.at_least(&needed);
     }
+    // The Pod needs the larger of the two phases, for each resource on its own.
     total.at_least(&most);
     for (name, amount) in Amounts::read(&spec["resources"][part]).iter() {
         if OF_POD.contains(&name) {
+            // Resources of the Pod as a whole replace the sum of its containers.
             total.set(name, amount);
         }
     }
+    // The overhead of the runtime comes on top, whatever else was set.
     total.add(&Amounts::read(if part == "requests" {
         &spec["overhead"]
     } else {
@@ -57,6 +60,7 @@ pub(super) fn is_best_effort(spec: &Value) -> bool {
         both.add(&part("limits"));
         both.only(|name| OF_POD.contains(&name)).is_empty()
     };
+    // Only cpu and memory decide the quality of service; a Pod that requests a device only is best effort too.
     is_void(&spec["resources"])
         && containers(spec, "containers")
             .chain(containers(spec, "initContainers"))

@@ -12,6 +12,7 @@ use crate::kinds::Resource;
 use crate::object::{Object, metadata_text};
 
 /// Resources of the core group that quotas count by their bare names, too.
+// Pods, Services and claims are counted by bare names as well, by functions of their own below.
 const BARE: [&str; 4] = [
     "configmaps",
     "replicationcontrollers",
@@ -20,6 +21,8 @@ const BARE: [&str; 4] = [
 ];
 
 /// What every container must have if a quota limits it.
+// `validationSet`. Kubernetes keeps this requirement for compatibility and calls it a mistake itself; other resources
+// do not have it.
 const REQUIRED: [&str; 6] = [
     "cpu",
     "limits.cpu",
@@ -54,6 +57,7 @@ pub type Excess = String;
 #[must_use]
 pub fn usage(resource: &Resource, object: &Object) -> Amounts {
     let mut used = Amounts::default();
+    // Counts what is stored, so a finished Pod is in it, unlike in `pods`.
     used.one(&format!("count/{}", resource.qualified()));
     if !resource.group.is_empty() {
         return used;
@@ -80,6 +84,7 @@ fn of_pod(object: &Object, spec: &Value, used: &mut Amounts) {
 }
 
 /// Names requests and limits as quotas do.
+// `podComputeUsageHelper`.
 fn of_resources(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::default();
     for (name, amount) in requests.iter() {
@@ -102,6 +107,7 @@ fn of_service(spec: &Value, used: &mut Amounts) {
     let kind = spec["type"].as_str().unwrap_or_default();
     let node_ports = match kind {
         "LoadBalancer" if spec["allocateLoadBalancerNodePorts"] == false => {
+            // `portsWithNodePorts`: without allocation only those ports count that the client has chosen itself.
             let given = |port: &&Value| port["nodePort"].as_u64().is_some_and(|port| port != 0);
             ports.iter().filter(given).count()
         }
@@ -117,6 +123,7 @@ fn of_service(spec: &Value, used: &mut Amounts) {
 }
 
 fn of_claim(object: &Object, spec: &Value, used: &mut Amounts) {
+    // The older annotation wins over the member.
     let annotation = object.get("metadata").and_then(|metadata| {
         metadata["annotations"]["volume.beta.kubernetes.io/storage-class"].as_str()
     });
@@ -147,6 +154,7 @@ impl Quota {
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let plain = list(&spec["scopes"]).into_iter().map(|name| Scope {
             name: text(&name),
+            // A plain scope is the short form of this operator.
             operator: "Exists".to_owned(),
             values: Vec::new(),
         });
@@ -169,6 +177,7 @@ impl Quota {
         let is_core = resource.group.is_empty();
         let is_large = matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims");
         let probe = usage(resource, &Object::new());
+        // What Pods and claims use depends on their content, so an empty object cannot tell it for them.
         is_core && is_large || probe.iter().any(|(name, _)| self.hard.has(name))
     }
 
@@ -176,6 +185,7 @@ impl Quota {
     #[must_use]
     pub fn status(&self, quota: &Object, used: &Amounts) -> Value {
         let mut all = Amounts::default();
+        // Each limited resource is shown, also if nothing uses it.
         self.hard.iter().for_each(|(name, _)| all.whole(name, 0));
         for (name, amount) in used.iter().filter(|(name, _)| self.hard.has(name)) {
             all.set(name, amount);
@@ -213,23 +223,27 @@ impl Quota {
         if !self.covers(resource, object) {
             return Ok(());
         }
+        // An update of a Pod is not checked: its containers were accepted once.
         if old.is_none() {
             self.check_required(resource, object)?;
         }
         let before = old.map(|old| self.usage(resource, old)).unwrap_or_default();
         let more = self.usage(resource, object).above(&before);
+        // Also if a quota is exceeded already: what does not grow is never refused.
         if more.is_empty() {
             return Ok(());
         }
         let used = used().only(|name| self.hard.has(name));
         let mut after = used.clone();
         after.add(&more);
+        // Only of what the object adds to; other resources may be over their limit for other reasons.
         let exceeded = after.only(|name| more.has(name)).above(&self.hard);
         if exceeded.is_empty() {
             return Ok(());
         }
         let shown = |amounts: &Amounts| {
             let mut all = Amounts::default();
+            // Zero for what is absent, so that all three lists name the same resources.
             exceeded.iter().for_each(|(name, _)| all.whole(name, 0));
             all.add(&amounts.only(|name| exceeded.has(name)));
             all
@@ -281,6 +295,7 @@ impl Quota {
     fn covers(&self, resource: &Resource, object: &Object) -> bool {
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let is_pod = resource.group.is_empty() && resource.plural == "pods";
+        // A quota with scopes is about Pods, since no other kind has these.
         let fits = |scope: &Scope| is_pod && scope.fits(spec);
         self.scopes.iter().all(fits)
             && usage(resource, object)
@@ -316,6 +331,8 @@ impl Scope {
 }
 
 /// Returns whether affinities of a Pod name other namespaces.
+// `usesCrossNamespacePodAffinity` walks the terms; here any member of these names counts, which no other structure of
+// an affinity has.
 fn reaches_other_namespaces(affinity: &Value) -> bool {
     match affinity {
         Value::Object(members) => members.iter().any(|(name, value)| match name.as_str() {

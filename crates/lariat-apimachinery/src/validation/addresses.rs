@@ -10,12 +10,14 @@ use super::field::Field;
 /// Reads an address as Go's older parser does: numbers may begin with zeros.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
+        // IPv6 never had the lenient form.
         return text.parse().ok();
     }
     let mut bytes = [0; 4];
     let mut parts = text.split('.');
     for byte in &mut bytes {
         let part = parts.next()?;
+        // Any number of zeros in front is fine; the bound only keeps the text short.
         let fits = (1..=64).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
         *byte = fits.then(|| part.parse::<u16>().ok())??.try_into().ok()?;
     }
@@ -40,6 +42,7 @@ pub(crate) fn masked(address: IpAddr, length: u8) -> IpAddr {
     let length = u32::from(length);
     match address {
         IpAddr::V4(v4) => {
+            // A length of zero would shift by all bits, which overflows.
             let mask = u32::MAX.checked_shl(32 - length).unwrap_or(0);
             IpAddr::V4((u32::from(v4) & mask).into())
         }
@@ -57,6 +60,7 @@ pub(crate) fn is_mapped(address: IpAddr) -> bool {
 /// Checks an address with the lenient rules for members of old APIs.
 pub(crate) fn check_ip(at: &Field<'_>, causes: &mut Causes) -> bool {
     let text = at.text();
+    // `IsValidIPForLegacyField`: one cause, the first that applies.
     let Some(address) = parse(text) else {
         let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
         causes.invalid_as(at, text, detail);
@@ -80,6 +84,7 @@ pub(crate) fn check_canonical_ip(at: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let text = at.text();
+    // `IsValidIP`: the only difference to members of old APIs is the form.
     let canonical = parse(text).map(|address| address.to_string());
     if canonical.as_deref() != Some(text) {
         let canonical = canonical.unwrap_or_default();
@@ -98,6 +103,7 @@ pub(crate) fn check_cidr(at: &Field<'_>, causes: &mut Causes) -> bool {
     };
     let (written, digits) = text.split_once('/').unwrap_or((text, ""));
     let detail = if written.parse::<IpAddr>().is_err() || digits != length.to_string() {
+        // Also the length, which Go's parser accepts as `/08`.
         "must not have leading 0s in IP or prefix length"
     } else if is_mapped(address) {
         "must not have an IPv4-mapped IPv6 address"
@@ -126,6 +132,7 @@ pub(crate) fn check_canonical_cidr(at: &Field<'_>, causes: &mut Causes) {
 /// Checks an address with a prefix length, which must be in canonical form.
 pub(crate) fn check_interface_address(at: &Field<'_>, causes: &mut Causes) {
     let Some((address, length)) = parse_network(at.text()) else {
+        // `IsValidInterfaceAddress`: bits behind the prefix are the address of the interface, so they may be set.
         let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
         causes.invalid_as(at, at.text(), detail);
         return;
@@ -164,6 +171,7 @@ pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes:
             format!("failed to check for dual stack with error:invalid {what}[{broken}]: {found}");
         causes.internal(at, &detail);
     }
+    // A broken one is reported twice, as in Go, where the check of families fails on it.
     let fours = parsed.iter().flatten().filter(|address| address.is_ipv4());
     let dual = broken.is_none() && texts.len() == 2 && fours.count() == 1;
     if !dual {
@@ -180,6 +188,7 @@ pub(crate) fn check_endpoint(at: &Field<'_>, causes: &mut Causes) {
         return;
     };
     let (link_local, link_multicast) = match address {
+        // `ValidateEndpointIP`; all that applies is reported.
         IpAddr::V4(v4) => (v4.is_link_local(), v4.octets()[..3] == [224, 0, 0]),
         IpAddr::V6(v6) => (
             v6.segments()[0] & 0xffc0 == 0xfe80,

@@ -7,6 +7,7 @@ use super::rule::{self, Rule, Rules};
 use super::{formats, resources};
 
 pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateHorizontalPodAutoscalerStatusUpdate`.
     if context.updates(Part::Status) {
         let status = context.get("status");
         let counts = &[("currentReplicas desiredReplicas", Rule::NotNegative)];
@@ -16,6 +17,8 @@ pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
     check_bounds(&spec, old.as_ref(), causes);
     let target = spec.get("scaleTargetRef");
+    // References without a group worked for years, so an unchanged kind is not checked. The core group has only one
+    // kind that can be scaled.
     let group = match old.as_ref().map(|old| old.get("scaleTargetRef")) {
         Some(old) if has_same_kind(&old, &target) => Group::Unchecked,
         _ if target.text_of("kind") == "ReplicationController" => Group::Optional,
@@ -32,6 +35,7 @@ pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
     for metric in metrics.items() {
         check_metric(&metric, group, causes);
     }
+    // With no Pods there is nothing to measure, so only metrics from elsewhere can scale up from zero.
     let counts_others = |each: Field<'_>| matches!(each.text_of("type"), "Object" | "External");
     if spec.int_of("minReplicas") == Some(0) && !metrics.items().any(counts_others) {
         let detail = "must specify at least one Object or External metric to support scaling to zero \
@@ -57,6 +61,7 @@ pub(super) fn autoscaler(context: &Context<'_>, causes: &mut Causes) {
 fn check_bounds(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) {
     let (least, most) = (spec.get("minReplicas"), spec.get("maxReplicas"));
     let had_none = old.is_some_and(|old| old.int_of("minReplicas") == Some(0));
+    // Zero is behind a feature gate that is off; an object that has it may keep it.
     let lowest = i64::from(!had_none);
     if least.int().is_some_and(|number| number < lowest) {
         causes.invalid(
@@ -64,6 +69,7 @@ fn check_bounds(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) 
             &format!("must be greater than or equal to {lowest}"),
         );
     }
+    // No pointer in Go, so a missing one is zero.
     let limit = most.int().unwrap_or(0);
     if limit == 0 {
         causes.required(&most, "must be set and greater than 0");
@@ -146,6 +152,8 @@ fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
         causes.required(&kind, "must specify a metric source type");
     }
     let given = metric.given(&SOURCES.map(|(name, _)| name));
+    // `validateMetricSpec` checks the first source that is there, whatever the type says, and reports the others
+    // below.
     if let Some(first) = given.first() {
         let (name, _) = SOURCES
             .iter()
@@ -190,6 +198,7 @@ fn check_source(name: &str, source: &Field<'_>, group: Group, causes: &mut Cause
         }
         _ => {}
     }
+    // `validateMetricIdentifier`; resources have a name only.
     if !matches!(name, "resource" | "containerResource") {
         let metric = source.get("metric").get("name");
         if causes.check_given(&metric, "must specify a metric name") {
@@ -212,6 +221,7 @@ fn check_amounts(name: &str, target: &Field<'_>, causes: &mut Causes) {
             let detail = "must set either a target value for metric or a per-pod target";
             causes.required(&average, detail);
         }
+        // An object metric may have both, and its average wins.
         "external" if value.is_set() && average.is_set() => {
             let detail = "may not set both a target value for metric and a per-pod target";
             causes.forbidden(&value, detail);
@@ -233,6 +243,7 @@ fn check_amounts(name: &str, target: &Field<'_>, causes: &mut Causes) {
 
 fn check_target(target: &Field<'_>, causes: &mut Causes) {
     let kind = target.get("type");
+    // `validateMetricTarget` reports a missing type twice: as required, and as none of the three.
     causes.check_given(&kind, "must specify a metric target type");
     if !matches!(kind.text(), "Utilization" | "Value" | "AverageValue") {
         let detail = "must be either Utilization, Value, or AverageValue";
@@ -260,6 +271,7 @@ fn check_rules(rules: &Field<'_>, causes: &mut Causes) {
     let window = rules.get("stabilizationWindowSeconds");
     match window.int() {
         Some(..0) => causes.invalid(&window, "must be greater than or equal to zero"),
+        // `MaxStabilizationWindowSeconds`.
         Some(3601..) => causes.invalid(&window, "must be less than or equal to 3600"),
         _ => {}
     }
@@ -279,6 +291,7 @@ fn check_rules(rules: &Field<'_>, causes: &mut Causes) {
                 causes.invalid_as(at, number, "must be greater than zero");
             }
         }
+        // `MaxPeriodSeconds`.
         if period.int().is_some_and(|seconds| seconds > 1800) {
             causes.invalid(&period, "must be less than or equal to 1800");
         }

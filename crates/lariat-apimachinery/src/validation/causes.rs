@@ -208,7 +208,6 @@ impl Causes {
         }
     }
 
-    /// Checks that a number is not below zero.
     /// Checks a text that has no type of its own in Go, and is therefore quoted.
     pub(crate) fn check_plain(&mut self, at: &Field<'_>, supported: &[&str]) {
         if !supported.contains(&at.text()) {
@@ -245,6 +244,7 @@ impl Causes {
             return;
         }
         let shown = match old.value() {
+            // In Go a removed member that is no pointer has its zero value, and that is shown.
             Value::String(_) if !at.is_set() => Value::from(""),
             Value::Number(_) if !at.is_set() => Value::from(0),
             _ => at.value().clone(),
@@ -259,6 +259,7 @@ impl Causes {
         old: &Field<'_>,
         members: Members,
     ) {
+        // Members tell how the Go type prints; comparing is done on the JSON.
         if at.value() != old.value() {
             let shown = structs::shown(at.value(), members);
             self.invalid_struct(at, &shown, "field is immutable");

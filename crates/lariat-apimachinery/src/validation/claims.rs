@@ -30,6 +30,7 @@ pub(crate) fn check_access_modes(modes: &Field<'_>, detail: &str, causes: &mut C
         .items()
         .filter(|mode| !ACCESS_MODES.contains(&mode.text()))
     {
+        // The path is that of the list, without an index.
         causes.unsupported(&modes.with(mode.value()), ACCESS_MODES);
     }
     let known = modes
@@ -50,9 +51,11 @@ const SPEC: Rules = &[
 /// Checks the spec of a claim, or of a template of claims.
 pub(crate) fn check_spec(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     let detail = "at least 1 access mode is required";
+    // `ValidatePersistentVolumeClaimSpec`.
     check_access_modes(&spec.get("accessModes"), detail, causes);
     check_selector(&spec.get("selector"), options.selector, causes);
     let requests = spec.get("resources").get("requests");
+    // Go writes the path as a key of `resources`, without `requests`.
     let storage = spec.get("resources").key("storage");
     let storage = storage.with(requests.member("storage"));
     if !storage.is_set() {
@@ -74,6 +77,7 @@ fn check_sources(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     for at in [&source, &reference].into_iter().filter(|at| at.is_set()) {
         rule::check(at, &[("name kind", Rule::Given)], causes);
         let group = at.get("apiGroup");
+        // `validateDataSource`: an empty group is the core group, in which only a claim can be a source.
         if group.is_void() && at.text_of("kind") != "PersistentVolumeClaim" {
             let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
             causes.invalid_as(at, at.text_of("kind"), detail);
@@ -91,6 +95,7 @@ fn check_sources(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     }
     if !namespace.is_void() {
         let detail = "may not be specified when dataSourceRef.namespace is specified";
+        // The cause is about the spec as a whole, of which Go shows nothing.
         causes.invalid_as(spec, Object::new(), detail);
         return;
     }
@@ -120,6 +125,7 @@ pub(super) fn check_template_metadata(metadata: &Field<'_>, causes: &mut Causes)
     let members = metadata.value().as_object();
     for member in members.into_iter().flatten().map(|(name, _)| name) {
         let allowed = matches!(member.as_str(), "annotations" | "labels");
+        // An empty member is the zero value of Go's struct, and not set.
         let allowed = allowed || !metadata.has(member);
         if !allowed {
             // Go's name of the member, with a small letter.

@@ -14,6 +14,7 @@ pub(crate) fn check_conditions(conditions: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for condition in conditions.items() {
         let kind = condition.get("type");
+        // `ValidateConditions`; the condition is checked all the same.
         causes.check_unique(&kind, &mut seen);
         check_condition(&condition, causes);
     }
@@ -26,9 +27,11 @@ fn check_condition(condition: &Field<'_>, causes: &mut Causes) {
     if generation.int().is_some_and(|generation| generation < 0) {
         causes.invalid(&generation, "must be greater than or equal to zero");
     }
+    // A zero time is written as null, which counts as absent.
     causes.check_given(&condition.get("lastTransitionTime"), "");
     let (reason, message) = (condition.get("reason"), condition.get("message"));
     causes.check_name(&reason, formats::condition_reason);
+    // Beside the form, so a reason may have two causes.
     if reason.text().len() > MOST_REASON {
         causes.too_long(&reason, MOST_REASON);
     }

@@ -12,12 +12,14 @@ const LEASE: Rules = &[
 ];
 
 pub(super) fn lease(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateLeaseSpec`. `strategy` and `preferredHolder` were dropped with their feature.
     rule::check(&context.get("spec"), LEASE, causes);
 }
 
 /// Checks a strategy, whose path Go gets wrong.
 fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
     let at = strategy.get("strategy");
+    // `ValidateCoordinatedLeaseStrategy`: names with a slash are third parties' own.
     if strategy.text().contains('/') {
         for message in formats::qualified_name(strategy.text()) {
             causes.invalid_as(&at, strategy.text(), &message);
@@ -62,6 +64,7 @@ pub(super) fn lease_candidate(context: &Context<'_>, causes: &mut Causes) {
 
 /// Reads the numbers of a version such as `1.2.3`, behind which more may stand.
 fn semantic(text: &str) -> Option<[u64; 3]> {
+    // Pre-release and build of a version do not take part in the comparison here.
     let numbers = text.split(['-', '+']).next()?;
     let numbers: Vec<u64> = numbers
         .split('.')

@@ -23,6 +23,7 @@ pub fn validate(
     part: Part,
 ) -> Vec<StatusCause> {
     let mut causes = Causes::default();
+    // A CRD may define a kind in a group of Kubernetes; its schema has all its rules.
     if !resource.rules.custom
         && let Some(check) = check_of(&resource.group, &resource.kind)
     {
@@ -42,6 +43,7 @@ pub fn validate_service_addresses(service: &Object, old: Option<&Object>) -> Vec
 }
 
 pub(super) fn check_of(group: &str, kind: &str) -> Option<Check> {
+    // Kinds without an entry have no rules beside those of their metadata and types.
     of_core(kind)
         .filter(|_| group.is_empty())
         .or_else(|| of_workloads(group, kind))

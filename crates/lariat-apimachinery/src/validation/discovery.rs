@@ -15,6 +15,7 @@ pub(super) fn endpoint_slice(context: &Context<'_>, causes: &mut Causes) {
     check_ports(&context.get("ports"), causes);
     let endpoints = context.get("endpoints");
     let old = context.old("endpoints");
+    // `ValidateEndpointSliceUpdate` skips unchanged endpoints: controllers rewrite slices with old addresses.
     if old.is_none_or(|old| old.value() != endpoints.value()) {
         check_endpoints(&endpoints, kind.text(), causes);
     }
@@ -30,6 +31,7 @@ fn is_short(list: &Field<'_>, most: usize, causes: &mut Causes) -> bool {
 }
 
 fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
+    // `maxPorts`. A list that is too long is not looked into.
     if !is_short(ports, 20_000, causes) {
         return;
     }
@@ -39,6 +41,7 @@ fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
         if !name.is_void() {
             causes.check_format(&name, formats::dns_label);
         }
+        // The empty name counts too, so only one port may be without a name.
         causes.check_unique(&name, &mut seen);
         if protocol.is_set() {
             causes.check_supported(&protocol, &["SCTP", "TCP", "UDP"]);
@@ -84,6 +87,7 @@ fn check_address(list: &Field<'_>, address: &Field<'_>, kind: &str, causes: &mut
     let wants_four = kind == "IPv4";
     match kind {
         "IPv4" => _ = addresses::check_ip(address, causes),
+        // IPv4 addresses have the lenient rule, since old controllers write them.
         "IPv6" => addresses::check_canonical_ip(address, causes),
         "FQDN" => {
             if causes.check_given(address, "")
@@ -96,10 +100,12 @@ fn check_address(list: &Field<'_>, address: &Field<'_>, kind: &str, causes: &mut
         _ => return,
     }
     if causes.count() > before {
+        // `validateHints` returns at the first list that is too long, and does not look at the other.
         return;
     }
     if addresses::parse(address.text()).is_some_and(|ip| matches!(ip, IpAddr::V4(_)) != wants_four)
     {
+        // The path is that of the list, without an index.
         causes.invalid_as(list, address.text(), &format!("must be an {kind} address"));
     }
     addresses::check_endpoint(address, causes);

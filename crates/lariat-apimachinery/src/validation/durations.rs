@@ -5,7 +5,9 @@ const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
 /// Says what is wrong with a span such as `1h30m`.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let invalid = || Err(format!("time: invalid duration {text:?}"));
+    // `time.ParseDuration`, whose errors are part of the answer.
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    // The only number that needs no unit.
     if rest == "0" {
         return Ok(());
     }

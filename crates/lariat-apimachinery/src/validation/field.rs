@@ -14,6 +14,8 @@ use crate::object::Object;
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {
     value: &'a Value,
+    // A chain to the root. Paths are shared between siblings and written only for causes, of which most objects have
+    // none.
     place: Rc<Place<'a>>,
 }
 
@@ -50,6 +52,7 @@ impl<'a> Field<'a> {
 
     /// Returns this value under another path: `key` in brackets behind this one.
     pub(crate) fn key(&self, key: &'a str) -> Self {
+        // The value stays: a cause about a key shows what the caller passes.
         self.below(Step::Key(key), self.value)
     }
 
@@ -68,6 +71,7 @@ impl<'a> Field<'a> {
 
     /// Returns this place with the index of an item of another list behind it.
     pub(crate) fn item_of(&self, item: &Self) -> Self {
+        // Used where Go names an item at another list than the one it is in.
         self.below(item.place.step, item.value)
     }
 

@@ -7,6 +7,8 @@ pub(crate) fn masked(prefix: &str) -> String {
     match prefix.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {
             let mut kept = rest.to_owned();
+            // `maskTrailingDash`: the last character and the dash become one letter, so the length counts one less
+            // than that of the prefix.
             kept.pop();
             kept + "a"
         }
@@ -31,6 +33,7 @@ pub(crate) fn regex_message(rule: &str, examples: &[&str], expression: &str) -> 
     format!("{rule} (e.g. {examples}regex used for validation is '{expression}')")
 }
 
+// Go's older rules say characters and its newer ones bytes; both count bytes.
 fn too_long(text: &str, most: usize, unit: &str) -> Option<String> {
     (text.len() > most).then(|| format!("must be no more than {most} {unit}"))
 }
@@ -58,6 +61,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
         return broken;
     }
     broken.push(if is_subdomain(text) {
+        // A hint in place of the expression, which would not say what is wrong.
         "must not contain dots".into()
     } else {
         let rule = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters \
@@ -107,6 +111,7 @@ pub(crate) fn wildcard_subdomain(text: &str) -> Vec<String> {
 pub(crate) fn underscored_subdomain(text: &str) -> Vec<String> {
     let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
     let fits = |part: &str| {
+        // `IsDNS1123SubdomainWithUnderscore`: one underscore may begin a part, as in names of SRV records.
         let rest = part.strip_prefix('_').unwrap_or(part);
         is_dns_part(&rest.replace('_', "-")) && !rest.starts_with('_') && !rest.ends_with('_')
     };
@@ -137,6 +142,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut broken = Vec::new();
     let name = match text.split_once('/') {
         None => text,
+        // `content.IsLabelKey` looks at nothing else of a text with several slashes.
         Some((_, name)) if name.contains('/') => {
             let rule = regex_message(NAME_RULE, &NAME_EXAMPLES, QUALIFIED);
             let rest = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
@@ -159,6 +165,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
         let rule = too_long(name, 63, "bytes");
         broken.extend(rule.map(|rule| format!("name part {rule}")));
     }
+    // An empty name breaks this rule as well, so it has two messages.
     if !is_name_part(name) {
         let rule = regex_message(NAME_RULE, &NAME_EXAMPLES, QUALIFIED);
         broken.push(format!("name part {rule}"));
@@ -168,6 +175,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
 
 /// The key of an annotation: as [`qualified_name`], but case does not matter.
 pub(crate) fn annotation_key(text: &str) -> Vec<String> {
+    // `ValidateAnnotations` lowers the key, so that a prefix may have capital letters.
     qualified_name(&text.to_lowercase())
 }
 
@@ -197,6 +205,7 @@ pub(crate) fn path_segment(text: &str) -> Vec<String> {
 
 /// The beginning of a segment of a path.
 pub(crate) fn path_segment_prefix(text: &str) -> Vec<String> {
+    // These would change the meaning of a URL.
     let found = ["/", "%"].into_iter().filter(|part| text.contains(part));
     found
         .map(|part| format!("may not contain '{part}'"))
@@ -220,6 +229,7 @@ pub(crate) fn port_name(text: &str) -> Vec<String> {
         !text.bytes().any(|byte| byte.is_ascii_lowercase()),
         "must contain at least one letter (a-z)",
     );
+    // The rules of RFC 6335 for service names, all of which are reported.
     rule(text.contains("--"), "must not contain consecutive hyphens");
     rule(
         text.starts_with('-') || text.ends_with('-'),
@@ -263,6 +273,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
     }
     match text {
         "." | ".." => broken.push(format!("must not be '{text}'")),
+        // Names of this form are used by the kubelet in volumes of ConfigMaps.
         text if text.starts_with("..") => broken.push("must not start with '..'".into()),
         _ => {}
     }
@@ -271,6 +282,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
 
 /// Returns the part of a text that is no domain name, and the rule it breaks.
 pub(crate) fn full_domain_wrong(text: &str) -> Option<(&str, String)> {
+    // `IsFullyQualifiedDomainName`: the dot of an absolute name is fine.
     let name = text.strip_suffix('.').unwrap_or(text);
     let broken = dns_subdomain(name);
     if !broken.is_empty() {

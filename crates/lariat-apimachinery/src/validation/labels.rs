@@ -7,12 +7,14 @@ use super::formats;
 /// Checks the keys and values of labels.
 pub(crate) fn check_labels(labels: &Field<'_>, causes: &mut Causes) {
     for (key, value) in labels.entries() {
+        // The path is that of the map: the key is what is wrong, and is shown as the value.
         causes.check_format_of(labels, key, formats::qualified_name);
         causes.check_format_of(labels, value.text(), formats::label_value);
     }
 }
 
 /// How long all keys and values of annotations may be together, in bytes.
+// `TotalAnnotationSizeLimitB`.
 const MOST_BYTES: usize = 256 << 10;
 
 /// Checks the keys of annotations, and how large they are.
@@ -56,6 +58,7 @@ pub(crate) fn check_selector(selector: &Field<'_>, options: SelectorOptions, cau
                 causes.invalid_as(&requirement.get("operator"), operator, detail);
             }
         }
+        // `ValidateLabelSelectorRequirement`: the operator and its values come first.
         causes.check_format(&requirement.get("key"), formats::qualified_name);
         for value in values.items().filter(|_| !options.any_values) {
             causes.check_format(&value, formats::label_value);
@@ -75,6 +78,7 @@ pub(crate) fn selects(selector: &Field<'_>, labels: &Field<'_>) -> bool {
     let equal = |(key, value): (&str, Field<'_>)| labels.member(key) == value.value();
     let meets = |requirement: Field<'_>| {
         let value = labels.member(requirement.text_of("key"));
+        // A label that is missing is null, which is in no list of texts.
         let listed = requirement.get("values").list().contains(value);
         match requirement.text_of("operator") {
             "In" => listed,

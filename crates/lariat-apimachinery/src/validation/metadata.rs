@@ -22,6 +22,7 @@ pub fn validate_metadata(
     let metadata = Field::of(object, "metadata");
     let mut causes = Causes::default();
     if old.is_none() || revalidates(resource) {
+        // Its validation checks the name without the prefix that it may have come from.
         let needs_prefix = resource.kind != "ReplicationController";
         if resource.kind == "IPAddress" && !resource.rules.custom {
             check_ip_name(&metadata.get("name"), &mut causes);
@@ -31,6 +32,7 @@ pub fn validate_metadata(
     }
     if old.is_some() {
         let prefix = metadata.get("generateName");
+        // `ValidateObjectMetaUpdate` does not know the rule of the kind, and applies the one for all.
         causes.check_format(&prefix, formats::path_segment_prefix);
     }
     labels::check_labels(&metadata.get("labels"), &mut causes);
@@ -40,6 +42,7 @@ pub fn validate_metadata(
     check_finalizers(&finalizers, &mut causes);
     let old_event = resource.group.is_empty() && resource.kind == "Event";
     let is_generic = GENERIC.contains(&resource.group.as_str()) || old_event;
+    // `ValidateFinalizerName` of core is stricter than that of the generic server.
     if !resource.rules.custom && !is_generic {
         check_plain(&finalizers, &mut causes);
     }
@@ -61,6 +64,7 @@ const GENERIC: [&str; 6] = [
 /// Returns whether updates of a kind are checked like creations.
 ///
 /// For other kinds only the changes are checked.
+// A matter of whether `ValidateUpdate` of a kind calls its `Validate`, which has no system to it.
 fn revalidates(resource: &Resource) -> bool {
     let kind = resource.kind.as_str();
     match resource.group.as_str() {
@@ -98,6 +102,7 @@ fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: 
         let text = prefix.text();
         let broken = match rule {
             NameRule::PathSegment => formats::path_segment_prefix(text),
+            // A prefix usually ends in a dash, which no name may.
             NameRule::Label => formats::dns_label(&formats::masked(text)),
             NameRule::Subdomain => formats::dns_subdomain(&formats::masked(text)),
         };
@@ -126,6 +131,7 @@ fn check_ip_name(name: &Field<'_>, causes: &mut Causes) {
 fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
     let mut controller: Option<Field<'_>> = None;
     for owner in owners.items() {
+        // See `ValidateOwnerReferences`, which passes the path of the list on.
         check_owner(&owners.with(owner.value()), causes);
         if !owner.is_true("controller") {
             continue;
@@ -149,6 +155,7 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
 fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
     let api_version = owner.text_of("apiVersion");
     let (group, version) = match api_version.split_once('/') {
+        // A version that cannot be parsed counts as an empty one, as in Go, where the error is dropped.
         Some((_, version)) if version.contains('/') => ("", ""),
         Some((group, version)) => (group, version),
         None => ("", api_version),

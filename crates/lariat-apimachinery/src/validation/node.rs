@@ -13,6 +13,7 @@ pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
     }
     causes.check_name(&handler, formats::dns_label);
     let limits = context.get("overhead").get("podFixed");
+    // Overhead is checked like resources of a container with limits, whose paths the causes have.
     let at = context.get("overhead").get("limits");
     for (name, amount) in limits.entries() {
         let at = at.key(name).with(amount.value());
@@ -25,6 +26,7 @@ pub(super) fn runtime_class(context: &Context<'_>, causes: &mut Causes) {
 }
 
 fn check_tolerations(list: &Field<'_>, causes: &mut Causes) {
+    // `validateTolerations`: the rules of Pods, and no duplicates.
     pod::check_tolerations(list, causes);
     let members = ["key", "operator", "value", "effect"];
     let key = |toleration: &Field<'_>| members.map(|name| toleration.member(name).clone());

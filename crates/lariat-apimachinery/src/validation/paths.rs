@@ -13,6 +13,7 @@ pub(crate) fn check_no_backsteps(at: &Field<'_>, causes: &mut Causes) {
 
 /// Returns whether a part of a path leads upwards.
 pub(crate) fn has_backsteps(path: &str) -> bool {
+    // Names such as `..data` do not lead upwards.
     path.split('/').any(|part| part == "..")
 }
 
@@ -47,6 +48,7 @@ pub(crate) fn check_domain_prefixed(at: &Field<'_>, causes: &mut Causes) {
     if !causes.check_given(at, "") {
         return;
     }
+    // `IsDomainPrefixedPath`; further slashes belong to the path.
     let (host, path) = at.text().split_once('/').unwrap_or((at.text(), ""));
     if host.is_empty() || path.is_empty() {
         let detail = "must be a domain-prefixed path (such as \"acme.io/foo\")";

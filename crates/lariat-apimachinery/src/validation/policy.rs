@@ -23,6 +23,7 @@ pub(super) fn disruption_budget(context: &Context<'_>, causes: &mut Causes) {
     }
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let shares = ["minAvailable", "maxUnavailable"];
+    // `ValidatePodDisruptionBudgetSpec`; none of the two is fine.
     if spec.given(&shares).len() == 2 {
         let detail = "minAvailable and maxUnavailable cannot be both set";
         causes.invalid_struct(&spec, &structs::shown(spec.value(), SPEC), detail);

@@ -15,6 +15,7 @@ pub(super) fn role(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
+// `ValidateClusterRole`. A missing aggregation rule is fine, an empty one (`aggregationRule: {}`) is not.
 pub(super) fn cluster_role(context: &Context<'_>, causes: &mut Causes) {
     for rule in context.get("rules").items() {
         check_rule(&rule, false, causes);
@@ -30,21 +31,26 @@ pub(super) fn cluster_role(context: &Context<'_>, causes: &mut Causes) {
     let old = old.map(|old| old.get("clusterRoleSelectors"));
     let mut old = old.iter().flat_map(Field::items);
     let options = SelectorOptions {
+        // Ratcheting (`hasInvalidLabelValueInLabelSelector`): if any old selector had an invalid value, all new ones
+        // may.
         any_values: old.any(|selector| labels::has_odd_values(&selector)),
     };
     for selector in selectors.items() {
         labels::check_selector(&selector, options, causes);
         if !labels::is_selector(&selector) {
-            // What could not be read is shown.
+            // Go overwrites its variable with the result of the failed conversion, so the message shows a nil
+            // selector.
             causes.invalid_struct(&selector, "null", "invalid label selector.");
         }
     }
 }
 
+// `ValidatePolicyRule`. It knows neither the verbs nor the groups, so a typo there grants nothing, silently.
 fn check_rule(rule: &Field<'_>, is_namespaced: bool, causes: &mut Causes) {
     causes.check_given(&rule.get("verbs"), "verbs must contain at least one value");
     let urls = rule.get("nonResourceURLs");
     let about_resources = ["apiGroups", "resources", "resourceNames"];
+    // Go looks at the URLs first and returns; a rule with URLs is never asked for groups or resources.
     if urls.is_void() {
         let detail = "resource rules must supply at least one api group";
         causes.check_given(&rule.get("apiGroups"), detail);
@@ -76,15 +82,19 @@ const ROLE: Members = &[
     ("name", "Name", Shape::Text),
 ];
 
+// `ValidateRoleBinding` and `ValidateClusterRoleBinding`, which differ in the kinds of roles and in the subjects.
 fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, causes: &mut Causes) {
     let role = context.get("roleRef");
     let (group, name) = (role.get("apiGroup"), role.get("name"));
+    // Go compares with `!=`, so an empty group or kind is "unsupported" and not "required".
     causes.check_plain(&group, &[GROUP]);
     causes.check_plain(&role.get("kind"), kinds);
+    // Names in RBAC may have colons and capitals (`system:node`): only `/`, `%`, `.` and `..` are refused.
     causes.check_name(&name, formats::path_segment);
     for subject in context.get("subjects").items() {
         check_subject(&subject, is_namespaced, causes);
     }
+    // The role is fixed so that one who may edit subjects cannot raise what the binding grants.
     let Some(old) = context.old("roleRef") else {
         return;
     };
@@ -95,6 +105,7 @@ fn check_binding(context: &Context<'_>, kinds: &[&str], is_namespaced: bool, cau
     }
 }
 
+// `ValidateRoleBindingSubject`.
 fn check_subject(subject: &Field<'_>, is_namespaced: bool, causes: &mut Causes) {
     let (name, group) = (subject.get("name"), subject.get("apiGroup"));
     causes.check_given(&name, "");
@@ -106,10 +117,12 @@ fn check_subject(subject: &Field<'_>, is_namespaced: bool, causes: &mut Causes) 
             if !group.is_void() {
                 causes.check_plain(&group, &[""]);
             }
+            // In a RoleBinding a missing namespace means that of the binding; a ClusterRoleBinding has none to offer.
             if !is_namespaced {
                 causes.check_given(&subject.get("namespace"), "");
             }
         }
+        // The default of the group was filled in by kind before; names of users and groups may be any text.
         "User" | "Group" => causes.check_plain(&group, &[GROUP]),
         _ => {
             let kinds = ["ServiceAccount", "User", "Group"];

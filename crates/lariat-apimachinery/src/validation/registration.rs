@@ -13,6 +13,7 @@ pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
     let (group, version) = (spec.get("group"), spec.get("version"));
     let required = format!("{}.{}", version.text(), group.text());
     let name = context.get("metadata").get("name");
+    // The checks of metadata report a name that is no path segment; the two messages exclude each other in Go.
     if name.text() != required && formats::path_segment(name.text()).is_empty() {
         let required = go_text::quoted(&required);
         let detail = format!("must be `spec.version+\".\"+spec.group`: {required}");
@@ -20,17 +21,20 @@ pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
     }
     if !group.is_void() {
         causes.check_format(&group, formats::dns_subdomain);
+    // The core group has no name; its APIService is called `v1.`.
     } else if version.text() != "v1" {
         let detail = "only v1 may have an empty group and it better be legacy kube";
         causes.required(&group, detail);
     }
     causes.check_format(&version, formats::dns_1035_label);
+    // Both bounds are inclusive, although the message says "less than".
     check_priority(&spec.get("groupPriorityMinimum"), 20000, causes);
     check_priority(&spec.get("versionPriority"), 1000, causes);
     check_server(&spec, causes);
 }
 
 fn check_priority(at: &Field<'_>, most: i64, causes: &mut Causes) {
+    // A missing priority is zero in Go, and zero is refused: both priorities have to be given.
     let number = at.int().unwrap_or(0);
     if !(1..=most).contains(&number) {
         let detail = format!("must be positive and less than {most}");
@@ -47,6 +51,7 @@ fn check_server(spec: &Field<'_>, causes: &mut Causes) {
         if !bundle.is_void() {
             let shown = format!(
                 "{} bytes",
+                // Go has decoded the bundle and shows its size; every four characters of base64 are three bytes.
                 bundle.text().trim_end_matches('=').len() * 3 / 4
             );
             causes.invalid_as(&bundle, shown, "local APIServices may not have a caBundle");
@@ -57,6 +62,7 @@ fn check_server(spec: &Field<'_>, causes: &mut Causes) {
         }
         return;
     }
+    // Only whether namespace and name are there counts; no form of them is checked.
     causes.check_given(&service.get("namespace"), "");
     causes.check_given(&service.get("name"), "");
     let port = service.get("port");

@@ -8,12 +8,15 @@ use super::formats::Format;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rule {
     /// It is there and not empty.
+    // Go's functions test for a length of zero: an empty text, list or map counts as missing.
     Given,
     /// A text that is there, of a form.
     Name(Format),
     /// A text of a form, if there is one that is not empty.
     Text(Format),
     /// A text that is there, and one of these.
+    // The four rules with a list differ in what a missing or empty text gets: "required", "unsupported", or nothing.
+    // Go's code has all of them; which one is right is seen only in the function that is followed.
     OneOf(&'static [&'static str]),
     /// One of these, which an empty text is not.
     Supported(&'static [&'static str]),
@@ -26,8 +29,10 @@ pub(crate) enum Rule {
     /// A number above zero, if there is one.
     Positive,
     /// A number within bounds; a missing one counts as zero.
+    // For plain integers in Go, where missing and zero are the same.
     Between(i64, i64),
     /// A number within bounds, if there is one.
+    // For pointers in Go, where a missing number is not checked but a given zero is.
     MaybeBetween(i64, i64),
 }
 
@@ -40,6 +45,7 @@ pub(crate) const PORT: Rule = Rule::Between(1, 65535);
 /// Checks members by their rules.
 pub(crate) fn check(within: &Field<'_>, rules: Rules, causes: &mut Causes) {
     for (names, rule) in rules {
+        // The order of the table is the order of causes, which clients see when several members are wrong.
         for name in names.split(' ') {
             rule.check(&within.get(name), causes);
         }

@@ -7,12 +7,14 @@ use super::context::Context;
 const HIGHEST: i64 = 1_000_000_000;
 
 const SYSTEM: [(&str, i64); 2] = [
+    // `SystemCriticalPriority` is twice the highest of users; Pods that a node needs come before those of the cluster.
     ("system-node-critical", 2_000_001_000),
     ("system-cluster-critical", 2_000_000_000),
 ];
 
 pub(super) fn priority_class(context: &Context<'_>, causes: &mut Causes) {
     let (value, policy) = (context.get("value"), context.get("preemptionPolicy"));
+    // `ValidatePriorityClassUpdate` checks only that nothing changes: what was stored once is not validated again.
     if let (Some(old_value), Some(old_policy)) =
         (context.old("value"), context.old("preemptionPolicy"))
     {
@@ -23,6 +25,7 @@ pub(super) fn priority_class(context: &Context<'_>, causes: &mut Causes) {
         return;
     }
     let name = context.get("metadata").get("name");
+    // The API server creates the two classes itself, and so passes this check by their exact values.
     if name.text().starts_with("system-") {
         if let Some(error) = system_wrong(context, name.text()) {
             let detail = format!(
@@ -31,6 +34,7 @@ pub(super) fn priority_class(context: &Context<'_>, causes: &mut Causes) {
             );
             causes.forbidden(&name, &detail);
         }
+    // There is no lower bound: negative priorities are fine.
     } else if value.int().is_some_and(|value| value > HIGHEST) {
         let detail = format!("maximum allowed value of a user defined priority is {HIGHEST}");
         causes.forbidden(&value, &detail);

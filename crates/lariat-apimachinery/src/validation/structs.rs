@@ -10,20 +10,24 @@ pub(crate) enum Shape {
     /// As its JSON, `null` if it is missing: a pointer, a list or a map in Go.
     Value,
     /// As its JSON, the empty text if it is missing.
+    // Strings in Go are never nil, so a missing one prints as `""`. Only pointers, lists and maps print as `null`.
     Text,
     /// As its JSON, 0 if it is missing.
     Number,
     /// A pointer to a structure.
     Struct(Members),
     /// A structure that is always there.
+    // A struct by value: it prints with its zero members even if the JSON has no such object.
     Whole(Members),
     /// A list of structures.
     List(Members),
     /// A pointer to a selector of labels, which keeps the names of the API.
+    // `metav1.LabelSelector` is the external type even here: it has JSON tags, and `omitempty` drops what is empty.
     Selector,
 }
 
 /// The members of a structure in Go's order: their names in the API, and in Go.
+// Internal types have no JSON tags, so Go's encoder shows the names of the fields (`APIGroup`, not `apiGroup`).
 pub(crate) type Members = &'static [(&'static str, &'static str, Shape)];
 
 /// Returns how a structure is shown; `null` if there is none.
@@ -69,6 +73,7 @@ pub(crate) fn selector(selector: &Value) -> String {
     };
     let labels = members
         .get("matchLabels")
+        // `omitempty` drops empty maps and lists.
         .filter(|labels| labels.as_object().is_some_and(|labels| !labels.is_empty()))
         .map(|labels| format!("\"matchLabels\":{labels}"));
     let requirements = members.get("matchExpressions").and_then(Value::as_array);

@@ -43,6 +43,7 @@ impl Difference {
     }
 
     fn put(&mut self, element: &PathElement, own: Own, below: Self) {
+        // A path is a member in the set of its own change only, but an element on the way to changes in all three.
         let put = |set: &mut Set, is: Own, below: Set| {
             if own == is || !below.is_empty() {
                 set.add(element.clone(), own == is, below);
@@ -102,14 +103,18 @@ fn walk_as(
     old: Option<&Value>,
     new: Option<&Value>,
 ) -> (bool, Difference) {
+    // A value of the other form counts as empty here; this form sees nothing of it.
     let is_list = matches!(form, Resolved::List(_) | Resolved::AnyList);
     let is_empty = |value: Option<&Value>| match value {
         Some(Value::Array(items)) if is_list => items.is_empty(),
         Some(Value::Object(members)) if !is_list => members.is_empty(),
         _ => true,
     };
+    // With nothing to walk into, null against an empty map is compared as a leaf, which makes it a modification.
     let are_empty = is_empty(old) && is_empty(new);
     match form {
+        // A list without a schema is atomic, a map without one is not, as in the type `__untyped_deduced_` of
+        // structured-merge-diff.
         Resolved::Scalar(_) | Resolved::AnyList => (true, Difference::default()),
         _ if typed.is_atomic() || are_empty => (true, Difference::default()),
         Resolved::List(list) if list.kind == ListKind::Atomic => (true, Difference::default()),
@@ -132,12 +137,14 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Own {
 /// A whole number is equal to the same number with a fraction of zero.
 fn is_same(old: &Value, new: &Value) -> bool {
     match (old, new) {
+        // Go's `value.Equals` compares an int with a float as floats, while `serde_json` never calls them equal.
         (Value::Number(old), Value::Number(new)) if old.is_f64() != new.is_f64() => {
             old.as_f64() == new.as_f64()
         }
         (Value::Array(old), Value::Array(new)) => {
             old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
         }
+        // Compared by name, since members may come in another order.
         (Value::Object(old), Value::Object(new)) => {
             let mut members = old.iter();
             let is_same = |(name, old)| new.get(name).is_some_and(|new| is_same(old, new));
@@ -172,6 +179,8 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
     let before = Items::of(&list.kind, item, items_of(old));
     let after = Items::of(&list.kind, item, items_of(new));
     let mut difference = Difference::default();
+    // Items of the new list come first, and those only the old one has after them; the sets do not depend on the
+    // order.
     let gone = before
         .list()
         .iter()
@@ -179,6 +188,8 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
     for (element, _) in after.list().iter().chain(gone) {
         let (old, new) = (before.get(element), after.get(element));
         let (own, inner) = match (old, new) {
+            // Only an item that is unique in both lists is walked into; for duplicates no one can say which belongs to
+            // which.
             (old @ ([] | [_]), new @ ([] | [_])) => {
                 walk(item, old.first().copied(), new.first().copied())
             }

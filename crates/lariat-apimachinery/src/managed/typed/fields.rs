@@ -36,6 +36,7 @@ fn items(typed: TypeRef<'_>, list: &List, value: &Value) -> Set {
             // Items with the same key are owned together.
             _ => Set::default(),
         };
+        // Items are members beside their fields, so that removing the last field does not give up the item.
         set.add(element.clone(), true, below);
     }
     set
@@ -46,6 +47,8 @@ fn members(typed: TypeRef<'_>, value: &Value) -> Set {
     for (name, value) in value.as_object().into_iter().flatten() {
         let below = typed.member(name).unwrap_or(typed.any());
         let (leaf, fields) = walk(below, value);
+        // `toFieldSetWalker.visitMapItems`: nulls and empty maps are owned themselves, and so is every entry of a map.
+        // An empty list is not: it has neither items nor an owner.
         let empty = value.is_null() || (value.is_object() && is_void(Some(value)));
         let is_field = typed.field(name).is_some();
         set.add(

@@ -15,6 +15,7 @@ pub(super) fn element_of(
     value: &Value,
 ) -> Result<PathElement, String> {
     match kind {
+        // `setItemToPathElement`, with its messages.
         ListKind::Set => match value {
             Value::Object(_) => {
                 Err("associative list without keys has an element that's a map type".to_owned())
@@ -44,6 +45,7 @@ fn keyed(
         }
         _ => return Err("associative list with keys may not have non-map elements".to_owned()),
     };
+    // `keyedAssociativeListItemToPathElement`: one key is enough, missing ones are left out of the element.
     let mut found = Map::new();
     for key in keys {
         // What Go writes in any case is empty by default.
@@ -51,6 +53,8 @@ fn keyed(
             let field = item.field(key)?;
             field.default.clone().or_else(|| item.zero_of(field))
         };
+        // A default counts as the value, so that a Service's port without a protocol and one with `TCP` are the same
+        // item.
         if let Some(value) = members.get(&**key).cloned().or_else(default) {
             found.insert(key.clone().into_owned(), value);
         }
@@ -89,6 +93,7 @@ impl<'a> Items<'a> {
             let Ok(element) = element_of(kind, item, value) else {
                 continue;
             };
+            // Duplicates share a place; the list keeps all of them, in order.
             match items.place(&element) {
                 Some(at) => items.list[at].1.push(value),
                 None => items.push(element, value),
@@ -101,6 +106,8 @@ impl<'a> Items<'a> {
         self.list.push((element, vec![value]));
         match self.list.len() {
             ..SHORT => {}
+            // At this length the map is made for all items at once; below it is empty, and `place` does not look into
+            // it.
             SHORT => {
                 let places = self.list.iter().enumerate();
                 self.places = places

@@ -16,8 +16,10 @@ pub(in crate::managed) fn merge(typed: TypeRef<'_>, live: &Value, applied: &Valu
 
 fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
     let (Some(_), Some(value)) = (live, applied) else {
+        // What only one side has is taken as it is, unknown parts and duplicates included.
         return applied.or(live).cloned();
     };
+    // The form is that of the applied value: when the two differ in form, the applied one wins.
     let merged = match form(typed, value) {
         Resolved::Scalar(_) | Resolved::AnyList => return applied.cloned(),
         _ if typed.is_atomic() || (cannot_merge(value, live) && is_void(applied)) => {
@@ -32,6 +34,7 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
             Value::Object(members(typed, live, applied))
         }
     };
+    // A merged map or list that is empty is left out, as the Go walker leaves `out` nil for it.
     (!is_void(Some(&merged))).then_some(merged)
 }
 
@@ -87,6 +90,8 @@ fn items(
         };
         walk(item, live, Some(value))
     };
+    // Shared items in the applied order. `next_shared` is the one that the live side waits for: shared live items
+    // before it are skipped, and come when the applied side reaches them.
     let mut shared = right
         .iter()
         .map(|(element, _)| element)
@@ -104,12 +109,14 @@ fn items(
                 next_shared = shared.next();
                 continue;
             }
+            // It is in both lists, but its turn in the applied order has not come.
             if in_right(element) && next_shared.is_some_and(|next| next != element) {
                 l += 1;
                 continue;
             }
         }
         if let Some((element, values)) = left.get(l) {
+            // Only the live list has it, so it stays next to its live neighbours.
             if !in_right(element) {
                 out.extend(values.iter().map(|value| (*value).clone()));
                 l += 1;
@@ -124,6 +131,8 @@ fn items(
             merged.insert(element);
             out.extend(both(element, values[0]));
             r += 1;
+            // It was taken from the applied side before the live side reached it, so the live side waits for the next
+            // one.
             if next_shared == Some(element) {
                 next_shared = shared.next();
             }

@@ -12,6 +12,7 @@ use crate::schema::{List, ListKind, Resolved, TypeRef};
 ///
 /// Maps and lists that become empty stay, unless they are in the set themselves.
 pub(in crate::managed) fn remove(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Value {
+    // Nothing inside of an atomic value is removed, even if an older schema let an owner have a part of it.
     if is_void(Some(value)) || typed.is_atomic() {
         return value.clone();
     }
@@ -30,6 +31,7 @@ fn items(typed: TypeRef<'_>, list: &List, value: &Value, fields: &Set) -> Value 
     let kept = items_of(Some(value)).iter().filter_map(|item| {
         match element_of(&list.kind, typed.item(), item) {
             Ok(element) => keep(typed.item(), &element, item, fields),
+            // An item without an identity is in no set.
             Err(_) => Some(item.clone()),
         }
     });

@@ -22,9 +22,11 @@ pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<Str
 /// Returns whether a value fits its type; lists may have duplicate items.
 pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
     match (typed.resolve(value), value) {
+        // Null fits everywhere, as in `validateScalar`, `listValue` and `mapValue`.
         (_, Value::Null) | (Resolved::Scalar(None) | Resolved::AnyList, _) => true,
         (Resolved::Scalar(Some(scalar)), value) => misfit(scalar, value).is_none(),
         (Resolved::List(list), Value::Array(values)) => values.iter().all(|value| {
+            // `AllowDuplicates` forgives two items with one key, but not an item without a key.
             let has_place = list.kind == ListKind::Atomic
                 || element_of(&list.kind, typed.item(), value).is_ok();
             has_place && fits(typed.item(), value)
@@ -69,6 +71,8 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>)
 fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
     let (fits, wanted) = match scalar {
         Scalar::String | Scalar::Bytes => (value.is_string(), "string"),
+        // The schema of apply has one numeric type, so a fraction in an integer is accepted here and refused when it
+        // is decoded.
         Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
             (value.is_number(), "numeric (int or float)")
         }
@@ -77,6 +81,7 @@ fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
             (!value.is_array() && !value.is_object(), "any scalar")
         }
     };
+    // Go formats the value of a wrong number by `%T` and all others as a wrapped value, which prints with `&{…}`.
     let got = match (scalar, value) {
         (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => {
             go_text::type_of(other).to_owned()
@@ -102,6 +107,8 @@ fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: 
             continue;
         }
         match element_of(&list.kind, typed.item(), value) {
+            // One item without an identity ends the check of its list, as in `visitListItems`; items behind it are not
+            // looked at.
             Err(error) => return errors.push(format!("{path}: element {at}: {error}")),
             Ok(element) => {
                 if seen.contains(&element) {

@@ -14,15 +14,18 @@ use crate::patch::PatchError;
 ///
 /// Lists whose items are of several types cannot be merged.
 pub(super) fn are_maps(old: &[Value], new: &[Value]) -> Outcome<bool> {
+    // `sliceElementType`: the type of the first item decides, and every other must have it.
     let mut items = old.iter().chain(new);
     let Some(first) = items.next() else {
         return unmergeable("no elements in any of the given slices");
     };
     match first {
+        // The type of null is nil, on which the Go code calls a method.
         Value::Null => return crash(),
         Value::Array(_) => return Err(PatchError::ListOfLists),
         _ => {}
     }
+    // Integers and floats are different types here, so a list of both cannot be merged.
     if items.any(|item| type_of(item) != type_of(first)) {
         let lists = Value::from(vec![old.to_vec(), new.to_vec()]);
         return unmergeable(format!(
@@ -63,6 +66,7 @@ pub(super) fn members(item: &Value) -> Outcome<&Object> {
 
 /// Returns what identifies an item: its key, or itself.
 pub(super) fn id<'a>(item: &'a Value, key: Option<&str>) -> Outcome<&'a Value> {
+    // Lists of scalars have no key: each item is its own identity.
     let Some(key) = key else {
         return Ok(item);
     };
@@ -78,6 +82,7 @@ pub(super) fn id<'a>(item: &'a Value, key: Option<&str>) -> Outcome<&'a Value> {
 /// Returns whether two values are one, as Go compares them.
 pub(super) fn same(left: &Value, right: &Value) -> Outcome<bool> {
     match (left, right) {
+        // Comparing interfaces that hold maps or slices panics in Go; values of two types are just unequal.
         (Value::Object(_), Value::Object(_)) | (Value::Array(_), Value::Array(_)) => crash(),
         _ => Ok(left == right),
     }
@@ -105,6 +110,8 @@ impl Places {
         let mut found = Self {
             places: HashMap::with_capacity(list.len()),
             has: (false, false),
+            // `findMapInSliceBasedOnKeyValue` walks the list and stops with an error here, unless it has found the
+            // item before.
             odd: key.and_then(|_| list.iter().position(|item| !item.is_object())),
         };
         for (at, item) in list.iter().enumerate() {
@@ -115,6 +122,7 @@ impl Places {
             let Some(id) = id else { continue };
             found.has.0 |= id.is_object();
             found.has.1 |= id.is_array();
+            // JSON text as the key keeps the string "1" apart from the number 1; the first of equal items wins.
             found.places.entry(id.to_string()).or_insert(at);
         }
         found

@@ -16,9 +16,12 @@ pub(super) fn merge(
     original: Vec<Value>,
     patch: Vec<Value>,
 ) -> Outcome<Vec<Value>> {
+    // Without the strategy `merge`, which most lists lack, the patch's list replaces the present one. Its directives
+    // are not looked at then.
     if !list.strategy.merge {
         return Ok(patch);
     }
+    // `are_maps` needs an item to look at.
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
@@ -26,6 +29,7 @@ pub(super) fn merge(
     if items::are_maps(&original, &patch)? {
         return merge_maps(list, original, patch);
     }
+    // `deduplicateScalars`: of equal scalars the first one stays, and JSON text tells 1 from "1".
     let mut known: HashSet<String> = HashSet::new();
     let all = original.iter().chain(&patch);
     let merged = all.filter(|value| known.insert(value.to_string()));
@@ -59,6 +63,7 @@ fn merge_maps(list: &Member<'_>, original: Vec<Value>, patch: Vec<Value>) -> Out
         ));
     };
     let (original, patch) = special(original, patch, key)?;
+    // The original is still needed: its order decides the order of the merged items.
     let merged = merge_items(list.typed, original.clone(), &patch, key)?;
     let keyed = Keyed {
         key: Some(key),
@@ -83,6 +88,8 @@ fn merge_items(
                 let new = items::members(new)?.clone();
                 merged[at] = Value::Object(merge_map(typed, old.unwrap_or_default(), new)?);
             }
+            // An item that the list did not have is taken as it is, without the cleaning of `taken`. That is what Go
+            // does.
             None => {
                 places.add(id, merged.len());
                 merged.push(new.clone());
@@ -114,6 +121,7 @@ fn special(
                 places.find(id)?;
                 deleted.insert(id.to_string());
             }
+            // The rest is still read, because other directives have to go or fail.
             Some("replace") => replaces = true,
             Some("merge") => {
                 return unmergeable("merging lists cannot yet be specified in the patch");
@@ -122,10 +130,12 @@ fn special(
         }
     }
     if replaces {
+        // As the new original with nothing to merge: the patch's items are the whole list.
         return Ok((plain, Vec::new()));
     }
     if !deleted.is_empty() {
         let is_gone = |id: &Value| deleted.contains(&id.to_string());
+        // All at once instead of one search for each deletion, which is what `deleteMatchingEntries` does.
         original.retain(|each| !each.get(key).is_some_and(is_gone));
     }
     Ok((original, plain))

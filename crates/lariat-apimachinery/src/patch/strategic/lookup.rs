@@ -21,6 +21,7 @@ pub(super) fn member<'a>(typed: TypeRef<'a>, name: &str) -> Outcome<Member<'a>> 
             "unable to find api field in struct {structure} for the json field {name:?}"
         ));
     }
+    // Null asks for the declared type: `resolve` looks at the value only where the type allows anything.
     if matches!(typed.resolve(&Value::Null), Resolved::Map) {
         return unmergeable(
             "merging an object in json but data type is not struct, instead is: map",
@@ -44,6 +45,7 @@ pub(super) fn list<'a>(typed: TypeRef<'a>, name: &str) -> Outcome<Member<'a>> {
         return Ok(found);
     }
     let item = found.typed.item();
+    // `LookupPatchMetadataForSlice` cannot go into lists of lists.
     if is_list(item) {
         return unmergeable("unexpected slice of slice");
     }

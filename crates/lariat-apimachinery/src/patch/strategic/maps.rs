@@ -41,16 +41,21 @@ pub(super) fn merge_map(
     mut patch: Object,
 ) -> Outcome<Object> {
     if let Some(directive) = patch.get(DIRECTIVE).cloned() {
+        // `handleDirectiveInMergeMap`. The present map is dropped in any case, so it is not even looked at.
         return carry_out(&directive, patch);
     }
+    // First the directives that name members, which take themselves and what they merge out of the patch; the loop
+    // below then sees plain members only.
     retain_keys(&mut original, &mut patch)?;
     order::set_orders(typed, &mut original, &mut patch)?;
     for (name, value) in patch {
+        // `preprocessDeletionListForMerging`.
         let Some(rest) = name.strip_prefix(DELETE_FROM) else {
             merge_member(typed, &mut original, &name, value, false)?;
             continue;
         };
         match rest.strip_prefix('/') {
+            // A directive without a list name is skipped, but one without a slash is an error.
             Some("") => {}
             Some(name) => merge_member(typed, &mut original, name, value, true)?,
             None => return malformed("invalid patch format of primitive list"),
@@ -93,7 +98,10 @@ fn merge_member(
 ) -> Outcome<()> {
     let old = original.remove(name);
     let merged = match (old, value) {
+        // A null removes, also where nothing was.
         (_, Value::Null) => None,
+        // Only two maps or two lists are merged, so only for these Go looks the member up. An unknown member with a
+        // scalar is therefore no error here.
         (Some(Value::Object(old)), Value::Object(new)) => {
             let found = lookup::member(typed, name)?;
             Some(Value::Object(if found.strategy.replace {
@@ -110,6 +118,7 @@ fn merge_member(
                 lists::merge(&list, old, new)?
             }))
         }
+        // A deletion from what is no list of the same kind deletes nothing.
         (old, value) if deletes && !are_alike(old.as_ref(), &value) => old,
         (_, value) => taken(value),
     };
@@ -131,6 +140,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let Value::Array(keys) = keys else {
         return malformed("invalid patch format of retainKeys");
     };
+    // Go uses the keys as keys of a map, which panics for these.
     if keys.iter().any(|key| key.is_object() || key.is_array()) {
         return items::crash();
     }
@@ -138,6 +148,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     let is_kept = |name: &String| keys.contains(name.as_str());
     let is_directive = |name: &String| name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER);
     let strays = |(name, value): (&String, &Value)| {
+        // A patch that sets a member and does not retain it contradicts itself; one that removes it does not.
         !value.is_null() && !is_kept(name) && !is_directive(name)
     };
     if patch.iter().any(strays) {

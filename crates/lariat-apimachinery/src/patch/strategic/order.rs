@@ -13,6 +13,7 @@ use crate::schema::TypeRef;
 const LIST: &str = "[]interface {}";
 
 /// How many items Go sorts by inserting one after the other.
+// The block size of Go's `sort.SliceStable`.
 const BLOCK: usize = 20;
 
 /// What identifies the items of a list.
@@ -41,12 +42,15 @@ pub(super) fn set_orders(
         let Some(name) = directive[SET_ORDER.len()..].strip_prefix('/') else {
             return malformed("invalid patch format of setElementOrder list");
         };
+        // `mergePatchIntoOriginal`: the order in the patch holds for the merged list, not for the patch's list only.
         let old = list_in(original, name)?;
         let new = list_in(patch, name)?;
         let list = lookup::list(typed, name)?;
+        // Checked although the order wins anyway: a mismatch means that the client computed its patch wrongly.
         check_order(&order, new.as_deref().unwrap_or_default(), &list)?;
         if let Some(merged) = merge_in_order(&list, &order, old, new)? {
             original.insert(name.to_owned(), merged.into());
+            // Merged already, so that `merge_map` does not merge it again.
             patch.remove(name);
         }
     }
@@ -72,6 +76,7 @@ fn merge_in_order(
     let merged = match (old, new) {
         (None, None) => return Ok(None),
         (Some(old), None) => old,
+        // Directives are removed, since there is nothing that they could be about.
         (None, Some(new)) => new.into_iter().filter_map(without_directives).collect(),
         (Some(old), Some(new)) => lists::merge(list, old, new)?,
     };
@@ -94,10 +99,12 @@ fn check_order(order: &[Value], patch: &[Value], list: &Member<'_>) -> Outcome<(
             .iter()
             .try_for_each(|item| items::members(item).map(drop))?;
     }
+    // Items to delete have no place in the order.
     let is_wanted = |item: &&Value| key.is_none() || !is_deletion(item);
     let mut wanted = patch.iter().filter(is_wanted).peekable();
     let mut given = order.iter();
     while let Some(item) = wanted.peek() {
+        // So does an item that replaces the list.
         if item.get(DIRECTIVE).is_some() {
             wanted.next();
             continue;
@@ -109,6 +116,7 @@ fn check_order(order: &[Value], patch: &[Value], list: &Member<'_>) -> Outcome<(
                 go(&order.into())
             ));
         };
+        // A subsequence is enough: the order also names items that the patch leaves alone.
         if same_key(item, other, key)? {
             wanted.next();
         }
@@ -152,6 +160,7 @@ fn partition(
     {
         return items::crash();
     }
+    // One index for all items, where `partitionMapsByPresentInList` searches the list for each.
     let places = Places::of(by, key);
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for item in list {
@@ -172,6 +181,7 @@ fn arranged(
     server: &[Value],
     keyed: Keyed<'_>,
 ) -> Outcome<Vec<Value>> {
+    // `normalizeElementOrder`: sort the two parts apart, then merge them like sorted lists.
     let (patched, served) = (Ranks::of(patch, keyed), Ranks::of(server, keyed));
     let named = patched.sort(named, patch)?;
     let rest = served.sort(rest, server)?;
@@ -179,6 +189,8 @@ fn arranged(
     let (mut named, mut rest) = (named.into_iter().peekable(), rest.into_iter().peekable());
     while let (Some(left), Some(right)) = (rest.peek(), named.peek()) {
         let places = (served.rank(left)?, served.rank(right)?);
+        // An item that the server does not have yet comes first, which keeps the patch's new items where the patch has
+        // them.
         let rest_first = matches!(places, (Some(left), Some(right)) if left < right);
         out.extend(if rest_first {
             rest.next()
@@ -225,6 +237,8 @@ impl<'a> Ranks<'a> {
         for item in kept {
             ranked.push((self.rank(&item)?, item));
         }
+        // Longer lists are sorted in blocks in Go. With its inconsistent comparison the result is hard to predict, so
+        // here items without a rank just come first.
         if ranked.len() > BLOCK {
             ranked.sort_by_key(|(rank, _)| *rank);
         } else {
@@ -241,6 +255,8 @@ impl<'a> Ranks<'a> {
 fn insert_each(ranked: &mut [(Option<usize>, Value)]) {
     let is_less = |left: Option<usize>, right: Option<usize>| match (left, right) {
         (Some(left), Some(right)) => left < right,
+        // An unknown rank counts as less, as in `normalizeSliceOrder`, so later items of an unknown rank move
+        // to the front.
         _ => true,
     };
     for end in 1..ranked.len() {

@@ -73,6 +73,7 @@ pub struct RuleFault {
 /// ```
 #[must_use]
 pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
+    // Compiling the node has compiled its rules; their errors are kept in it and worded here.
     let node = Node::compile(schema);
     let mut faults = Vec::new();
     for (at, rule) in node.rules.iter().enumerate() {
@@ -86,6 +87,8 @@ pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
         };
         if let Err(detail) = check_rule(rule, &node, root) {
             report("rule", format!("compilation failed: {detail}"));
+        // Reported without an error: whether `oldSelf` may be used here depends on the lists around this schema, which
+        // the caller knows.
         } else if rule.is_transition {
             report("rule", String::new());
         } else if rule.optional_old_self.is_some() {
@@ -104,6 +107,7 @@ pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
 fn check_rule(rule: &Rule, node: &Node, root: bool) -> Result<(), String> {
     let program = rule.program.as_ref().map_err(Clone::clone)?;
     match walk(program, node, root)? {
+        // An unknown type passes: this check must not refuse a rule that the server accepts.
         Some(found) if !found.is_empty() && !found.iter().any(|kind| kind == "boolean") => {
             Err("must evaluate to a bool".to_owned())
         }
@@ -191,6 +195,7 @@ fn walk_in<'a>(program: &'a Program, names: &Scope<'a>) -> Result<Kind<'a>, Faul
     let walked = catch_unwind(std::panic::AssertUnwindSafe(|| {
         program.walk(|expression| visit(expression, names))
     }));
+    // After a panic nothing is known, which refuses nothing.
     walked.unwrap_or(Ok(Kind::Unknown))
 }
 
@@ -230,6 +235,7 @@ fn place<'t>(name: &str, text: &'t str) -> (usize, usize, Option<&'t str>) {
     for (number, line) in text.lines().enumerate() {
         for (at, _) in line.match_indices(name) {
             let (before, behind) = (&line[..at], &line[at + name.len()..]);
+            // The first whole word with this name. The syntax tree keeps no positions, so this is the likely place.
             if !before.ends_with(is_part) && !behind.starts_with(is_part) {
                 return (number, before.chars().count(), Some(line));
             }
@@ -266,11 +272,13 @@ fn visit<'a>(expression: &'a IdedExpr, scope: &Scope<'a>) -> Result<Kind<'a>, Fa
         Expr::Comprehension(comprehension) => {
             let range = visit(&comprehension.iter_range, scope)?;
             let mut inner = scope.clone();
+            // Macros such as `all` and `map` are comprehensions by now, whose variables are declared only inside.
             inner.push((&comprehension.iter_var, element(range)));
             if let Some(second) = &comprehension.iter_var2 {
                 inner.push((second, Kind::Unknown));
             }
             inner.push((&comprehension.accu_var, Kind::Unknown));
+            // The beginning of the accumulator cannot see the variables.
             visit(&comprehension.accu_init, scope)?;
             visit(&comprehension.loop_cond, &inner)?;
             visit(&comprehension.loop_step, &inner)?;
@@ -294,9 +302,11 @@ fn visit<'a>(expression: &'a IdedExpr, scope: &Scope<'a>) -> Result<Kind<'a>, Fa
 }
 
 fn identify<'a>(name: &'a str, scope: &Scope<'a>) -> Result<Kind<'a>, Fault> {
+    // The innermost declaration of a name hides outer ones.
     if let Some((_, kind)) = scope.iter().rev().find(|(each, _)| *each == name) {
         return Ok(*kind);
     }
+    // Names with `@` are the parser's own, for the accumulators of macros.
     if name.starts_with('@') || KNOWN.contains(&name) {
         return Ok(Kind::Unknown);
     }
@@ -311,6 +321,7 @@ fn visit_call<'a>(call: &'a CallExpr, scope: &Scope<'a>) -> Result<Kind<'a>, Fau
         visit(argument, scope)?;
     }
     Ok(match call.func_name.as_str() {
+        // Only functions whose result has this type for all arguments; of others nothing is known.
         "_&&_" | "_||_" | "!_" | "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "@in"
         | "startsWith" | "endsWith" | "contains" | "matches" => Kind::Named("boolean"),
         "size" => Kind::Named("integer"),
@@ -333,6 +344,7 @@ fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, Fault> {
         found.filter(|(each, _)| escape(each) == name)
     };
     if let Some((_, property)) = found {
+        // The server replaces the schema of metadata by its own, so what is declared for it says nothing.
         let is_metadata = root && name == "metadata";
         return Ok(if is_metadata {
             Kind::Unknown
@@ -344,6 +356,7 @@ fn member<'a>(operand: Kind<'a>, name: &str) -> Result<Kind<'a>, Fault> {
         return Ok(Kind::Of(additional, additional.extensions.embedded));
     }
     let is_meta = root && META.contains(&name);
+    // Where any member may exist or the value may be no object, a missing property proves nothing.
     let is_open = node.shape.additional.is_some() || node.extensions.int_or_string;
     if is_meta || is_open || !node.is_type("object") {
         return Ok(Kind::Unknown);

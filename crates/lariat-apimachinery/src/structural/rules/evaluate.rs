@@ -17,6 +17,7 @@ use crate::structural::node::Node;
 use crate::structural::prune::child;
 
 /// The longest message that a message expression may return.
+// `MaxEvaluatedMessageExpressionSizeBytes`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 /// Finds the rules that an object breaks.
@@ -64,6 +65,8 @@ struct CheckedValue<'a> {
 impl CheckedValue<'_> {
     fn is_unchanged(&self) -> bool {
         match self.old {
+            // `ratchetingOptions.shouldRatchetError`: an item that cannot be matched with an old one, as in an atomic
+            // list, counts as changed if the value around it did.
             Some(old) => old == self.value,
             None => self.parent_unchanged,
         }
@@ -72,9 +75,11 @@ impl CheckedValue<'_> {
 
 impl Run {
     fn visit(&mut self, node: &Node, checked: CheckedValue<'_>) {
+        // Rules do not see null, except as a member of a value above.
         if checked.value.is_null() || !node.has_rules() {
             return;
         }
+        // A value's own rules come before those below it, which is the order of the causes.
         if !node.rules.is_empty() {
             self.check(node, checked);
         }
@@ -132,9 +137,11 @@ impl Run {
                 to_cel(value, Some(node), &self.context)
             }
         };
+        // Converted once for all rules of the value, since large objects are costly to convert.
         let (new, old) = (view(checked.value), checked.old.map(view));
         for rule in &node.rules {
             let optional = rule.optional_old_self.unwrap_or(false);
+            // A transition rule says nothing of a creation, unless it asks for an optional old value.
             if rule.is_transition && old.is_none() && !optional {
                 continue;
             }
@@ -151,6 +158,7 @@ impl Run {
                 (None, false) => {}
             }
             let cause = judge(rule, node, checked, &scope);
+            // Transition rules are about a change, so they hold for an unchanged value too.
             let tolerated = !rule.is_transition && checked.is_unchanged();
             self.causes.extend(cause.filter(|_| !tolerated));
         }
@@ -168,6 +176,7 @@ fn judge(
         "" => NO_FIELD,
         path => path,
     };
+    // For faults of the rule itself Go shows the type of the schema in place of the value.
     let kind = node.types.first().map_or("", String::as_str);
     let broken = |detail: String| {
         let message = format!("Invalid value: {kind:?}: {detail}");
@@ -175,12 +184,15 @@ fn judge(
     };
     let program = match &rule.program {
         Ok(program) => program,
+        // Go compiles nothing for an empty rule, and skips it.
         Err(_) if rule.text.trim().is_empty() => return None,
         Err(error) => return broken(format!("rule compile error: {error}")),
     };
     match run(program, scope) {
         Ok(Cel::Bool(true)) => None,
         Ok(_) => Some(complain(rule, kind, checked, scope)),
+        // The server's compiler finds wrong types, so this can only come of a value without a static type, such as
+        // `int-or-string`.
         Err(Some(ExecutionError::NoSuchOverload)) => broken(format!(
             "'no such overload': call arguments did not match a supported operator, function or \
              macro signature for rule: {}",
@@ -230,6 +242,7 @@ fn complain(
         "" => NO_FIELD,
         path => path,
     };
+    // Objects and lists are not repeated in the message, since they may be large.
     let compound = matches!(kind, "object" | "array");
     match rule.reason.as_deref() {
         Some("FieldValueForbidden") => StatusCause::forbidden(field, &detail),
@@ -257,12 +270,14 @@ fn own_message(rule: &Rule, scope: &Context<'_>) -> Option<String> {
         return None;
     };
     let text = text.trim();
+    // `evalMessageExpression`: a message that is no good is no error, the fixed one takes its place.
     let is_fit = !text.is_empty() && text.len() <= LONGEST_MESSAGE && !text.contains('\n');
     is_fit.then(|| text.to_owned())
 }
 
 /// Returns the field a rule complains about, which may be below its own path.
 fn field_of(rule: &Rule, path: &str) -> String {
+    // A path in brackets is shown with dots. The schema check made sure that it names a field.
     let below = rule.field_path.trim().replace("['", ".").replace("']", "");
     match below.trim_start_matches('.') {
         "" => path.to_owned(),

@@ -21,9 +21,11 @@ use kube_cel::{KubeCelExt, cel};
 const STACK: usize = 128 << 20;
 
 /// How many brackets may be open at once.
+// A text with more is refused here, even where the server's limit of 250 levels would admit it.
 const DEEPEST: usize = 64;
 
 /// The maximum number of operators; each may be a level of the syntax tree.
+// With `STACK` this bounds the recursion of every walk over a tree.
 const MOST_OPERATORS: usize = 2000;
 
 /// The number of operators up to which the current stack is enough.
@@ -51,6 +53,7 @@ impl Program {
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let operators = operators_in(text);
         if depth_of(text) > DEEPEST || operators > MOST_OPERATORS {
+            // The sentence of cel-go for its own limit.
             return Err("ERROR: <input>:-1:0: expression recursion limit exceeded: 250".to_owned());
         }
         stacker::grow(STACK, || {
@@ -58,6 +61,7 @@ impl Program {
             let parsed = catch_unwind(|| parse(text));
             let parsed = parsed.map_err(|_| "the expression cannot be parsed".to_owned())?;
             let mut expression = parsed.map_err(|error| error.to_string())?;
+            // Once at compile time, so that evaluating needs no more than the interpreter has.
             rewrite(&mut expression);
             Ok(Self {
                 expression,
@@ -150,6 +154,7 @@ fn rewrite(expression: &mut IdedExpr) -> bool {
                 let operand = std::mem::take(&mut *select.operand);
                 let field = std::mem::take(&mut select.field);
                 let field = literal(LiteralValue::String(field.as_str().into()));
+                // `a.?b.c` reads `c` only if `b` is there, so the second dot becomes optional too.
                 expression.expr = call(operators::OPT_INDEX, vec![operand, field]);
                 return true;
             }
@@ -172,6 +177,7 @@ fn rewrite(expression: &mut IdedExpr) -> bool {
             rewrite(&mut comprehension.loop_step);
             rewrite(&mut comprehension.result);
         }
+        // Structs cannot be made in rules, since no message types are declared.
         Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => {}
     }
     false
@@ -181,6 +187,7 @@ fn rewrite_call(expression: &mut IdedExpr) -> bool {
     let Expr::Call(found) = &mut expression.expr else {
         return false;
     };
+    // Written out first, then rewritten, since the arguments of a macro may have optional members.
     if let Some(written) = macro_of(found) {
         expression.expr = written;
         return rewrite(expression);
@@ -190,6 +197,7 @@ fn rewrite_call(expression: &mut IdedExpr) -> bool {
         rewrite(target);
     }
     for (at, argument) in found.args.iter_mut().enumerate() {
+        // The first argument of an index is the value that is indexed.
         optional |= rewrite(argument) && at == 0;
     }
     match found.func_name.as_str() {
@@ -199,6 +207,7 @@ fn rewrite_call(expression: &mut IdedExpr) -> bool {
             true
         }
         operators::OPT_INDEX => true,
+        // The interpreter's index follows an optional value by itself, but its result is optional then.
         operators::INDEX => optional,
         _ => false,
     }
@@ -256,6 +265,7 @@ fn bind(name: String, value: IdedExpr, result: IdedExpr) -> Expr {
         accu_var: name,
         accu_init: value,
         loop_cond: nothing(),
+        // Never evaluated: there is nothing to iterate over.
         loop_step: nothing(),
         result,
     }))

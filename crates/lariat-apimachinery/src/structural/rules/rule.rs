@@ -24,6 +24,7 @@ impl Rule {
         let text = |member: &str| rule[member].as_str().unwrap_or_default().to_owned();
         let program = compile(&text("rule"));
         let message_expression = Some(text("messageExpression")).filter(|text| !text.is_empty());
+        // Go asks its compiler the same question. A rule that does not compile is none, and fails before this matters.
         let is_transition = program
             .as_ref()
             .is_ok_and(|program| program.has_variable("oldSelf"));
@@ -62,6 +63,7 @@ pub(crate) fn compile(text: &str) -> Result<Program, String> {
         // As Go's compiler shows the place in the text.
         let error = error.replace("\n| ", "\n | ");
         if text.is_empty() {
+            // For an empty text Go's parser reports the column before the first one.
             error.replacen("<input>:1:1:", "<input>:1:0:", 1)
         } else {
             error

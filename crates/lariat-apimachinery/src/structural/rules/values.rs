@@ -78,6 +78,7 @@ pub(super) fn root_view(value: &Value, node: &Node) -> Value {
     };
     let mut view: Members<String, Value> = members
         .iter()
+        // `WithTypeAndObjectMeta`: rules at the root always find type and metadata, declared or not.
         .filter(|(name, _)| !META.contains(&name.as_str()) || node.member(name).is_some())
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
@@ -92,6 +93,7 @@ pub(super) fn root_view(value: &Value, node: &Node) -> Value {
             }
             ("metadata", _) => Value::Object(Members::new()),
             (_, Some(text)) => text.clone(),
+            // A rule may read them of an incomplete embedded resource too.
             (_, None) => "".into(),
         };
         view.insert(name.to_owned(), seen);
@@ -103,11 +105,13 @@ pub(super) fn root_view(value: &Value, node: &Node) -> Value {
 fn of_number(number: &Number, node: Option<&Node>) -> Cel {
     let float = number.as_f64().unwrap_or_default();
     let is_type = |name: &str| node.is_some_and(|node| node.is_type(name));
+    // JSON does not tell `1` from `1.0`, so without the schema a whole number would not compare with fractions.
     if is_type("number") {
         return Cel::Float(float);
     }
     match number.as_i64() {
         Some(whole) => Cel::Int(whole),
+        // A whole number written with an exponent or a point; the limit is just below the largest 64-bit integer.
         None if is_type("integer") && float.fract() == 0.0 && float.abs() < 9e18 => {
             Cel::Int(float as i64)
         }
@@ -128,6 +132,7 @@ fn of_text(text: &str, node: Option<&Node>, context: &Context<'_>) -> Cel {
         Some("duration") => convert(&DURATION, text, context),
         _ => None,
     };
+    // Validation has refused texts without the format. What remains was tolerated, and is seen as a text.
     converted.unwrap_or_else(plain)
 }
 
@@ -140,10 +145,12 @@ fn convert(program: &Option<Program>, text: &str, context: &Context<'_>) -> Opti
 
 /// Makes an identifier of a field's name.
 pub(crate) fn escape(name: &str) -> String {
+    // Only a whole name is reserved, so this comes before the replacements and excludes them.
     if RESERVED.contains(&name) {
         return format!("__{name}__");
     }
     let name = name
+        // First, because the replacements below introduce double underscores of their own.
         .replace("__", "__underscores__")
         .replace('.', "__dot__")
         .replace('-', "__dash__");

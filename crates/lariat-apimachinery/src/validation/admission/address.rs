@@ -6,6 +6,7 @@ use crate::validation::formats;
 
 pub(in crate::validation) fn check(config: &Field<'_>, causes: &mut Causes) {
     let (url, service) = (config.get("url"), config.get("service"));
+    // None and both have the same message.
     if url.is_set() == service.is_set() {
         causes.required(config, "exactly one of url or service is required");
     } else if url.is_set() {
@@ -19,6 +20,7 @@ const FORM: &str = "; desired format: https://host[/path]";
 
 fn check_url(at: &Field<'_>, causes: &mut Causes) {
     let text = at.text();
+    // `ValidateWebhookURL` reports a URL that cannot be parsed as a required value.
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
         let error = format!("parse {text:?}: net/url: invalid control character in URL");
         causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
@@ -32,6 +34,7 @@ fn check_url(at: &Field<'_>, causes: &mut Causes) {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let (before, query) = before.split_once('?').unwrap_or((before, ""));
     let (scheme, rest) = before.split_once(':').unwrap_or(("", before));
+    // Go's parser has no host without the two slashes.
     let authority = rest.strip_prefix("//").unwrap_or_default();
     let authority = authority.split('/').next().unwrap_or_default();
     let (user, host) = match authority.rsplit_once('@') {
@@ -45,6 +48,7 @@ fn check_url(at: &Field<'_>, causes: &mut Causes) {
         }
     };
     let only = format!("'https' is the only allowed URL scheme{FORM}");
+    // All parts are checked, so one URL may have several causes.
     wrong(scheme != "https", &scheme, only);
     wrong(
         host.is_empty(),
@@ -80,6 +84,7 @@ fn check_service(service: &Field<'_>, causes: &mut Causes) {
 
 fn check_path(at: &Field<'_>, causes: &mut Causes) {
     let path = at.text();
+    // These two say that there is no path.
     if path.is_empty() || path == "/" {
         return;
     }
@@ -93,6 +98,7 @@ fn check_path(at: &Field<'_>, causes: &mut Causes) {
     let mut characters = path.chars();
     characters.next();
     let inner = characters.as_str();
+    // One slash at the end is fine; segments are counted without it.
     let inner = inner.strip_suffix('/').unwrap_or(inner);
     for (number, step) in inner.split('/').enumerate() {
         if step.is_empty() {

@@ -17,11 +17,13 @@ pub(in crate::validation) fn validating_policy_binding(context: &Context<'_>, ca
 pub(in crate::validation) fn mutating_policy_binding(context: &Context<'_>, causes: &mut Causes) {
     check_binding(context, causes);
     let resources = context.get("spec").get("matchResources");
+    // Only rules of mutating bindings may not match DELETE.
     matching::check_mutable(&resources, causes);
 }
 
 fn check_binding(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
+    // `validateValidatingAdmissionPolicyBindingSpec` and its mutating twin.
     causes.check_name(&spec.get("policyName"), formats::dns_subdomain);
     check_parameters(&spec.get("paramRef"), causes);
     let resources = spec.get("matchResources");
@@ -35,6 +37,7 @@ fn check_parameters(reference: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let (name, selector) = (reference.get("name"), reference.get("selector"));
+    // `validateParamRef` says this of both members.
     let exclusive = "name and selector are mutually exclusive";
     if !name.is_void() {
         causes.check_format(&name, formats::path_segment);
@@ -62,6 +65,7 @@ fn check_actions(actions: &Field<'_>, causes: &mut Causes) {
         causes.check_supported(&action, &["Audit", "Deny", "Warn"]);
         causes.check_unique(&action, &mut seen);
     }
+    // `validateValidationActions`; an empty list is checked last.
     if seen.contains("Deny") && seen.contains("Warn") {
         let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
             API response and headers serves no purpose)";

@@ -12,6 +12,7 @@ const MOST: usize = 64;
 pub(super) fn check(list: &Field<'_>, parameters: bool, causes: &mut Causes) {
     let rule = Expression {
         parameters,
+        // Conditions are evaluated before variables.
         variables: false,
         wanted: Some("bool"),
     };
@@ -19,6 +20,7 @@ pub(super) fn check(list: &Field<'_>, parameters: bool, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for condition in list.items() {
         let (name, expression) = (condition.get("name"), condition.get("expression"));
+        // `validateMatchCondition`: the expression comes before the name.
         rule.check(&expression, "", causes);
         causes.check_name(&name, formats::qualified_name);
         if !name.is_void() {
@@ -56,6 +58,7 @@ impl Expression<'_> {
         names.extend(self.variables.then_some("variables"));
         match (check_expression(at.text(), &names), self.wanted) {
             (Err(wrong), _) => causes.invalid(at, &format!("compilation failed: {wrong}")),
+            // An unknown type passes: the check here knows less than the server's compiler.
             (Ok(found), Some(wanted)) if !found.is_empty() && found != wanted => {
                 causes.invalid(at, &format!("must evaluate to {wanted} but got {found}"));
             }

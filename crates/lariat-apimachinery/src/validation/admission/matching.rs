@@ -13,6 +13,7 @@ pub(super) fn check(resources: &Field<'_>, causes: &mut Causes) {
     if policy.is_set() {
         causes.check_supported(&policy, &["Equivalent", "Exact"]);
     } else {
+        // Defaults have filled these in, so only an object without defaults lacks them.
         causes.required(&policy, "");
     }
     for name in ["namespaceSelector", "objectSelector"] {

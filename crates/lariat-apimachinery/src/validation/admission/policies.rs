@@ -15,6 +15,7 @@ const MOST_ANNOTATIONS: usize = 20;
 const MOST_ANNOTATION_BYTES: usize = 5 * 1024;
 
 /// The reserved words of CEL.
+// `celReserved`.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -40,6 +41,7 @@ const RESERVED: &[&str] = &[
 ];
 
 pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateValidatingAdmissionPolicyStatusUpdate`; through the status nothing else can change.
     if context.updates(Part::Status) {
         check_status(&context.get("status"), causes);
         return;
@@ -50,11 +52,13 @@ pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &m
         variables: !spec.get("variables").is_void(),
         wanted: None,
     };
+    // `validateValidatingAdmissionPolicySpec`.
     check_requests(context, causes);
     check_variables(&spec, rule, causes);
     let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
     if validations.is_void() && annotations.is_void() {
         let detail = "validations or auditAnnotations must contain at least one item";
+        // Both members are reported, since either would do.
         causes.required(&validations, detail);
         causes.required(&annotations, detail);
     }
@@ -80,6 +84,7 @@ pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut
     matching::check_mutable(&spec.get("matchConstraints"), causes);
     let rule = Expression {
         parameters: spec.has("paramKind"),
+        // In a mutating policy `variables` is declared even if there are none.
         variables: true,
         wanted: None,
     };
@@ -115,6 +120,8 @@ fn check_requests(context: &Context<'_>, causes: &mut Causes) {
     }
     let keeps = |old: &Field<'_>| {
         let keeps = |name| spec.member(name) == old.member(name);
+        // `ignoreValidatingAdmissionPolicyMatchConditions`: conditions that did not change compile as they once did,
+        // unless what they may refer to has changed.
         keeps("paramKind") && keeps("matchConditions")
     };
     if !old.as_ref().is_some_and(keeps) {
@@ -128,6 +135,7 @@ fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
     let version = parameters.get("apiVersion");
     let text = version.text();
     match text.split_once('/') {
+        // `validateParamKind`, whose `parseGroupVersion` accepts one slash.
         _ if text.is_empty() => causes.required(&version, ""),
         Some((_, rest)) if rest.contains('/') => {
             let detail = format!("unexpected GroupVersion string: {text}");
@@ -151,6 +159,7 @@ fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
         }
     }
     let kind = parameters.get("kind");
+    // Kinds are written in camel case, and the rule is only for lower case.
     let wrong = formats::dns_1035_label(&kind.text().to_lowercase());
     if causes.check_given(&kind, "") && !wrong.is_empty() {
         let wrong = wrong.join(",");
@@ -174,6 +183,7 @@ fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) 
 
 fn is_identifier(name: &str) -> bool {
     let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
+    // `isCELIdentifier`. An empty name was reported before.
     name.bytes().all(is_part)
         && !name.starts_with(|first: char| first.is_ascii_digit())
         && !RESERVED.contains(&name)
@@ -192,6 +202,7 @@ fn check_validation(validation: &Field<'_>, rule: Expression<'_>, causes: &mut C
         validation.get("message"),
         validation.get("messageExpression"),
     );
+    // The order is that of `validateValidation`: the message expression comes before the message.
     if !made.text().is_empty() {
         if made.text().trim().is_empty() {
             causes.invalid(&made, empty);
@@ -221,12 +232,15 @@ fn check_annotation(
     if policy.is_empty() {
         causes.invalid_as(&key, key.text(), "requires metadata.name be non-empty");
     } else {
+        // `validateAuditAnnotation`: the key in the audit log has the name of the policy in front, and must be valid
+        // as a whole.
         let whole = format!("{policy}/{}", key.text());
         causes.check_format_of(&key, &whole, formats::qualified_name);
     }
     let value = annotation.get("valueExpression");
     if value.text().trim().len() > MOST_ANNOTATION_BYTES {
         let detail = format!("must not exceed {MOST_ANNOTATION_BYTES} bytes in length");
+        // A value that is too long is reported as a missing one, as in Go.
         causes.required(&value, &detail);
     } else {
         rule.check(&value, "valueExpression is not specified", causes);
@@ -246,6 +260,7 @@ fn check_mutation(mutation: &Field<'_>, rule: Expression<'_>, causes: &mut Cause
         causes.unsupported(&way, &["ApplyConfiguration", "JSONPatch"]);
         return;
     };
+    // `validateMutation`: the member that belongs to the type must be there, and the other one must not.
     let ((name, used), (_, other)) = (WAYS[at], WAYS[1 - at]);
     let (used, unused) = (mutation.get(used), mutation.get(other));
     if used.is_set() {

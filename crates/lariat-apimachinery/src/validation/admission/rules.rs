@@ -7,6 +7,7 @@ const OPERATIONS: &[&str] = &["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
 
 pub(super) fn check(rule: &Field<'_>, causes: &mut Causes) {
     let operations = rule.get("operations");
+    // `validateRuleWithOperations`, then `validateRule` for the rest.
     causes.check_given(&operations, "");
     check_alone(&operations, "operations", causes);
     for operation in operations.items() {
@@ -47,9 +48,11 @@ fn check_resources(list: &Field<'_>, causes: &mut Causes) {
         any |= text == "*/*";
         any_whole |= text == "*";
         let Some((name, part)) = text.split_once('/') else {
+            // Set by the last resource without a subresource and not by any of them, as in `validateResources`.
             whole = text != "*";
             continue;
         };
+        // Only what stands before it in the list is known here, so the order of the list matters.
         if with_any_part.contains(&name) {
             let detail = format!("if '{name}/*' is present, must not specify {text}");
             causes.invalid(&resource, &detail);

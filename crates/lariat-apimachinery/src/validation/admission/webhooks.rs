@@ -28,6 +28,8 @@ const VALIDATING: Rules = &[FAILURE, MATCH];
 const MUTATING: Rules = &[FAILURE, MATCH, ("reinvocationPolicy", AGAIN)];
 
 /// What was let in once may stay.
+// Go computes these from the old object (`validatingHasUniqueWebhookNames` and its like): an update that does not make
+// it worse is let through.
 #[derive(Debug, Clone, Copy)]
 struct Options {
     selector: SelectorOptions,
@@ -48,6 +50,7 @@ impl Options {
         };
         let names = old.map(|old| old.items().map(|hook| hook.text_of("name").to_owned()));
         let names: Vec<String> = names.into_iter().flatten().collect();
+        // Odd values of selectors were stored before they were checked.
         let is_odd = |hook: &Field<'_>| {
             let mut selectors = SELECTORS.iter().map(|name| hook.get(name));
             selectors.any(|selector| selector.is_set() && !labels::is_selector(&selector))
@@ -63,6 +66,7 @@ impl Options {
                 any_values: any(&is_odd),
             },
             side_effects: any(&|hook| !HARMLESS.contains(&hook.text_of("sideEffects"))),
+            // One webhook of the old configuration is enough to free all of the new one.
             any_review: any(&|hook| {
                 let versions = hook.get("admissionReviewVersions");
                 !versions.is_void() && !is_understood(&versions)
@@ -93,6 +97,7 @@ fn check(context: &Context<'_>, rules: Rules, causes: &mut Causes) {
 }
 
 fn check_hook(hook: &Field<'_>, members: Rules, options: Options, causes: &mut Causes) {
+    // `validateValidatingWebhook` and `validateMutatingWebhook`, which differ in the reinvocation policy only.
     check_name(&hook.get("name"), causes);
     for rule in hook.get("rules").items() {
         rules::check(&rule, causes);
@@ -124,6 +129,7 @@ fn check_name(at: &Field<'_>, causes: &mut Causes) {
     let broken = formats::dns_subdomain(at.text());
     if !broken.is_empty() {
         causes.invalid(at, &broken.join(","));
+    // Three segments make it unlikely that two vendors choose the same name.
     } else if at.text().split('.').count() < 3 {
         let detail = "should be a domain with at least three segments separated by dots";
         causes.invalid(at, detail);
@@ -132,6 +138,7 @@ fn check_name(at: &Field<'_>, causes: &mut Causes) {
 
 fn check_side_effects(at: &Field<'_>, options: Options, causes: &mut Causes) {
     let allowed: &[&str] = if options.side_effects {
+        // The last two were allowed in v1beta1.
         &["None", "NoneOnDryRun", "Some", "Unknown"]
     } else {
         HARMLESS

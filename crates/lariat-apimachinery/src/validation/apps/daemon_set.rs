@@ -12,6 +12,7 @@ use crate::validation::structs;
 const SPEC: Rules = &[("minReadySeconds revisionHistoryLimit", Rule::NotNegative)];
 
 pub(in crate::validation) fn daemon_set(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateDaemonSetStatusUpdate`.
     if context.updates(Part::Status) {
         rule::check(&context.get("status"), STATUS, causes);
         template::check_collisions(context, causes);
@@ -19,6 +20,7 @@ pub(in crate::validation) fn daemon_set(context: &Context<'_>, causes: &mut Caus
     }
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let (selector, pods) = (spec.get("selector"), spec.get("template"));
+    // Unlike in a Deployment, the selector here could once have values that are no labels.
     let was_odd = |old: &Field<'_>| labels::has_odd_values(&old.get("selector"));
     let options = SelectorOptions {
         any_values: old.as_ref().is_some_and(was_odd),
@@ -44,6 +46,7 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
     let rolling = strategy.get("rollingUpdate");
     match strategy.text_of("type") {
         "OnDelete" => {}
+        // Defaults make it, so it can only be missing in an object that was not defaulted.
         "RollingUpdate" if !rolling.is_set() => causes.required(&rolling, ""),
         "RollingUpdate" => check_rolling(&rolling, causes),
         _ => {
@@ -59,6 +62,7 @@ fn check_rolling(rolling: &Field<'_>, causes: &mut Causes) {
     share::check_share(&more, causes);
     match (share::is_zero(&missing), share::is_zero(&more)) {
         (false, false) => {
+            // `ValidateRollingUpdateDaemonSet`: a node has at most one of both, either a Pod too many or one too few.
             causes.invalid(&more, "may not be set when maxUnavailable is non-zero");
         }
         (true, true) => causes.required(&missing, "cannot be 0 when maxSurge is 0"),

@@ -18,12 +18,14 @@ pub(in crate::validation) fn deployment(context: &Context<'_>, causes: &mut Caus
         check_status(context, causes);
         return;
     }
+    // `ValidateDeploymentSpec` begins like that of a ReplicaSet.
     replica_set::check_pods(context, causes);
     let spec = context.get("spec");
     check_strategy(&spec.get("strategy"), causes);
     rule::check(&spec, SPEC, causes);
     let deadline = spec.get("progressDeadlineSeconds");
     let ready = spec.int_of("minReadySeconds").unwrap_or(0);
+    // Otherwise the Deployment would be given up before a Pod can count as available.
     if deadline.int().is_some_and(|deadline| deadline <= ready) {
         causes.invalid(&deadline, "must be greater than minReadySeconds");
     }
@@ -53,6 +55,8 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
 
 fn check_rolling(rolling: &Field<'_>, causes: &mut Causes) {
     let (missing, more) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
+    // `ValidateRollingUpdateDeployment`: only the number of missing Pods is limited by their count, so a surge of more
+    // than 100 % is fine.
     share::check_number(&missing, causes);
     share::check_number(&more, causes);
     if share::is_zero(&missing) && share::is_zero(&more) {

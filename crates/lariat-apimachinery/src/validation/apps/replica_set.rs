@@ -25,9 +25,11 @@ pub(super) fn check_pods(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
     causes.check_not_negative(&spec.get("replicas"));
     let (selector, pods) = (spec.get("selector"), spec.get("template"));
+    // `ValidateReplicaSetSpec` says "deployment" as well.
     template::check_selector(&selector, "deployment", causes);
     if !labels::is_selector(&selector) {
         causes.invalid(&selector, "invalid label selector");
+        // Without a selector the template is not checked at all, so its errors appear in a second attempt.
         return;
     }
     template::check_found(&selector, &pods, causes);

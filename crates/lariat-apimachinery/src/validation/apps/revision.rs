@@ -8,6 +8,7 @@ use crate::validation::context::Context;
 pub(in crate::validation) fn controller_revision(context: &Context<'_>, causes: &mut Causes) {
     causes.check_not_negative(&context.get("revision"));
     let data = context.get("data");
+    // `ValidateControllerRevisionUpdate` demands that the data stay, and then need not look into them.
     if let Some(old) = context.old("data") {
         causes.check_immutable(&data, &old);
         return;

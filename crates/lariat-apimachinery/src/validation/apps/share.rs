@@ -16,6 +16,7 @@ pub(in crate::validation) fn check_share(at: &Field<'_>, causes: &mut Causes) {
 /// Checks a number that is not below zero, or a share of any size.
 pub(super) fn check_number(at: &Field<'_>, causes: &mut Causes) {
     match at.value() {
+        // `ValidatePositiveIntOrPercent`.
         Value::String(_) => causes.check_format(at, formats::percent),
         _ => causes.check_not_negative(at),
     }
@@ -30,6 +31,7 @@ pub(super) fn check_at_most_all(at: &Field<'_>, causes: &mut Causes) {
 
 fn percent(at: &Field<'_>) -> Option<i64> {
     let digits = at.value().as_str()?.strip_suffix('%')?;
+    // A text of another form was reported by `check_number`, and has no value to compare.
     let is_number = formats::percent(at.text()).is_empty();
     is_number.then(|| digits.parse().unwrap_or(i64::MAX))
 }
@@ -44,6 +46,7 @@ pub(super) fn is_zero(at: &Field<'_>) -> bool {
 }
 
 /// How messages show the way in which Deployments and DaemonSets replace Pods.
+// The two kinds have Go types of the same members, so one table serves both.
 pub(super) const STRATEGY: Members = &[
     ("type", "Type", Shape::Text),
     (

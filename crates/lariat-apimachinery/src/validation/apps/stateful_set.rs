@@ -26,6 +26,8 @@ pub(in crate::validation) fn stateful_set(context: &Context<'_>, causes: &mut Ca
         return;
     }
     let (spec, old) = (context.get("spec"), context.old("spec"));
+    // `ValidateStatefulSetUpdate`: if the old spec would not pass today, the template of the new one is not checked,
+    // so that an old object can still be changed.
     let mut before = Causes::default();
     if let Some(old) = &old {
         check_spec(old, Some(old), true, &mut before);
@@ -52,6 +54,7 @@ const FREE: &[&str] = &[
 /// Returns what cannot be changed.
 fn fixed(spec: &Field<'_>) -> Map<String, Value> {
     let members = spec.value().as_object().into_iter().flatten();
+    // An empty list is the same as none, as Go's semantic comparison has it.
     let fixed = members.filter(|(name, value)| {
         !FREE.contains(&name.as_str()) && !value.as_array().is_some_and(Vec::is_empty)
     });
@@ -87,6 +90,7 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
     if retention.is_set() {
         rule::check(&retention, RETENTION, causes);
     }
+    // Both cannot be changed, so an update would only meet what was let in before.
     if old.is_none() {
         check_names(spec, causes);
     }
@@ -98,6 +102,7 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
     let selector = spec.get("selector");
     template::check_selector(&selector, "statefulset", causes);
     if !labels::is_selector(&selector) {
+        // Go has no detail here.
         causes.invalid(&selector, "");
     } else {
         check_template(spec, old, with_pods, causes);
@@ -125,6 +130,7 @@ fn check_template(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, ca
         pod::check_template(&pods.with(&run), was.as_ref(), causes);
     }
     let metadata = pods.get("metadata");
+    // `ValidatePodTemplateSpecForStatefulSet` checks labels and annotations once more, at a path without `metadata`.
     let moved = |name| pods.get(name).with(metadata.member(name));
     labels::check_labels(&moved("labels"), causes);
     labels::check_annotations(&moved("annotations"), causes);
@@ -136,6 +142,7 @@ fn as_run(spec: &Field<'_>) -> Value {
     let Some(pod) = template.get_mut("spec").and_then(Value::as_object_mut) else {
         return template;
     };
+    // The controller overwrites these two, so what the template says is not checked.
     pod.remove("subdomain");
     pod.remove("hostname");
     let claims = spec.get("volumeClaimTemplates");
@@ -150,6 +157,7 @@ fn as_run(spec: &Field<'_>) -> Value {
     for name in &names {
         let source = json!({"claimName": name});
         let volume = json!({"name": name, "persistentVolumeClaim": source});
+        // `volumesToAddForTemplates` is a map, in which claims of the same name are one.
         if !volumes.contains(&volume) {
             volumes.push(volume);
         }
@@ -159,6 +167,7 @@ fn as_run(spec: &Field<'_>) -> Value {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
+    // A claim replaces a volume of the same name.
     let is_own = |volume: &&Value| !names.contains(&volume["name"].as_str().unwrap_or_default());
     volumes.extend(own.filter(is_own).cloned());
     pod.insert("volumes".into(), volumes.into());
@@ -178,6 +187,7 @@ const STRATEGY: Members = &[
 fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
     let rolling = strategy.get("rollingUpdate");
     match strategy.text_of("type") {
+        // The path is that of the strategy and not of its type.
         "" => causes.required(strategy, ""),
         "OnDelete" if rolling.is_set() => {
             let detail = "only allowed for updateStrategy 'RollingUpdate'";
@@ -221,6 +231,7 @@ fn check_status(context: &Context<'_>, causes: &mut Causes) {
         "availableReplicas",
     ];
     template::check_counts(&status, &counts, causes);
+    // The sentence differs from that of other kinds by the prefix.
     template::check_available(&status, "status.readyReplicas", causes);
     template::check_collisions(context, causes);
 }

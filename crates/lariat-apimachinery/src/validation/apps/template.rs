@@ -37,6 +37,7 @@ pub(in crate::validation) fn check_found(
 /// Checks that the Pods of a template run for ever.
 pub(super) fn check_runs_on(template: &Field<'_>, kind: &str, causes: &mut Causes) {
     let spec = template.get("spec");
+    // Controllers replace Pods that end, so a Pod that may end would be restarted for ever.
     if spec.text_of("restartPolicy") != "Always" {
         causes.unsupported(&spec.get("restartPolicy"), &["Always"]);
     }
@@ -55,6 +56,7 @@ pub(super) fn check_counts(status: &Field<'_>, counts: &[&'static str], causes: 
         .filter(|member| count(member) > count("replicas"))
     {
         let detail = "cannot be greater than status.replicas";
+        // A missing count is zero in Go, and is shown as that.
         causes.invalid_as(&status.get(member), count(member), detail);
     }
 }
@@ -76,6 +78,7 @@ pub(super) fn check_collisions(context: &Context<'_>, causes: &mut Causes) {
     let Some(old) = old.and_then(|old| old.int_of("collisionCount")) else {
         return;
     };
+    // The count is part of the hash of Pod templates: a smaller one would lead to names that are taken.
     if at.int().is_none_or(|count| count < old) {
         let count = at.int().unwrap_or(0);
         causes.invalid_as(&at, count, "cannot be decremented");

@@ -18,10 +18,12 @@ const SPEC: Rules = &[
 ];
 
 pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes) {
+    // Go checks nothing of the status of a CronJob.
     if context.updates(Part::Status) {
         return;
     }
     let (spec, old) = (context.get("spec"), context.old("spec"));
+    // `validateCronJobSpec`.
     check_schedule(&spec, old.as_ref(), causes);
     let zone = spec.get("timeZone");
     if zone.is_set()
@@ -35,6 +37,7 @@ pub(in crate::validation) fn cron_job(context: &Context<'_>, causes: &mut Causes
     let was = old.map(|old| old.get("jobTemplate").get("spec"));
     check_job(&spec.get("jobTemplate").get("spec"), was.as_ref(), causes);
     let name = context.get("metadata").get("name");
+    // The controller appends eleven characters to name a Job, which may have 63.
     if context.is_creation() && name.text().len() > 52 {
         causes.invalid(&name, "must be no more than 52 characters");
     }
@@ -49,6 +52,7 @@ fn check_schedule(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
     if let Err(error) = schedule::check(zone::without(at.text())) {
         causes.invalid(&at, &error);
     }
+    // A zone in the schedule was never documented, but it worked, so it may stay where it was.
     let had_zone = old.is_some_and(|old| has_zone(old.text_of("schedule")));
     if !has_zone(at.text()) {
         return;
@@ -66,6 +70,7 @@ fn check_job(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) {
     job::check_spec(spec, old, causes);
     let selector = spec.get("selector");
     if selector.is_set() {
+        // `ValidateJobTemplateSpec`: each Job of the CronJob gets a selector of its own.
         causes.invalid(&selector, "`selector` will be auto-generated");
     }
     if spec.is_true("manualSelector") {

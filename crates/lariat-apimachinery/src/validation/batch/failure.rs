@@ -37,6 +37,7 @@ pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let rules = policy.get("rules");
+    // `maxPodFailurePolicyRules`.
     causes.check_count(&rules, 20);
     for rule in rules.items() {
         check_rule(spec, &rule, causes);
@@ -55,6 +56,8 @@ fn check_listed(at: &Field<'_>, supported: &[&str], causes: &mut Causes) {
 
 fn check_rule(spec: &Field<'_>, rule: &Field<'_>, causes: &mut Causes) {
     let action = rule.get("action");
+    // `validatePodFailurePolicyRule`. It is in the list of supported actions as well, since the list is shown to
+    // everyone.
     if action.text() == "FailIndex" {
         if !spec.has("backoffLimitPerIndex") {
             causes.invalid(&action, "requires the backoffLimitPerIndex to be set");
@@ -74,6 +77,7 @@ fn check_rule(spec: &Field<'_>, rule: &Field<'_>, causes: &mut Causes) {
     match (codes.is_set(), !conditions.is_void()) {
         (true, true) => {
             let detail = "specifying both OnExitCodes and OnPodConditions is not supported";
+            // Go passes `field.OmitValueType` here, so the rule is not shown.
             causes.invalid_hidden(rule, detail);
         }
         (false, false) => {
@@ -116,6 +120,7 @@ fn check_codes(spec: &Field<'_>, codes: &Field<'_>, causes: &mut Causes) {
     let mut seen = Vec::new();
     for value in values.items() {
         let code = value.int().unwrap_or(0);
+        // Zero is success, which no rule about failures can mean.
         if codes.text_of("operator") == "In" && code == 0 {
             causes.invalid(&value, "must not be 0 for the In operator");
         }
@@ -124,6 +129,7 @@ fn check_codes(spec: &Field<'_>, codes: &Field<'_>, causes: &mut Causes) {
         }
         seen.push(code);
     }
+    // Ordered values can be searched and compared; duplicates have an error of their own.
     if !seen.is_sorted() {
         causes.invalid(&values, "must be ordered");
     }

@@ -6,6 +6,7 @@
 pub(super) fn count(indexes: &str, completions: i64) -> Result<i64, String> {
     let mut total = 0;
     let mut last = None;
+    // `validateIndexesFormat`. Splitting an empty text gives one empty part, which would be no number.
     for part in indexes.split(',').filter(|_| !indexes.is_empty()) {
         let (first, end) = interval(part, completions)?;
         if let Some(last) = last.filter(|last| *last >= first) {
@@ -39,6 +40,7 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
         return Ok((first, first));
     };
     let end = read(end)?;
+    // An interval of one index is written as a number, so `3-3` is an error too.
     if first >= end {
         return Err(format!(
             "non-increasing order, previous: {first}, current: {end}"
@@ -49,6 +51,7 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
 
 /// Finds an index that is in two lists; what cannot be read counts for nothing.
 pub(super) fn overlap(ones: &str, others: &str, completions: i64) -> Option<i64> {
+    // `validateFailedIndexesNotOverlapCompleted`. Errors of the form are reported where each list is checked.
     let read = |text: &str| -> Vec<(i64, i64)> {
         let parts = text.split(',').map(|part| interval(part, completions));
         parts.filter_map(Result::ok).collect()

@@ -12,6 +12,7 @@ use crate::validation::pod;
 use crate::validation::rule::{self, Rule, Rules};
 
 pub(in crate::validation) fn job(context: &Context<'_>, causes: &mut Causes) {
+    // See `jobStatusStrategy.ValidateUpdate`, which decides what has to be checked.
     if context.updates(Part::Status) {
         job_status::check(context, causes);
         return;
@@ -27,6 +28,7 @@ pub(in crate::validation) fn job(context: &Context<'_>, causes: &mut Causes) {
 /// Checks that the labels are there by which a Job finds its Pods.
 fn check_own_labels(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
+    // `validateGeneratedSelector`: only a selector that the server has made can be compared.
     if spec.is_true("manualSelector") || !spec.has("selector") {
         return;
     }
@@ -40,6 +42,7 @@ fn check_own_labels(context: &Context<'_>, causes: &mut Causes) {
         "batch.kubernetes.io/controller-uid",
         "batch.kubernetes.io/job-name",
     ];
+    // Jobs from before the labels had a prefix keep the short ones only.
     let with_long = old.is_none_or(|old| long.iter().all(|label| old.has(label)));
     let mut expected = serde_json::Map::new();
     for (label, value) in [
@@ -91,6 +94,7 @@ fn check_host_names(context: &Context<'_>, causes: &mut Causes) {
         return;
     }
     let name = context.get("metadata").get("name");
+    // The longest host name is that of the last index.
     let last = format!("{}-{}", name.text(), completions - 1);
     if !formats::dns_label(&last).is_empty() {
         let detail = format!("will not able to create pod with invalid DNS label: {last}");
@@ -133,6 +137,7 @@ fn check_mode(spec: &Field<'_>, causes: &mut Causes) {
     match mode.text() {
         "Indexed" => check_indexed(spec, causes),
         "NonIndexed" => check_not_indexed(spec, causes),
+        // A nil pointer is the default mode; an empty text is no mode.
         _ if !mode.is_set() => check_not_indexed(spec, causes),
         _ => causes.unsupported(&mode, &["NonIndexed", "Indexed"]),
     }
@@ -161,12 +166,15 @@ fn check_indexed(spec: &Field<'_>, causes: &mut Causes) {
             );
         }
     };
+    // `maxParallelismForIndexedJob` and `maxFailedIndexesForIndexedJob`: the status names indexes in a text, which
+    // must stay short.
     below(&parallel, 100_000, " when completion mode is Indexed");
     below(&failed, 100_000, "");
     let is_large =
         completions.is_some_and(|count| count > 100_000) && spec.has("backoffLimitPerIndex");
     if is_large {
         let condition = " when completions are above 100000 and used with backoff limit per index";
+        // With many indexes, the failed ones are scattered, and the text grows faster.
         below(&parallel, 10_000, condition);
         below(&failed, 10_000, condition);
     }
@@ -186,6 +194,7 @@ fn check_replacement(spec: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let supported: &[&str] = if spec.has("podFailurePolicy") {
+        // A policy about failures must see how a Pod has ended, so a replacement cannot come earlier.
         &["Failed"]
     } else {
         &["Failed", "TerminatingOrFailed"]
@@ -196,6 +205,7 @@ fn check_replacement(spec: &Field<'_>, causes: &mut Causes) {
 fn check_restarts(spec: &Field<'_>, causes: &mut Causes) {
     let policy = spec.get("template").get("spec").get("restartPolicy");
     match policy.text() {
+        // "Always" is the default of Pods, so it counts as not chosen.
         "" | "Always" => causes.required(&policy, "valid values: \"OnFailure\", \"Never\""),
         "OnFailure" if spec.has("podFailurePolicy") => {
             let detail = "only \"Never\" is supported when podFailurePolicy is specified";

@@ -72,12 +72,15 @@ fn number(status: &Field<'_>, name: &str) -> i64 {
 }
 
 impl Change<'_> {
+    // `jobStatusStrategy` checks a rule only if one of the members changed that it is about, so that an older
+    // controller can still write other members.
     fn turned(&self, kind: &str) -> bool {
         is(&self.new, kind) != is(&self.old, kind)
     }
 
     fn changed(&self, name: &str) -> bool {
         let read = |status: &Field<'_>| match status.member(name) {
+            // These two are no pointers in Go: absent, zero and empty are the same.
             Value::Null if matches!(name, "active" | "completedIndexes") => Value::Null,
             Value::Number(number) if name == "active" && number.as_i64() == Some(0) => Value::Null,
             Value::String(text) if name == "completedIndexes" && text.is_empty() => Value::Null,
@@ -95,6 +98,7 @@ impl Change<'_> {
         );
         let (complete, failed) = (self.turned("Complete"), self.turned("Failed"));
         let target = self.turned("FailureTarget");
+        // In the order of `validateJobStatus`, whose options each line has as its first condition.
         let wrong = [
             (
                 (complete || failed) && now("Complete") && now("Failed"),
@@ -158,6 +162,7 @@ impl Change<'_> {
                 causes.required(&end, "completionTime is required for Complete jobs");
             }
         }
+        // Both are RFC 3339 in UTC and whole seconds, so texts compare as times do.
         let is_early = start.is_set() && end.is_set() && end.text() < start.text();
         if (started || ended) && is_early {
             causes.invalid(&end, "must be equal to or after `startTime`");
@@ -165,6 +170,7 @@ impl Change<'_> {
         if end.is_set() && was_end.is_set() && ended {
             causes.invalid(&end, "field is immutable");
         }
+        // A Job that goes on after a suspension begins anew.
         let resumes = is(&self.old, "Suspended") && has_condition(&self.new, "Suspended", "False");
         if started && !resumes && was_start.is_set() && !self.spec.is_true("suspend") {
             causes.invalid(&start, "field is immutable for unsuspended job once set");
@@ -182,12 +188,14 @@ impl Change<'_> {
                 causes.invalid(&self.new.get(name), &detail);
             }
         }
+        // Such a Job finishes without ever having started.
         let never_ran = self.spec.is_true("suspend") && self.spec.int_of("completions") == Some(0);
         let start = self.new.get("startTime");
         if (turned || self.changed("startTime")) && !never_ran && !start.is_set() && ended {
             causes.required(&start, "startTime is required for finished job");
         }
         let pods = self.new.get("uncountedTerminatedPods");
+        // Pods that are not counted yet would be lost with the end of the Job.
         let is_empty = pods.get("succeeded").is_void() && pods.get("failed").is_void();
         if (turned || self.changed("uncountedTerminatedPods")) && ended && !is_empty {
             let list = |name| pods.member(name).clone();
@@ -250,6 +258,7 @@ impl Change<'_> {
             let detail = "cannot set more ready pods than active";
             causes.invalid(&self.new.get("ready"), detail);
         }
+        // An elastic Job: with fewer completions, fewer indexes have succeeded.
         let may_shrink = self.spec.text_of("completionMode") == "Indexed"
             && self.spec.member("completions") == self.spec.member("parallelism");
         for (name, is_checked) in [("failed", true), ("succeeded", !may_shrink)] {

@@ -8,6 +8,7 @@ use crate::validation::context::Context;
 use crate::validation::field::Field;
 use crate::validation::structs::Members;
 
+// `ValidateJobSpecUpdate`.
 const FIXED: [&str; 3] = ["completionMode", "backoffLimitPerIndex", "managedBy"];
 
 const FIXED_STRUCTS: [(&str, Members); 2] = [
@@ -52,12 +53,14 @@ fn check_completions(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 /// Checks the template, of which only a Job that stands still can change some.
 fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let status = context.old("status");
+    // The old status decides, since this write cannot change it.
     let stands = old.is_true("suspend") && status.is_none_or(|status| has_no_pods(&status));
     let new = spec.get("template");
     let mut before = old.member("template").clone();
     if stands {
         free_scheduling(&mut before, new.value());
         free_resources(&mut before, new.value());
+        // `validatePodResourceUpdatesOnly` compares the spec alone, so other metadata are free here.
         if before["spec"] != *new.member("spec") {
             let at = spec.get("template.spec").with(new.member("spec"));
             causes.invalid(&at, "field is immutable");
@@ -71,6 +74,7 @@ fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, caus
 fn has_no_pods(status: &Field<'_>) -> bool {
     let is_suspended =
         |each: Field<'_>| each.text_of("type") == "Suspended" && each.text_of("status") == "True";
+    // The condition says that the controller has seen the suspension, not only that it was asked for.
     let stopped = !status.has("startTime") || status.get("conditions").items().any(is_suspended);
     stopped && status.int_of("active").unwrap_or(0) == 0
 }
@@ -82,6 +86,7 @@ fn free_scheduling(old: &mut Value, new: &Value) {
         .get("affinity")
         .and_then(Value::as_object)
         .is_some_and(serde_json::Map::is_empty)
+        // Clearing an affinity that had node affinity only leaves an empty one, which counts as none.
         && new["spec"]["affinity"].is_null()
     {
         take(old, new, "/spec", &["affinity"]);

@@ -28,6 +28,7 @@ const FIELDS: [Bounds; 5] = [
     bounds(0, 6, DAYS),
 ];
 
+// All but `@every`, which has a duration.
 const NAMED: [&str; 7] = [
     "@yearly",
     "@annually",
@@ -52,6 +53,7 @@ pub(super) fn check(schedule: &str) -> Result<(), String> {
         ));
     }
     for (field, bounds) in fields.iter().zip(&FIELDS) {
+        // The Go parser splits by `FieldsFunc`, which skips empty parts.
         for range in field.split(',').filter(|range| !range.is_empty()) {
             check_range(range, bounds)?;
         }
@@ -74,6 +76,7 @@ fn check_range(text: &str, bounds: &Bounds) -> Result<(), String> {
     let parts: Vec<&str> = text.split('/').collect();
     let ends: Vec<&str> = parts[0].split('-').collect();
     let (start, mut end) = match ends.as_slice() {
+        // What follows a star is not looked at, so `*-5` is every value.
         ["*" | "?", ..] => (bounds.least, bounds.most),
         [single] => {
             let number = number_or_name(single, bounds)?;
@@ -93,6 +96,7 @@ fn check_range(text: &str, bounds: &Bounds) -> Result<(), String> {
         [_] => 1,
         [_, step] => {
             let step = number(step)?;
+            // `3/5` means from 3 to the end; `3-9/5` has an end of its own.
             if ends.len() == 1 {
                 end = bounds.most;
             }
@@ -116,6 +120,7 @@ fn check_range(text: &str, bounds: &Bounds) -> Result<(), String> {
 
 fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
+    // Names count from the lower bound: January is 1 and Sunday is 0.
     let mut named = (bounds.least..).zip(bounds.names);
     match named.find(|(_, name)| **name == lower) {
         Some((number, _)) => Ok(number),

@@ -25,6 +25,7 @@ pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
     if spec.text_of("completionMode") != "Indexed" {
         let shown = structs::shown(policy.value(), POLICY);
         causes.invalid_struct(&policy, &shown, "requires indexed completion mode");
+        // `validateSuccessPolicy` looks at nothing else of a policy that cannot apply.
         return;
     }
     let rules = policy.get("rules");
@@ -43,6 +44,7 @@ fn check_rule(rule: &Field<'_>, completions: i64, causes: &mut Causes) {
         let detail = "at least one of succeededCount or succeededIndexes must be specified";
         causes.required(rule, detail);
     }
+    // Stays zero if the list cannot be read; the count then is reported as too large as well.
     let mut total = 0;
     if listed.is_set() {
         if listed.text().len() > MOST_BYTES {

@@ -13,6 +13,7 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         return;
     }
     let unknown = format!("unknown time zone {name}");
+    // `time.LoadLocation` refuses these, since a name is a path in the database of time zones.
     if name.contains("..") || name.starts_with(['/', '\\']) {
         causes.invalid_json(at, "time: invalid location name");
         return;
@@ -21,6 +22,7 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         causes.invalid_json(at, &unknown);
         return;
     }
+    // `validateTimeZone`: it would mean whatever the server's machine has.
     if name.eq_ignore_ascii_case("Local") {
         let detail =
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
@@ -45,6 +47,7 @@ fn is_part(part: &str) -> bool {
 fn is_known(name: &str) -> bool {
     name == "UTC"
         || jiff::tz::db().is_definitively_empty()
+        // Go looks the name up as a file, so its case matters. Here it is found in any case.
         || TimeZone::get(name).is_ok_and(|zone| zone.iana_name() == Some(name))
 }
 

@@ -9,6 +9,7 @@ const DECISIONS: [&str; 2] = ["Approved", "Denied"];
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     let conditions = context.get("status").get("conditions");
     let old = context.old("status").map(|old| old.get("conditions"));
+    // `getValidationOptions`: what the old object had may stay.
     let tolerates = |test: fn(&Field<'_>) -> bool| old.as_ref().is_some_and(test);
     let (any_empty, any_double) = (tolerates(has_empty), tolerates(has_double));
     let both_before = tolerates(has_both);
@@ -21,6 +22,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         check_status(&condition, causes);
         let other = DECISIONS.iter().find(|each| **each != kind.text());
         let is_decision = DECISIONS.contains(&kind.text());
+        // Reported at the second of the two, whichever it is.
         if is_decision && !both_before && other.is_some_and(|other| seen.contains(other)) {
             let detail = "Approved and Denied conditions are mutually exclusive";
             causes.invalid_as(&conditions, kind.text(), detail);
@@ -36,6 +38,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
 }
 
 fn check_status(condition: &Field<'_>, causes: &mut Causes) {
+    // A decision is there or not; it cannot be unknown.
     let is_final = matches!(condition.text_of("type"), "Approved" | "Denied" | "Failed");
     let supported: &[&str] = if is_final {
         &["True"]
@@ -76,11 +79,13 @@ fn count(conditions: &Field<'_>, kind: &str) -> usize {
 /// Checks that decisions stay, and are taken where they may be.
 fn check_changes(new: &Field<'_>, old: &Field<'_>, decides: bool, causes: &mut Causes) {
     for kind in ["Approved", "Denied", "Failed"] {
+        // `validateCertificateSigningRequestUpdate`: decisions are final, also for who may approve.
         if count(new, kind) < count(old, kind) {
             let detail = format!("updates may not remove a condition of type {kind:?}");
             causes.forbidden(new, &detail);
         }
     }
+    // Only the subresource `approval` may decide, because its permission is given apart.
     for kind in DECISIONS.iter().filter(|_| !decides) {
         let of = |list: &Field<'_>| -> Vec<serde_json::Value> {
             let items = list.items().filter(|each| each.text_of("type") == *kind);

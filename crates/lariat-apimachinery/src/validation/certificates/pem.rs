@@ -18,10 +18,12 @@ pub(super) fn first(text: &str) -> Option<(Block, &str)> {
         let (kind, behind) = rest[start..].split_once("-----")?;
         let end = format!("-----END {kind}-----");
         let Some((body, after)) = behind.split_once(&end) else {
+            // Without an end, the beginning was text like any other; Go's `pem.Decode` looks for the next one.
             rest = behind;
             continue;
         };
         let (headers, encoded): (Vec<&str>, Vec<&str>) =
+            // A colon does not occur in base64, so it marks a header.
             body.lines().partition(|line| line.contains(':'));
         match BASE64.decode(encoded.concat().replace([' ', '\r'], "")) {
             Ok(data) => {
@@ -32,6 +34,7 @@ pub(super) fn first(text: &str) -> Option<(Block, &str)> {
                 };
                 return Some((block, after));
             }
+            // What cannot be decoded is skipped without an error, as in Go.
             Err(_) => rest = after,
         }
     }

@@ -11,6 +11,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::signers;
 
+// Sorted, as the message lists them.
 const USAGES: &[&str] = &[
     "any",
     "cert sign",
@@ -41,6 +42,7 @@ const LEGACY: &str = "kubernetes.io/legacy-unknown";
 
 pub(in crate::validation) fn signing_request(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
+    // `validateCertificateSigningRequest`. The content of the request is not verified here; Go also parses it.
     check_request(&spec.get("request"), causes);
     check_usages(
         &spec.get("usages"),
@@ -49,6 +51,7 @@ pub(in crate::validation) fn signing_request(context: &Context<'_>, causes: &mut
     );
     let signer = spec.get("signerName");
     let was_legacy = old.is_some_and(|old| old.text_of("signerName") == LEGACY);
+    // `allowLegacySignerName`: the signer exists only in v1beta1, whose objects may live on.
     if signer.text() == LEGACY && !was_legacy {
         let detail = "the legacy signerName is not allowed via this API version";
         causes.invalid(&signer, detail);
@@ -108,6 +111,7 @@ fn check_certificate(context: &Context<'_>, causes: &mut Causes) {
         return;
     };
     if context.part != Part::Status {
+        // Only the signer sets it, through the status.
         causes.forbidden(&at, "updates may not set certificate content");
     } else if !old.is_void() {
         let detail = "updates may not modify existing certificate content";
@@ -128,6 +132,7 @@ fn certificate_wrong(text: &str) -> Result<(), String> {
         if block.has_headers {
             return Err("no PEM block headers are permitted".into());
         }
+        // DER of a certificate begins with a sequence. The rest is left to who uses it.
         if block.data.first() != Some(&0x30) {
             return Err("x509: malformed certificate".into());
         }

@@ -10,6 +10,7 @@ pub(in crate::validation) fn namespace(context: &Context<'_>, causes: &mut Cause
     match (context.is_creation(), context.part) {
         (true, _) => {
             for name in finalizers.items() {
+                // `ValidateNamespace` reports these at the list, `ValidateNamespaceFinalizeUpdate` at the item.
                 check_finalizer(&finalizers.with(name.value()), causes);
             }
         }
@@ -26,6 +27,7 @@ pub(in crate::validation) fn namespace(context: &Context<'_>, causes: &mut Cause
 /// Checks the name of a finalizer, which has a domain unless it is Kubernetes' own.
 fn check_finalizer(at: &Field<'_>, causes: &mut Causes) {
     causes.check_format(at, formats::qualified_name);
+    // `validateKubeFinalizerName`.
     let own = matches!(at.text(), "kubernetes" | "orphan" | "foregroundDeletion");
     if !own && !at.text().contains('/') {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";
@@ -44,6 +46,7 @@ fn check_phase(context: &Context<'_>, causes: &mut Causes) {
     let found = status.text_of("phase");
     if found != phase {
         let detail = format!("may only be '{phase}' if `deletionTimestamp` is {state}");
+        // The capital letter is Go's.
         causes.invalid_as(&status.get("Phase"), found, &detail);
     }
 }
@@ -52,6 +55,7 @@ pub(in crate::validation) fn binding(context: &Context<'_>, causes: &mut Causes)
     let target = context.get("target");
     let kind = target.get("kind");
     if !kind.is_void() && kind.text() != "Node" {
+        // `ValidatePodBinding`; an empty kind means a node.
         causes.unsupported(&kind, &["Node", "<empty>"]);
     }
     causes.check_given(&target.get("name"), "");

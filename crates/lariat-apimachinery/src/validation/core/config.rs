@@ -12,15 +12,18 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 /// How much data one object may have, in bytes.
+// `MaxSecretSize`, which ConfigMaps use as well.
 const MOST: usize = 1024 * 1024;
 
 pub(in crate::validation) fn config_map(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateConfigMapUpdate`, before the content.
     check_frozen(context, &["data", "binaryData"], causes);
     let (data, binary) = (context.get("data"), context.get("binaryData"));
     let mut size = 0;
     for (key, value) in data.entries() {
         causes.check_format_of(&value, key, formats::config_key);
         if binary.has(key) {
+            // Both are one namespace of file names in a volume.
             causes.invalid_as(&value, key, "duplicate of key present in binaryData");
         }
         size += value.text().len();
@@ -30,6 +33,7 @@ pub(in crate::validation) fn config_map(context: &Context<'_>, causes: &mut Caus
         size += bytes(&value).len();
     }
     if size > MOST {
+        // The path is empty, since the limit is on both members together.
         causes.too_long(&context.get(""), MOST);
     }
 }
@@ -38,6 +42,7 @@ pub(in crate::validation) fn secret(context: &Context<'_>, causes: &mut Causes) 
     if let Some(old) = context.old("type").filter(|_| context.updates(Part::Main)) {
         let kind = context.get("type");
         if kind.value() != old.value() {
+            // Here the type is compared before `ValidateSecret`, so it comes first.
             causes.invalid_json(&kind, "field is immutable");
         }
     }
@@ -46,6 +51,7 @@ pub(in crate::validation) fn secret(context: &Context<'_>, causes: &mut Causes) 
     let mut size = 0;
     for (key, value) in data.entries() {
         causes.check_format_of(&value, key, formats::config_key);
+        // Decoded bytes count, not base64.
         size += bytes(&value).len();
     }
     if size > MOST {
@@ -89,9 +95,11 @@ fn check_type(context: &Context<'_>, data: &Field<'_>, causes: &mut Causes) {
         }
         "kubernetes.io/dockercfg" => check_json(data, ".dockercfg", causes),
         "kubernetes.io/dockerconfigjson" => check_json(data, ".dockerconfigjson", causes),
+        // One of the two is enough, so both are named only if neither is there.
         "kubernetes.io/basic-auth" if !data.has("username") && !data.has("password") => {
             need(&["username", "password"]);
         }
+        // Unlike for other types, an empty key counts as none.
         "kubernetes.io/ssh-auth" if data.text_of("ssh-privatekey").is_empty() => {
             causes.required(&data.key("ssh-privatekey"), "");
         }
@@ -113,6 +121,7 @@ fn check_json<'a>(data: &Field<'a>, key: &'a str, causes: &mut Causes) {
                 go_json::type_error(&value, "map[string]interface {}")
             })
         });
+        // The cause goes into logs and audit events.
         causes.invalid_as(&at, "<secret contents redacted>", &detail);
     }
 }

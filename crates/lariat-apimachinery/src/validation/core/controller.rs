@@ -17,6 +17,8 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
         &[("minReadySeconds replicas", Rule::NotNegative)],
         causes,
     );
+    // `ValidateReplicationControllerSpec`. Defaults take the selector from the template, so it is only missing if that
+    // has no labels.
     causes.check_given(&spec.get("selector"), "");
     if !spec.has("replicas") {
         causes.required(&spec.get("replicas"), "");
@@ -24,6 +26,7 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
     let template = spec.get("template");
     if !template.is_set() {
         causes.required(&template, "");
+        // The template is a pointer in this oldest API, so it can be missing.
         return;
     }
     check_labels(&spec.get("selector"), &template, causes);

@@ -9,6 +9,7 @@ use crate::validation::rule::{self, PORT, Rule, Rules};
 
 pub(in crate::validation) fn endpoints(context: &Context<'_>, causes: &mut Causes) {
     let subsets = context.get("subsets");
+    // `ValidateEndpointsUpdate`: unchanged subsets are not checked again, since rules for addresses became stricter.
     if context
         .old("subsets")
         .is_some_and(|old| old.value() == subsets.value())
@@ -42,6 +43,7 @@ fn check_address(address: &Field<'_>, causes: &mut Causes) {
     if address.has("nodeName") {
         causes.check_format(&address.get("nodeName"), formats::dns_subdomain);
     }
+    // `ValidateEndpointIP`, also for an address that is no address, so it may have two causes.
     addresses::check_endpoint(&ip, causes);
 }
 
@@ -52,6 +54,7 @@ const PORTS: Rules = &[
 ];
 
 fn check_port(port: &Field<'_>, needs_name: bool, causes: &mut Causes) {
+    // Only several ports need names to be told apart.
     if needs_name {
         causes.check_given(&port.get("name"), "");
     }

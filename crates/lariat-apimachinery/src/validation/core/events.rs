@@ -33,6 +33,7 @@ const OWN: &Names = &[
 ];
 
 pub(in crate::validation) fn core_event(context: &Context<'_>, causes: &mut Causes) {
+    // `legacyValidateEvent`: the core group has no other rules, so that old clients go on working.
     check_any(context, CORE, "reportingComponent", causes);
 }
 
@@ -49,6 +50,8 @@ pub(in crate::validation) fn event(context: &Context<'_>, causes: &mut Causes) {
 fn named<'a>(context: &Context<'a>, names: &Names, name: &'static str) -> Field<'a> {
     let pair = names.iter().find(|(core, _)| *core == name);
     let written = pair.map_or(name, |(_, written)| written);
+    // Validation in Go sees the internal type, whose members have the names of the core group; only the value is read
+    // from where it was written.
     context.get(name).with(context.get(written).value())
 }
 
@@ -58,7 +61,9 @@ fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, cause
     let of_object = named(context, names, "involvedObject").get("namespace");
     let is_new_form = context.get("eventTime").is_set();
     let fits = match (is_new_form, of_object.text()) {
+        // An object without a namespace has its Events in one of these.
         (true, "") => matches!(own, "default" | "kube-system"),
+        // Events of the new form may be in another namespace than their object.
         (true, _) => true,
         (false, "") => matches!(own, "" | "default"),
         (false, namespace) => namespace == own,
@@ -77,6 +82,7 @@ fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, cause
     let controller = context.get(reporter).with(controller.value());
     causes.check_given(&controller, "");
     causes.check_format(&controller, formats::qualified_name);
+    // `ReportingInstanceLengthLimit` and the limits beside it.
     for (name, most, needed) in [
         ("reportingInstance", 128, true),
         ("action", 128, true),
@@ -94,12 +100,14 @@ fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, cause
 }
 
 fn check_new(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateEventCreate`.
     check_series(context, causes);
     causes.check_given(&context.get("eventTime"), "");
     let kind = context.get("type");
     if !matches!(kind.text(), "Normal" | "Warning") {
         causes.invalid_as(&kind, "", &format!("has invalid value: {}", kind.text()));
     }
+    // These have successors in the new form.
     for name in ["firstTimestamp", "lastTimestamp", "count", "source"] {
         let at = named(context, OWN, name);
         let is_zero = at.is_void() || at.int() == Some(0);
@@ -114,6 +122,7 @@ fn check_series(context: &Context<'_>, causes: &mut Causes) {
     if !series.is_set() {
         return;
     }
+    // One occurrence is no series.
     if series.int_of("count").unwrap_or(0) < 2 {
         causes.invalid_as(&series.get("count"), "", "should be at least 2");
     }
@@ -128,6 +137,7 @@ fn check_changed(context: &Context<'_>, causes: &mut Causes) {
     {
         check_series(context, causes);
     }
+    // `ValidateEventUpdate`: only the series of an Event goes on.
     for (name, written) in OWN {
         let at = named(context, OWN, name);
         if let Some(old) = context.old(written) {

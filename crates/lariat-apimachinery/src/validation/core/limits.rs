@@ -15,6 +15,7 @@ pub(in crate::validation) fn limit_range(context: &Context<'_>, causes: &mut Cau
         let kind = limit.get("type");
         check_type(&kind, causes);
         if !kinds.insert(kind.text()) {
+            // The limit is checked nevertheless.
             causes.duplicate_as(&kind, kind.text());
         }
         check_limit(&limit, causes);
@@ -25,6 +26,7 @@ fn check_type(kind: &Field<'_>, causes: &mut Causes) {
     let before = causes.count();
     causes.check_format(kind, formats::qualified_name);
     let standard = matches!(kind.text(), "Pod" | "Container" | "PersistentVolumeClaim");
+    // `validateLimitRangeTypeName` says nothing more about a name of a wrong form.
     if causes.count() == before && !standard && !kind.text().contains('/') {
         causes.invalid(kind, "must be a standard limit type or fully qualified");
     }
@@ -52,6 +54,7 @@ fn check_limit(limit: &Field<'_>, causes: &mut Causes) {
         }
         for (name, at) in amounts.entries() {
             if of_containers {
+                // Limits of containers are for what containers can have; other types may limit any resource.
                 resources::check_container_name(&at, name, causes);
             } else {
                 resources::check_name(&at, name, causes);
@@ -63,6 +66,7 @@ fn check_limit(limit: &Field<'_>, causes: &mut Causes) {
     if kind == "PersistentVolumeClaim" && !storage {
         let detail =
             "either minimum or maximum storage value is required, but neither was provided";
+        // There is no such member; Go builds the path this way.
         causes.required(&limit.get("limits"), detail);
     }
     for name in names {
@@ -80,6 +84,7 @@ type Pair = (
     &'static str,
 );
 
+// The order of `ValidateLimitRange`, in which a resource may have several causes.
 const PAIRS: [Pair; 6] = [
     (
         "min",
@@ -128,6 +133,7 @@ const PAIRS: [Pair; 6] = [
 /// Checks the amounts of one resource against each other.
 fn check_order<'a>(limit: &Field<'a>, kind: &str, name: &'a str, causes: &mut Causes) {
     let value = |member: &'static str| -> Option<Quantity> {
+        // Defaults of Pods are forbidden above, and not compared.
         let skipped = kind == "Pod" && member.starts_with("default");
         let at = limit.get(member).with(limit.member(member).get(name)?);
         (!skipped).then(|| amount(&at))
@@ -161,6 +167,7 @@ fn check_order<'a>(limit: &Field<'a>, kind: &str, name: &'a str, causes: &mut Ca
         }
     }
     if let (Some(limit), Some(request)) = (value("default"), value("defaultRequest"))
+        // Such a resource has one amount, which is request and limit at once.
         && !resources::may_overcommit(name)
         && limit != request
     {

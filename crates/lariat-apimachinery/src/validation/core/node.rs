@@ -20,11 +20,14 @@ pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     check_taints(&metadata.get("taints").with(spec.member("taints")), causes);
     for amounts in ["capacity", "allocatable"] {
         for (name, value) in status.get(amounts).entries() {
+            // Here the path has the name as a member, not as a key.
             let at = status.get(amounts).get(name).with(value.value());
             resources::check_amount(&at, name, causes);
         }
     }
+    // `validateNodeDeclaredFeatures`; the order makes lists of different nodes comparable.
     check_features(&status.get("declaredFeatures"), causes);
+    // `ValidateNode` checks networks, and the update of a status does not.
     if context.part == Part::Main {
         check_networks(&spec.get("podCIDRs"), causes);
     }
@@ -42,9 +45,11 @@ fn check_taints(taints: &Field<'_>, causes: &mut Causes) {
         let value = taint.get("value");
         let broken = formats::label_value(value.text());
         if !broken.is_empty() {
+            // `validateNodeTaints` joins the messages, where others add one cause each.
             causes.invalid(&value, &broken.join(";"));
         }
         check_effect(&taint.get("effect"), causes);
+        // A key may have several effects, but no two values for one.
         if !seen.insert((taint.text_of("key"), taint.text_of("effect"))) {
             let detail = "taints must be unique by key and effect pair";
             let text = |member: &str| go_text::json(&taint.text_of(member).into());
@@ -123,6 +128,7 @@ fn check_fixed(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&networks, detail);
         }
     } else {
+        // One cause for each network that differs, all with the same text, as in Go.
         for _ in was
             .list()
             .iter()

@@ -12,6 +12,7 @@ use crate::validation::structs::{self, Members, Shape};
 
 pub(in crate::validation) fn resource_quota(context: &Context<'_>, causes: &mut Causes) {
     let status = context.get("status");
+    // `ValidateResourceQuota` checks the status too; an update of the spec keeps the old one.
     if context.is_creation() || context.part == Part::Status {
         check_amounts(&status.get("hard"), causes);
         check_amounts(&status.get("used"), causes);
@@ -26,6 +27,7 @@ pub(in crate::validation) fn resource_quota(context: &Context<'_>, causes: &mut 
     let Some(old) = context.old("spec") else {
         return;
     };
+    // The order and duplicates of scopes do not matter.
     let set = |spec: &Field<'_>| -> BTreeSet<String> {
         let scopes = spec.get("scopes");
         let texts = scopes.items().map(|scope| scope.text().to_owned());
@@ -68,10 +70,12 @@ const COMPUTE: [&str; 7] = [
 /// Returns whether a quota with a scope can be about a resource.
 fn covers(scope: &str, resource: &str) -> bool {
     match scope {
+        // Such Pods request nothing, so there is nothing else to count.
         "BestEffort" => resource == "pods",
         "VolumeAttributesClass" => {
             matches!(resource, "persistentvolumeclaims" | "requests.storage")
         }
+        // All other scopes select Pods.
         scope if is_scope(scope) => COMPUTE.contains(&resource),
         _ => true,
     }
@@ -80,12 +84,14 @@ fn covers(scope: &str, resource: &str) -> bool {
 /// Adds a cause for each limited resource that a scope does not cover.
 fn check_covers(spec: &Field<'_>, scope: &str, at: &Field<'_>, shown: &str, causes: &mut Causes) {
     for (resource, _) in spec.get("hard").entries() {
+        // Unknown resources, such as devices, pass with any scope.
         if resources::is_quota_resource(resource) && !covers(scope, resource) {
             causes.invalid_struct(at, shown, "unsupported scope applied to resource");
         }
     }
 }
 
+// `invalidScopePairs`. The value in the cause is the list of scopes even if the conflict is in the selector.
 fn check_pairs(scopes: &[&str], spec: &Field<'_>, at: &Field<'_>, causes: &mut Causes) {
     for pair in [
         ["BestEffort", "NotBestEffort"],

@@ -20,6 +20,7 @@ pub(in crate::validation) fn service(context: &Context<'_>, causes: &mut Causes)
     }
     let (spec, old) = (context.get("spec"), context.old("spec"));
     if let Some(old) = &old {
+        // `ValidateServiceUpdate` compares first, and validates the whole afterwards.
         service_update::check(&spec, old, causes);
     }
     check_type(&spec, causes);
@@ -40,11 +41,13 @@ const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"
 fn check_type(spec: &Field<'_>, causes: &mut Causes) {
     let kind = spec.get("type");
     causes.check_one_of(&kind, TYPES);
+    // Without an address of its own, DNS is all that a Service offers, and DNS needs no ports.
     if spec.get("ports").is_void() && !is_headless(spec) && kind.text() != "ExternalName" {
         causes.required(&spec.get("ports"), "");
     }
     match kind.text() {
         "LoadBalancer" | "NodePort" if is_headless(spec) => {
+            // The value is not that of the item: Go shows the constant.
             let at = spec.get("clusterIPs").item_as(0, &serde_json::Value::Null);
             let detail = format!("may not be set to 'None' for {} services", kind.text());
             causes.invalid_as(&at, "None", &detail);
@@ -57,6 +60,7 @@ fn check_type(spec: &Field<'_>, causes: &mut Causes) {
                 }
             }
             let name = spec.get("externalName");
+            // A name with a dot at the end is absolute, which is fine.
             let text = name.text().strip_suffix('.').unwrap_or(name.text());
             if text.is_empty() {
                 causes.required(&name, "");
@@ -96,10 +100,12 @@ fn check_ports(spec: &Field<'_>, causes: &mut Causes) {
         if number != 0 && spec.text_of("type") == "ClusterIP" {
             causes.forbidden(&at, "may not be used when `type` is 'ClusterIP'");
         }
+        // TCP and UDP may share a number.
         if number != 0 && !node_ports.insert((protocol, number)) {
             causes.duplicate(&at);
         }
         if !ports.insert((protocol, port.int_of("port").unwrap_or(0))) {
+            // Go compares ports of which only number and protocol are set, and shows those.
             causes.duplicate_struct(&port, &shown(&port), "");
         }
     }
@@ -125,12 +131,14 @@ fn check_affinity(spec: &Field<'_>, causes: &mut Causes) {
         "ClientIP" => {
             let client = config.get("clientIP");
             let seconds = client.get("timeoutSeconds");
+            // Only the outermost of the missing ones is reported.
             for at in [&config, &client, &seconds] {
                 if !at.is_set() {
                     causes.required(at, "when session affinity type is ClientIP");
                     return;
                 }
             }
+            // `MaxClientIPServiceAffinitySeconds` is allowed itself, whatever the message says.
             if !(1..=86400).contains(&seconds.int().unwrap_or(0)) {
                 causes.invalid(&seconds, "must be greater than 0 and less than 86400");
             }
@@ -142,6 +150,7 @@ fn check_affinity(spec: &Field<'_>, causes: &mut Causes) {
 fn check_external(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) {
     let known = old.map_or(&[] as &[_], |old| old.get("externalIPs").list());
     for ip in spec.get("externalIPs").items() {
+        // An address that the Service had before may have an old form, but not point to a forbidden range.
         if known.contains(ip.value()) || addresses::check_ip(&ip, causes) {
             addresses::check_endpoint(&ip, causes);
         }
@@ -161,9 +170,11 @@ fn check_sources(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let known: Vec<&str> = old
         .iter()
         .flat_map(Field::items)
+        // Blanks around ranges have always been accepted.
         .map(|each| each.text().trim())
         .collect();
     if !sources.is_void() {
+        // The path has the spelling of Go's field.
         let shown = spec.get("LoadBalancerSourceRanges").with(sources.value());
         if !is_balanced(spec) {
             causes.forbidden(&shown, only);
@@ -174,6 +185,7 @@ fn check_sources(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
                 addresses::check_cidr(&range.with(&text), causes);
             }
         }
+    // The annotation is the older way, and is not looked at beside the member.
     } else if annotations.has(RANGES) {
         let at = annotations.key(RANGES).with(annotations.member(RANGES));
         if !is_balanced(spec) {
@@ -221,6 +233,7 @@ fn check_traffic(spec: &Field<'_>, causes: &mut Causes) {
     }
     let check = spec.get("healthCheckNodePort");
     match (needs_check(spec), check.int().unwrap_or(0)) {
+        // The server allocates one, so it is only missing where nothing did.
         (true, 0) => causes.required(&check, ""),
         (true, _) => causes.check_between(&check, 1, 65535),
         (false, 0) => {}
@@ -238,6 +251,7 @@ fn check_traffic(spec: &Field<'_>, causes: &mut Causes) {
     let distribution = spec.get("trafficDistribution");
     if distribution.is_set() {
         let supported = &["PreferClose", "PreferSameZone", "PreferSameNode"];
+        // A plain string in Go, so it is quoted in another way than the policies.
         causes.check_plain(&distribution, supported);
     }
 }

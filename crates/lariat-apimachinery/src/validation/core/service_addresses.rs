@@ -10,6 +10,7 @@ use crate::validation::field::Field;
 
 /// Checks addresses and families, here and against each other.
 pub(in crate::validation) fn check(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) {
+    // `ValidateServiceClusterIPsRelatedFields`; it is a name, and what was set is refused where the type is checked.
     if spec.text_of("type") == "ExternalName" {
         return;
     }
@@ -23,6 +24,7 @@ pub(in crate::validation) fn check(spec: &Field<'_>, old: Option<&Field<'_>>, ca
         causes.invalid(&all, "first value must match `clusterIP`");
     }
     check_families(spec, causes);
+    // Comparing with families needs addresses that can be read.
     if !check_each(&all, old, causes) {
         return;
     }
@@ -34,6 +36,7 @@ pub(in crate::validation) fn check(spec: &Field<'_>, old: Option<&Field<'_>>, ca
     }
     let families = spec.get("ipFamilies");
     for (at, (ip, family)) in all.items().zip(families.items()).enumerate() {
+        // Enough for an address that was found valid.
         let is_six = ip.text().contains(':');
         let fits = match family.text() {
             "IPv4" => !is_six,
@@ -68,11 +71,13 @@ fn check_each(all: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) -> 
     let known = old.map_or(&[] as &[_], |old| old.get("clusterIPs").list());
     let mut valid = true;
     for (at, ip) in all.items().enumerate() {
+        // As a second entry it is an address that cannot be read.
         if at == 0 && ip.text() == "None" {
             if all.list().len() > 1 {
                 causes.invalid(all, "'None' must be the first and only value");
                 valid = false;
             }
+        // An address of an old form stays valid for its Service.
         } else if !known.contains(ip.value()) {
             valid &= addresses::check_ip(&ip, causes);
         }

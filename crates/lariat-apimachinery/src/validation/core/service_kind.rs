@@ -4,6 +4,7 @@ use crate::validation::field::Field;
 
 /// Returns whether a Service has no address of its own.
 pub(super) fn is_headless(spec: &Field<'_>) -> bool {
+    // `isHeadlessService`, which looks at the list and not at the older single member.
     matches!(spec.member("clusterIPs").as_array().map(Vec::as_slice), Some([only]) if only == "None")
 }
 

@@ -11,12 +11,14 @@ use crate::validation::formats;
 
 pub(super) fn check(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let external = |spec: &Field<'_>| spec.text_of("type") == "ExternalName";
+    // From and to a name, addresses come and go.
     if !external(spec) && !external(old) {
         check_addresses(spec, old, causes);
         check_families(spec, old, causes);
     }
     let class = spec.get("loadBalancerClass");
     let both = is_balanced(spec) && is_balanced(old);
+    // A balancer that serves the Service would have to be replaced; with another type there is none.
     if both && class.value() != old.member("loadBalancerClass") {
         causes.invalid(&class, "may not change once set");
     }
@@ -27,14 +29,17 @@ pub(super) fn check(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 }
 
 fn item<'a>(list: &Field<'a>, at: usize) -> Field<'a> {
+    // Go shows the whole list at the path of the item.
     list.item_as(at, list.value())
 }
 
 fn check_addresses(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    // Becoming headless or giving it up is a change of the first address, which is refused below.
     if is_headless(spec) && is_headless(old) {
         return;
     }
     let (new, was) = (spec.get("clusterIPs"), old.get("clusterIPs"));
+    // `validateUpgradeDowngradeClusterIPs`: single to dual stack and back, with the first one fixed.
     check_list(&new, &was, "primary clusterIP can not be unset", causes);
     check_release(spec, &new, &was, "clusterIP", causes);
 }
@@ -76,6 +81,7 @@ fn check_release(
     causes: &mut Causes,
 ) {
     let policy = spec.get("ipFamilyPolicy");
+    // Without the policy a client that knows one address only would release the other by accident.
     let released = was.list().len() > 1 && new.list().len() == 1;
     if released && policy.text() != "SingleStack" {
         let detail = format!("must be set to 'SingleStack' when releasing the secondary {what}");
@@ -88,6 +94,7 @@ pub(super) fn check_status(context: &Context<'_>, causes: &mut Causes) {
     if at.is_void() {
         return;
     }
+    // `ValidateServiceStatusUpdate`, with the spec of the stored object.
     if !is_balanced(&context.get("spec")) {
         let detail = "may only be used when `spec.type` is 'LoadBalancer'";
         causes.forbidden(&at, detail);
@@ -122,6 +129,7 @@ fn check_ingress(ingress: &Field<'_>, known: &[&str], causes: &mut Causes) {
         return;
     }
     causes.check_format(&name, formats::dns_subdomain);
+    // Digits and dots are a valid name, so this has to be asked.
     if addresses::parse(name.text()).is_some() {
         causes.invalid(&name, "must be a DNS name, not an IP address");
     }

@@ -14,6 +14,7 @@ use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::volumes;
 
 pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &mut Causes) {
+    // Go compares the metadata only.
     if context.updates(Part::Status) {
         return;
     }
@@ -54,6 +55,7 @@ fn check_capacity(capacity: &Field<'_>, causes: &mut Causes) {
     causes.check_given(capacity, "");
     let count = capacity.entries().count();
     if !capacity.has("storage") || count > 1 {
+        // Beside the missing one: an empty capacity has both causes.
         causes.unsupported_as(capacity, capacity.value().clone(), &["storage"]);
     }
     for (_, at) in capacity.entries() {
@@ -72,6 +74,7 @@ fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
         causes.required(&required, "must specify required node constraints");
         return;
     }
+    // Values of an affinity were not checked once.
     let odd = |value: Field<'_>| !formats::label_value(value.text()).is_empty();
     let any_values = old.is_some_and(|old| {
         let terms = old
@@ -89,15 +92,18 @@ fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
 }
 
 fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    // After the affinity, as in `ValidatePersistentVolumeSpec`.
     volumes::check_persistent(spec, causes);
     let iscsi = spec.get("iscsi");
     let portal = iscsi.text_of("targetPortal");
     let name = context.get("metadata");
+    // The kernel limits the name of an interface, which is made of the two.
     if iscsi.has("initiatorName") && name.text_of("name").len() + 1 + portal.len() > 64 {
         let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
             characters if iscsi.initiatorName is specified.";
         causes.invalid_as(&iscsi.get("targetportal"), portal, detail);
     }
+    // Go looks at the first source only, the others are refused as superfluous.
     let first = volumes::persistent_members().find(|member| spec.has(member));
     if first == Some("local") && !spec.has("nodeAffinity") {
         causes.required(
@@ -107,6 +113,7 @@ fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     let path = spec.get("hostPath").text_of("path");
+    // `path.Clean(…) == "/"`: recycling deletes everything below.
     let is_root = path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
     if policy.text() == "Recycle" && is_root {
         let detail = "may not be 'recycle' for a hostPath mount of '/'";
@@ -119,15 +126,18 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
     let changed = |member: &'static str| {
         let mut now = spec.member(member).clone();
         let secret = "controllerExpandSecretRef";
+        // This secret may be added later, for volumes from before expansion.
         if member == "csi" && old.get("csi").is_set() && !old.get("csi").has(secret) {
             now.as_object_mut().map(|source| source.remove(secret));
         }
         now != *old.member(member)
     };
+    // `ValidatePersistentVolumeUpdate` compares the source as one structure.
     if volumes::persistent_members().any(changed) {
         let detail = "spec.persistentvolumesource is immutable after creation\n";
         causes.forbidden(&spec.get("persistentvolumesource"), detail);
     }
+    // The paths of these two begin at the object, not at `spec`.
     let mode = context.get("volumeMode");
     causes.check_immutable(
         &mode.with(spec.member("volumeMode")),
@@ -168,6 +178,7 @@ const RENAMED: [(&str, &str); 5] = [
 fn is_renamed(now: &Value, was: &Value) -> bool {
     match (now, was) {
         (Value::Object(now), Value::Object(was)) => {
+            // The key is compared below, where a new name counts as the same.
             let names = now.keys().chain(was.keys()).filter(|name| *name != "key");
             let mut pairs = names.map(|name| (now.get(name), was.get(name)));
             is_key(now, was)

@@ -25,6 +25,7 @@ pub(in crate::validation) fn persistent_volume_claim(context: &Context<'_>, caus
                 .as_ref()
                 .is_some_and(|old| has_odd_values(&old.get("selector"))),
         },
+        // `allowInvalidAPIGroupInDataSourceOrRef`.
         any_group: old.as_ref().is_some_and(|old| {
             ["dataSource", "dataSourceRef"]
                 .iter()
@@ -48,12 +49,14 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
     let annotations = context.get("metadata").get("annotations");
     let class = annotations.get(CLASS).with(annotations.member(CLASS));
     let was_class = was_class.unwrap_or_default();
+    // The annotation may only go if the member takes its place.
     if class.text() != was_class && !(class.text().is_empty() && is_moved(spec, old, was_class)) {
         causes.invalid_as(&class, class.text(), "field is immutable");
     }
     let bound = status
         .as_ref()
         .is_some_and(|status| status.text_of("phase") == "Bound");
+    // Both sides lose what may change, and what is left must be equal.
     if fixed(spec, old, was_class, bound) != fixed(old, old, was_class, bound) {
         causes.forbidden(spec, FIXED);
     }
@@ -65,6 +68,7 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
         .as_ref()
         .map(amount)
         .unwrap_or(crate::quantity::Quantity::ZERO);
+    // A request that could not be fulfilled may shrink again, but not to what the claim has already.
     if size(spec) < size(old) && size(spec) <= has {
         let at = spec.get("resources").get("requests").get("storage");
         causes.forbidden(&at, "field can not be less than status.capacity");
@@ -72,6 +76,7 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
     let mode = context.get("volumeMode").with(spec.member("volumeMode"));
     causes.check_immutable(&mode, &old.get("volumeMode"));
     let attributes = spec.get("volumeAttributesClassName");
+    // Attributes that were applied cannot be taken back, only changed.
     let current = status.is_some_and(|status| status.has("currentVolumeAttributesClassName"));
     if current && attributes.value() != old.member("volumeAttributesClassName") {
         let what = if attributes.is_set() {
@@ -130,6 +135,7 @@ const STATES: &[&str] = &[
 fn check_status(context: &Context<'_>, causes: &mut Causes) {
     let status = context.get("status");
     if context.get("spec").get("accessModes").is_void() {
+        // The capital letter is Go's.
         causes.required(&context.get("Spec").get("accessModes"), "");
     }
     for (_, at) in status.get("capacity").entries() {
@@ -139,6 +145,7 @@ fn check_status(context: &Context<'_>, causes: &mut Causes) {
     for (name, state) in states.entries() {
         check_name(&states, name, causes);
         if !STATES.contains(&state.text()) {
+            // Go shows the resource and not the state that is unsupported.
             causes.unsupported_as(&states, name, STATES);
         }
     }

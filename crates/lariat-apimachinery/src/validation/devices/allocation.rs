@@ -34,6 +34,7 @@ pub(super) fn check_allocation(at: &Field<'_>, names: &RequestNames<'_>, causes:
     }
 }
 
+// `validateDeviceRequestAllocationResult`.
 fn check_result(result: &Field<'_>, names: &RequestNames<'_>, causes: &mut Causes) {
     check_reference(&result.get("request"), names, causes);
     volumes::check_driver(&result.get("driver"), causes);

@@ -21,6 +21,7 @@ pub(super) fn check_attribute(attribute: &Field<'_>, causes: &mut Causes) {
     }
     let detail = "exactly one value must be specified";
     match attribute.given(&MEMBERS).len() {
+        // `validateDeviceAttribute` shows an empty text for none, and the structure for several.
         0 => causes.invalid_as(attribute, "", detail),
         1 => {}
         _ => {
@@ -38,6 +39,7 @@ fn check_length(at: &Field<'_>, causes: &mut Causes) {
 
 /// Returns whether a text is a version such as `1.2.3-beta.1+build.5`.
 fn is_version(text: &str) -> bool {
+    // The build comes last and may contain dashes, so it is cut off first.
     let (rest, build) = cut(text, '+');
     let (core, before) = cut(rest, '-');
     let is_build = |part: &str| {
@@ -48,6 +50,7 @@ fn is_version(text: &str) -> bool {
         let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         digits && (part == "0" || !part.starts_with('0'))
     };
+    // A part of digits only is a number, which may not begin with zero.
     let has_letter = |part: &str| part.bytes().any(|byte| !byte.is_ascii_digit());
     let is_before = |part: &str| is_number(part) || (is_build(part) && has_letter(part));
     core.split('.').count() == 3

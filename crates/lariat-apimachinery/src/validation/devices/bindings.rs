@@ -13,6 +13,7 @@ const MOST: usize = 4;
 pub(super) fn check_bindings(within: &Field<'_>, causes: &mut Causes) {
     let [success, failure] =
         ["bindingConditions", "bindingFailureConditions"].map(|name| within.get(name));
+    // `validateDeviceBindingParameters`.
     for list in [&success, &failure] {
         check_list(list, MOST, causes, |each, causes| {
             causes.check_format(each, formats::qualified_name);
@@ -33,6 +34,7 @@ pub(super) fn check_bindings(within: &Field<'_>, causes: &mut Causes) {
     match (success.is_void(), failure.is_void()) {
         (true, false) => {
             let detail = "bindingConditions are required to use bindingFailureConditions";
+            // The cause is at the member that is missing, shown as null.
             causes.invalid_json(&success, detail);
         }
         (false, true) => {

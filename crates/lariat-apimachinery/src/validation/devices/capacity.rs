@@ -20,6 +20,7 @@ pub(super) fn check_policy(capacity: &Field<'_>, policy: &Field<'_>, causes: &mu
             causes.forbidden(policy, detail);
         }
         (false, false) => {}
+        // Only a missing default is reported then, since everything else is compared with it.
         (listed, _) if !default.is_set() => {
             let member = if listed { "validValues" } else { "validRange" };
             causes.required(&default, &format!("required when {member} is defined"));
@@ -42,6 +43,7 @@ fn check_values(values: &Field<'_>, default: Quantity, capacity: Quantity, cause
             causes.invalid_as(&pair[1], shown, "values must be sorted in ascending order");
         }
     }
+    // `quantityKey` is the value as a whole number, so duplicates are found by that.
     let key = |each: &Field<'_>| go_text::quoted(&amount(each).rounded_up().to_string());
     check_set(values, MOST_OPTIONS, causes, key, |each, causes| {
         let option = amount(each);
@@ -68,6 +70,7 @@ struct Range<'a> {
 impl Range<'_> {
     fn check(&self, causes: &mut Causes) {
         let [min, max, step] = ["min", "max", "step"].map(|name| self.at.get(name));
+        // `validateRequestPolicyRange`: without a lower end no other rule makes sense.
         if !min.is_set() {
             causes.required(&min, "required when validRange is defined");
             return;
@@ -95,6 +98,7 @@ impl Range<'_> {
             return;
         }
         let size = amount(&step);
+        // The first value above the minimum must exist.
         let added = least.plus(size);
         let detail = format!("one step {added} is larger than capacity value: {capacity}");
         refuse(&step, size, added > capacity, detail);
@@ -108,6 +112,7 @@ impl Range<'_> {
 
 /// Returns whether a value is some whole steps above another one.
 fn is_step(value: Quantity, least: Quantity, step: Quantity) -> bool {
+    // Go computes with int64, so overflow wraps. A step of zero is no step of anything.
     let distance = value.rounded_up().wrapping_sub(least.rounded_up());
     distance.checked_rem(step.rounded_up()) == Some(0)
 }

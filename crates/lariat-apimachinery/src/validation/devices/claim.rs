@@ -21,6 +21,7 @@ pub(in crate::validation) fn resource_claim(context: &Context<'_>, causes: &mut 
 pub(in crate::validation) fn resource_claim_template(context: &Context<'_>, causes: &mut Causes) {
     let spec = context.get("spec");
     check_template_metadata(&spec.get("metadata"), causes);
+    // Unlike a claim, a template is checked again on updates.
     check_devices(&spec.get("spec").get("devices"), causes);
     if let Some(old) = context.old("spec") {
         causes.check_immutable_struct(&spec, &old, TEMPLATE_SPEC);

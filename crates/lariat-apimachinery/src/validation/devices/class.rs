@@ -10,6 +10,7 @@ use crate::validation::resources::is_extended;
 
 pub(in crate::validation) fn device_class(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
+    // The limit on the length came later, so what is stored may be longer.
     let stored = old.is_some_and(|old| old.member("config") == spec.member("config"));
     check_selectors(&spec.get("selectors"), causes);
     check_list(&spec.get("config"), MOST, causes, |config, causes| {

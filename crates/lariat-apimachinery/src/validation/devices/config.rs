@@ -24,10 +24,12 @@ pub(super) fn check_config(config: &Field<'_>, stored: bool, causes: &mut Causes
 pub(super) fn check_raw(at: &Field<'_>, stored: bool, causes: &mut Causes) {
     match at.value() {
         Value::Null => causes.required(at, ""),
+        // Go measures what the client has sent; here it is JSON without blanks.
         value if !stored && value.to_string().len() > MOST_BYTES => {
             causes.too_long(at, MOST_BYTES);
         }
         Value::Object(_) => {}
+        // Parameters may be secret.
         _ => causes.invalid_as(at, "<value omitted>", "must be a valid JSON object"),
     }
 }

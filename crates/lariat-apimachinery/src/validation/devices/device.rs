@@ -27,6 +27,7 @@ pub(super) fn check_device(
     causes.check_format(&device.get("name"), formats::dns_label);
     check_properties(device, causes);
     let taints = device.get("taints");
+    // Unchanged taints of a device of the same name are not checked, since effects may be removed from the API.
     if old.is_none_or(|old| old.member("taints") != taints.value()) {
         check_list(&taints, MOST_TAINTS, causes, check_taint);
     }
@@ -43,6 +44,7 @@ pub(super) fn check_device(
     );
     if per_device {
         check_nodes(device, causes);
+    // The slice says where all its devices are, so no device may.
     } else if !device
         .given(&["nodeName", "nodeSelector", "allNodes"])
         .is_empty()
@@ -58,6 +60,7 @@ pub(super) fn check_device(
 fn check_properties(device: &Field<'_>, causes: &mut Causes) {
     let (attributes, capacity) = (device.get("attributes"), device.get("capacity"));
     let values = attributes.entries().count();
+    // Attributes and capacities share one limit.
     let count = values + capacity.entries().count();
     for (count, most, what) in [
         (count, MOST_ATTRIBUTES, "attributes and capacities"),
@@ -76,6 +79,7 @@ fn check_properties(device: &Field<'_>, causes: &mut Causes) {
     for (name, each) in capacity.entries() {
         check_qualified(&capacity, name, causes);
         let policy = each.get("requestPolicy");
+        // `validateMultiAllocatableDeviceCapacity`, or `validateSingleAllocatableDeviceCapacity`.
         if policy.is_set() && shared {
             check_policy(&each.get("value"), &policy, causes);
         } else if policy.is_set() {

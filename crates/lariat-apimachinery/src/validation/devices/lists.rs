@@ -13,6 +13,8 @@ pub(super) fn check_list<'a>(
     causes: &mut Causes,
     check: impl Fn(&Field<'a>, &mut Causes),
 ) -> bool {
+    // `validateSlice` and `validateSet`: a list that is too long is not looked into, which bounds the work and the
+    // answer.
     if list.list().len() > most {
         causes.too_many(list, most);
         return false;
@@ -34,6 +36,7 @@ pub(super) fn check_set<'a>(
     }
     let mut seen = HashSet::new();
     for item in list.items() {
+        // The key is the form in which messages show the item, which is enough to find duplicates.
         let key = key(&item);
         if seen.contains(&key) {
             causes.duplicate_struct(&item, &key, "");

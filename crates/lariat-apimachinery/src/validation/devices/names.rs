@@ -16,6 +16,7 @@ pub(super) fn check_pool(at: &Field<'_>, causes: &mut Causes) {
     if at.text().len() > MOST_POOL {
         causes.too_long(at, MOST_POOL);
     }
+    // `validatePoolName`: each part is checked for itself, so one name may have several causes.
     for part in at.text().split('/') {
         causes.check_format_of(at, part, formats::dns_subdomain);
     }
@@ -25,6 +26,7 @@ pub(super) fn check_pool(at: &Field<'_>, causes: &mut Causes) {
 pub(super) fn check_qualified(at: &Field<'_>, name: &str, causes: &mut Causes) {
     let parts: Vec<&str> = name.split('/').collect();
     match parts[..] {
+        // `validateQualifiedName`: without a domain, the name belongs to the driver.
         [name] => check_identifier(at, name, causes),
         [domain, name] => {
             if domain.is_empty() {
@@ -82,6 +84,7 @@ pub(super) fn check_uid(at: &Field<'_>, causes: &mut Causes) {
 /// Returns why a text is no UUID in any of its forms.
 fn no_uuid(text: &str) -> Option<String> {
     const FORMAT: &str = "invalid UUID format";
+    // The forms that `uuid.Parse` accepts, with its errors; only the plain one is then allowed.
     let plain = match (text.len(), text.get(..9)) {
         (36, _) => text,
         (45, Some(prefix)) if prefix.eq_ignore_ascii_case("urn:uuid:") => &text[9..],

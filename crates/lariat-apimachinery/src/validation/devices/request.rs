@@ -12,6 +12,7 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 /// How many requests, constraints and configurations a claim has.
+// `DeviceRequestsMaxSize` and its like, which all are 32.
 pub(super) const MOST: usize = 32;
 const MOST_ALTERNATIVES: usize = 8;
 
@@ -54,6 +55,7 @@ fn check_request(request: &Field<'_>, causes: &mut Causes) {
         (true, true) => {
             let detail = "exactly one of `exactly` or `firstAvailable` is required, but multiple \
                 fields are set";
+            // Go passes nil as the value here.
             causes.invalid_struct(request, "null", detail);
         }
         (false, true) => {
@@ -74,6 +76,7 @@ fn check_wanted(request: &Field<'_>, causes: &mut Causes) {
     let (mode, count) = (request.get("allocationMode"), request.get("count"));
     let number = count.int().unwrap_or(0);
     match mode.text() {
+        // `validateDeviceAllocationMode`. Zero is the same as no count.
         "All" if number != 0 => {
             let detail = "must not be specified when allocationMode is 'All'";
             causes.invalid_as(&count, number, detail);
@@ -93,6 +96,7 @@ fn check_constraint(constraint: &Field<'_>, names: &RequestNames<'_>, causes: &m
     check_references(&constraint.get("requests"), names, causes);
     let members = ["matchAttribute", "distinctAttribute"];
     match members.map(|name| constraint.get(name)) {
+        // The first member that is set is checked, a second one is ignored.
         [same, _] if same.is_set() => check_fully_qualified(&same, causes),
         [_, distinct] if distinct.is_set() => check_fully_qualified(&distinct, causes),
         _ => {
@@ -121,6 +125,7 @@ pub(super) fn check_reference(at: &Field<'_>, names: &RequestNames<'_>, causes: 
         return;
     }
     for part in &parts {
+        // Both the form and the name are reported.
         causes.check_format_of(at, part, formats::dns_label);
     }
     let known = names.get(parts[0]).is_some_and(|alternatives| {

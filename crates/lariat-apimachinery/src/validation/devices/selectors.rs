@@ -15,6 +15,7 @@ static DEVICE: LazyLock<Value> = LazyLock::new(|| {
         {"type": "object", "additionalProperties": {}}});
     json!({"type": "object", "properties": {
         "driver": {"type": "string"}, "allowMultipleAllocations": {"type": "boolean"},
+        // Of attributes only the nesting is known, since drivers choose names and types.
         "attributes": by_domain, "capacity": by_domain,
     }})
 });
@@ -41,6 +42,7 @@ fn check_cel(at: &Field<'_>, causes: &mut Causes) {
     }
     match check_expression_about(at.text(), "device", &DEVICE) {
         Err(wrong) => causes.invalid_as(at, at.text(), &format!("compilation failed: {wrong}")),
+        // An expression of an unknown type may be a bool at run time, so the server accepts it too.
         Ok("" | "bool") => {}
         Ok(found) => {
             let detail = format!("must evaluate to bool or the unknown type, not {found}");

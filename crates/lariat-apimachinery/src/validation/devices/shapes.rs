@@ -12,6 +12,7 @@ const SELECTOR: Members = &[("cel", "CEL", Shape::Struct(CEL))];
 const CEL: Members = &[("expression", "Expression", Shape::Text)];
 const REQUIREMENTS: Members = &[("requests", "Requests", Shape::Value)];
 
+// The order of the members is that of Go's struct, which its JSON shows.
 const EXACTLY: Members = &[
     ("deviceClassName", "DeviceClassName", Shape::Text),
     ("selectors", "Selectors", Shape::List(SELECTOR)),
@@ -125,6 +126,7 @@ pub(super) const ALLOCATION: Members = &[
 
 /// An attribute of a device.
 pub(super) const ATTRIBUTE: Members = &[
+    // The internal type names these otherwise than the API.
     ("int", "IntValue", Shape::Value),
     ("bool", "BoolValue", Shape::Value),
     ("string", "StringValue", Shape::Value),
@@ -151,6 +153,7 @@ impl Placement {
             causes.invalid(at, if_empty);
             return;
         }
+        // An empty name is reported as wrong and does not count as a choice.
         self.set.push("`nodeName`");
         causes.check_format(at, formats::dns_subdomain);
     }

@@ -24,16 +24,19 @@ pub(in crate::validation) fn resource_slice(context: &Context<'_>, causes: &mut 
     let (driver, pool) = (spec.get("driver"), spec.get("pool"));
     volumes::check_driver(&driver, causes);
     check_resource_pool(&pool, causes);
+    // `ValidateResourceSliceUpdate`. A driver replaces slices instead of moving them.
     if let Some(old) = &old {
         causes.check_immutable(&pool.get("name"), &old.get("pool").get("name"));
         causes.check_immutable(&driver, &old.get("driver"));
         let node = spec.get("nodeName");
         if node.value() != old.member("nodeName") {
+            // A pointer in Go, so a missing one is shown as null.
             causes.invalid_json(&node, "field is immutable");
         }
     }
     check_nodes(&spec, causes);
     let (counters, devices) = (spec.get("sharedCounters"), spec.get("devices"));
+    // Counters are in slices of their own, so that devices of several slices can share them.
     if counters.is_set() && devices.is_set() {
         let detail = "only one of `sharedCounters` or `devices` is allowed";
         causes.invalid_as(&spec, "", detail);
@@ -50,6 +53,7 @@ pub(in crate::validation) fn resource_slice(context: &Context<'_>, causes: &mut 
     };
     let per_device = spec.is_true("perDeviceNodeSelection");
     check_set(&devices, most, causes, lists::name, |device, causes| {
+        // Devices are matched by name, since drivers reorder them.
         let old = old.as_ref().and_then(|old| same_device(old, device));
         check_device(device, old.as_ref(), per_device, causes);
     });
@@ -85,6 +89,7 @@ fn check_nodes(spec: &Field<'_>, causes: &mut Causes) {
     placement.check_selector(&spec.get("nodeSelector"), causes);
     let selector = spec.get("nodeSelector");
     let terms = selector.get("nodeSelectorTerms");
+    // One term is enough for the nodes of a pool, and is cheaper to evaluate.
     if selector.is_set() && terms.list().len() != 1 {
         let shown = structs::shown_list(terms.value(), NODE_TERM);
         causes.invalid_struct(&terms, &shown, "must have exactly one node selector term");

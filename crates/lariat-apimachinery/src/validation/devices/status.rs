@@ -26,6 +26,7 @@ const MOST_HARDWARE_ADDRESS: usize = 128;
 pub(super) fn check_status(context: &Context<'_>, causes: &mut Causes) {
     let status = context.get("status");
     let consumers = status.get("reservedFor");
+    // Consumers are the same if their UID is; name and kind may repeat over time.
     let uid = |consumer: &Field<'_>| go_text::json(&consumer.text_of("uid").into());
     check_set(&consumers, MOST_CONSUMERS, causes, uid, |each, causes| {
         for member in ["resource", "name", "uid"] {
@@ -36,6 +37,7 @@ pub(super) fn check_status(context: &Context<'_>, causes: &mut Causes) {
     let results = allocation.get("devices").get("results");
     let allocated: HashSet<String> = results.items().map(|result| identity(&result)).collect();
     let devices = status.get("devices");
+    // No limit of their own: a device must be allocated, and those are limited.
     check_set(&devices, usize::MAX, causes, identity, |device, causes| {
         check_device(device, &allocated, causes);
     });
@@ -45,6 +47,7 @@ pub(super) fn check_status(context: &Context<'_>, causes: &mut Causes) {
         Some(old) if allocation.is_set() => {
             causes.check_immutable_struct(&allocation, &old, ALLOCATION);
         }
+        // Checked when it is set and never again, since it cannot change afterwards.
         None if allocation.is_set() => {
             let names = request_names(&context.get("spec").get("devices"));
             check_allocation(&allocation, &names, causes);
@@ -77,6 +80,7 @@ fn check_consumers(
     }
     let old = context.old("status").map(|old| old.get("reservedFor"));
     let was = old.as_ref().map_or(&[][..], Field::list);
+    // Consumers may leave a claim that is being deleted, but none may join.
     let adds = consumers.list().iter().any(|each| !was.contains(each));
     if context.get("metadata").has("deletionTimestamp") && adds {
         let detail = "new entries may not be added while `deallocationRequested` or \

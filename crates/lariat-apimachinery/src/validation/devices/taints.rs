@@ -22,6 +22,7 @@ pub(super) fn check_toleration(toleration: &Field<'_>, causes: &mut Causes) {
         "Exists" if value.is_void() => {}
         "Exists" => causes.invalid(&value, "must be empty for operator `Exists`"),
         "Equal" => causes.check_format(&value, formats::label_value),
+        // Also for a missing operator, which is reported as required.
         _ => causes.check_one_of(&operator, &["Equal", "Exists"]),
     }
     if !effect.is_void() {

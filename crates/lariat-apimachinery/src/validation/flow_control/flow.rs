@@ -23,9 +23,11 @@ const VERBS: &[&str] = &[
 ];
 
 pub(in crate::validation) fn flow_schema(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateFlowSchemaStatusUpdate` looks at the status alone.
     if !context.updates(Part::Status) {
         let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
         check_flow(&spec, name, causes);
+        // The server itself needs these schemas, and restores them if they are changed.
         if changes_mandatory(context, name, &[]) {
             let detail = format!("spec of '{name}' must equal the fixed value");
             causes.invalid_struct(&spec, &structs::shown(spec.value(), FLOW), &detail);
@@ -44,6 +46,7 @@ fn check_flow(spec: &Field<'_>, name: &str, causes: &mut Causes) {
         let detail = format!("must not be greater than {LOWEST_PRECEDENCE}");
         causes.invalid(&precedence, &detail);
     }
+    // The lowest number wins, and nothing may come before the requests that are never limited.
     if number == 1 && name != "exempt" {
         let detail = "only the schema named 'exempt' may have matchingPrecedence 1";
         causes.invalid(&precedence, detail);
@@ -52,6 +55,7 @@ fn check_flow(spec: &Field<'_>, name: &str, causes: &mut Causes) {
     let methods = ["ByNamespace", "ByUser"];
     if method.is_set() && !methods.contains(&method.text_of("type")) {
         let shown = structs::shown(method.value(), METHOD);
+        // Go shows the whole method at the path of its type.
         causes.unsupported_text(&method.get("type"), &shown, &methods);
     }
     let level = spec.get("priorityLevelConfiguration").get("name");
@@ -91,6 +95,7 @@ fn check_subject(subject: &Field<'_>, causes: &mut Causes) {
     let kind = subject.get("kind");
     if !KINDS.iter().any(|(name, _)| *name == kind.text()) {
         causes.unsupported(&kind, &KINDS.map(|(name, _)| name));
+        // `ValidateFlowSchemaSubject`: of an unknown kind no member can be the right one.
         return;
     }
     for (name, member) in KINDS {
@@ -113,6 +118,7 @@ fn check_subject(subject: &Field<'_>, causes: &mut Causes) {
 fn check_identity(identity: &Field<'_>, member: &str, causes: &mut Causes) {
     let name = identity.get("name");
     let is_account = member == "serviceAccount";
+    // Only accounts are objects with a form of names; users and groups may be called anything.
     if causes.check_given(&name, "") && is_account && name.text() != "*" {
         causes.check_format(&name, formats::dns_subdomain);
     }
@@ -137,6 +143,7 @@ fn check_resources(rule: &Field<'_>, causes: &mut Causes) {
     }
     let namespaces = rule.get("namespaces");
     if namespaces.is_void() {
+        // One of the two is needed, or the rule could match nothing.
         if !rule.is_true("clusterScope") {
             let detail =
                 "resource rules that are not cluster scoped must supply at least one namespace";
@@ -169,6 +176,7 @@ fn check_urls(rule: &Field<'_>, causes: &mut Causes) {
 fn wrong_url(url: &str) -> Option<&'static str> {
     Some(match url {
         "" => "must not be empty",
+        // The root is checked before the rules for other paths, none of which it breaks.
         "/" => return None,
         _ if !url.starts_with('/') => "must start with slash",
         _ if url.contains(' ') => "must not contain white-space",
@@ -189,6 +197,7 @@ fn check_verbs(rule: &Field<'_>, causes: &mut Causes) {
         && !check_alone(&verbs, "verbs", causes)
         && verbs.items().any(|verb| !VERBS.contains(&verb.text()))
     {
+        // One cause for the list, whichever verb is unknown.
         causes.unsupported_as(&verbs, verbs.value().clone(), VERBS);
     }
 }

@@ -9,12 +9,14 @@ use crate::validation::structs::{self, Members, Shape};
 
 const MOST_QUEUES: i64 = 10_000_000;
 /// How many bits of a hash choose the queues of a flow.
+// `shufflesharding.MaxHashBits`: what is left of 64 bits after rounding.
 const HASH_BITS: i64 = 60;
 
 pub(in crate::validation) fn priority_level(context: &Context<'_>, causes: &mut Causes) {
     if !context.updates(Part::Status) {
         let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
         check_level(&spec, name, causes);
+        // How many seats the exempt level lends may be tuned; that it is exempt may not.
         let free: &[&str] = if name == "exempt" { &["exempt"] } else { &[] };
         if changes_mandatory(context, name, free) {
             let except = match free {
@@ -30,6 +32,7 @@ pub(in crate::validation) fn priority_level(context: &Context<'_>, causes: &mut 
 
 fn check_level(spec: &Field<'_>, name: &str, causes: &mut Causes) {
     let kind = spec.get("type");
+    // Reported beside the other errors of the level.
     if (name == "exempt") != (kind.text() == "Exempt") {
         let detail = "must be 'Exempt' if and only if `name` is 'exempt'";
         causes.invalid_as(&kind, kind.text(), detail);
@@ -74,6 +77,7 @@ fn check_limited(limited: &Field<'_>, causes: &mut Causes) {
     let (kind, queuing) = (response.get("type"), response.get("queuing"));
     match kind.text() {
         "Reject" if queuing.is_set() => {
+            // The message says "Limited" where it means "Queue"; it is the server's.
             let detail = "must be nil if limited.limitResponse.type is not Limited";
             causes.forbidden(&queuing, detail);
         }
@@ -114,6 +118,7 @@ fn check_queuing(queuing: &Field<'_>, causes: &mut Causes) {
         let detail = format!("must not be greater than {MOST_QUEUES}");
         causes.invalid(&queues.0, &detail);
     }
+    // `RequiredEntropyBits`. The maximum keeps the logarithm finite for an invalid number of queues.
     let bits = ((queues.1.max(1) as f64).log2() * hand.1 as f64).ceil() as i64;
     if hand.1 <= 0 {
         causes.invalid_as(&hand.0, hand.1, positive);

@@ -25,6 +25,7 @@ const SHOWN_PARENT: Members = &[
 pub(in crate::validation) fn ip_address(context: &Context<'_>, causes: &mut Causes) {
     let parent = context.get("spec").get("parentRef");
     if let Some(old) = context.old("spec") {
+        // `ValidateIPAddressUpdate`.
         causes.check_immutable_struct(&parent, &old.get("parentRef"), SHOWN_PARENT);
     }
     if parent.is_set() {
@@ -49,10 +50,12 @@ pub(in crate::validation) fn service_cidr(context: &Context<'_>, causes: &mut Ca
         }
     };
     match (old.list().len(), networks.list().len()) {
+        // `ValidateServiceCIDRUpdate`: single stack may become dual stack, and nothing else.
         (before, now) if before == now || (before == 1 && now == 2) => {
             for (new, old) in networks.items().zip(old.items()) {
                 is_fixed(&new, &old, causes);
             }
+            // What did not change was checked at the creation.
             if before != now {
                 check_networks(&networks, causes);
             }
@@ -66,6 +69,7 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
         return;
     }
     if networks.list().len() > 2 {
+        // Go shows the spec at the path of the list.
         let shown = format!("{{\"CIDRs\":{}}}", networks.value());
         causes.invalid_struct(networks, &shown, "may only hold up to 2 values");
         return;

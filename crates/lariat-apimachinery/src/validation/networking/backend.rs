@@ -9,6 +9,7 @@ pub(super) const REFERENCE: Rules = &[("kind name", Rule::Name(formats::path_seg
 
 pub(super) fn check(backend: &Field<'_>, causes: &mut Causes) {
     let (resource, service) = (backend.get("resource"), backend.get("service"));
+    // `validateIngressBackend`; with both, neither is looked at.
     if resource.is_set() && service.is_set() {
         causes.invalid_as(backend, "", "cannot set both resource and service backends");
     } else if resource.is_set() {
@@ -32,6 +33,7 @@ pub(super) fn check_group(reference: &Field<'_>, causes: &mut Causes) {
 
 fn check_port(backend: &Field<'_>, port: &Field<'_>, causes: &mut Causes) {
     let (name, number) = (port.get("name"), port.get("number"));
+    // No pointer in Go, so zero is none.
     let has_number = number.int().unwrap_or(0) != 0;
     match (!name.is_void(), has_number) {
         (true, true) => {

@@ -14,6 +14,7 @@ pub(in crate::validation) fn ingress_class(context: &Context<'_>, causes: &mut C
     if let Some(old) = context.old("spec") {
         causes.check_immutable(&controller, &old.get("controller"));
     }
+    // `maxLenIngressClassController`.
     if controller.text().len() > 250 {
         causes.too_long(&controller, 250);
     }
@@ -29,6 +30,7 @@ fn check_parameters(at: &Field<'_>, causes: &mut Causes) {
     rule::check(at, backend::REFERENCE, causes);
     let (scope, namespace) = (at.get("scope"), at.get("namespace"));
     match scope.text() {
+        // Defaults set it, so it is only missing in objects that were not defaulted.
         _ if !scope.is_set() => causes.required(&scope, ""),
         "Namespace" if !namespace.is_set() => {
             causes.required(&namespace, "`parameters.scope` is set to 'Namespace'");

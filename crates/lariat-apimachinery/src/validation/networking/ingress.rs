@@ -24,6 +24,7 @@ pub(in crate::validation) fn ingress(context: &Context<'_>, causes: &mut Causes)
     if first.is_set() {
         backend::check(&first, causes);
     }
+    // `allowInvalidWildcardHostRule`: paths below wildcard hosts were not checked once.
     let any_rule = old.as_ref().is_some_and(has_wrong_rule);
     for rule in rules.items() {
         check_rule(&rule, any_rule, causes);
@@ -38,6 +39,7 @@ pub(in crate::validation) fn ingress(context: &Context<'_>, causes: &mut Causes)
     }
     let annotated = context.get("metadata").get("annotations").get(CLASS);
     let differs = class.is_set() && annotated.is_set() && annotated.text() != class.text();
+    // `ValidateIngressCreate` alone, since controllers used to write both.
     if context.is_creation() && differs {
         let at = context
             .get("annotations")
@@ -85,6 +87,7 @@ fn check_host(host: &Field<'_>, causes: &mut Causes) {
 fn check_rule(rule: &Field<'_>, any_rule: bool, causes: &mut Causes) {
     let host = rule.get("host");
     if !host.is_void() {
+        // The lenient parser, so `010.0.0.1` is an address too.
         if addresses::parse(host.text()).is_some() {
             causes.invalid(&host, "must be a DNS name, not an IP address");
         }
@@ -111,6 +114,7 @@ fn check_path(within: &Field<'_>, causes: &mut Causes) {
     let (kind, path) = (within.get("pathType"), within.get("path"));
     if !kind.is_set() {
         causes.required(&kind, "pathType must be specified");
+        // Without a type the path has no meaning, and the backend is not checked either.
         return;
     }
     let is_relative = !path.text().starts_with('/');
@@ -131,6 +135,7 @@ fn check_path(within: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_parts(path: &Field<'_>, causes: &mut Causes) {
+    // Controllers and backends could read such a path differently.
     for part in ["//", "/./", "/../", "%2f", "%2F"] {
         if path.text().contains(part) {
             causes.invalid(path, &format!("must not contain '{part}'"));

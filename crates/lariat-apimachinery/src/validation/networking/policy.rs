@@ -22,6 +22,7 @@ pub(in crate::validation) fn network_policy(context: &Context<'_>, causes: &mut 
         selector: SelectorOptions {
             any_values: old.as_ref().is_some_and(was_wrong),
         },
+        // A network of an old form stays valid wherever it is in the policy.
         networks: old.as_ref().map(networks).unwrap_or_default(),
     };
     labels::check_selector(&spec.get("podSelector"), options.selector, causes);
@@ -38,6 +39,7 @@ pub(in crate::validation) fn network_policy(context: &Context<'_>, causes: &mut 
     let types = spec.get("policyTypes");
     if types.list().len() > 2 {
         causes.invalid(&types, "may not specify more than two policyTypes");
+        // `ValidateNetworkPolicySpec` does not look at the types then.
         return;
     }
     for kind in types.items() {
@@ -83,6 +85,7 @@ fn check_port(port: &Field<'_>, causes: &mut Causes) {
             causes.check_between(&first, 1, 65535);
             if last.int() < first.int() && last.is_set() {
                 let detail = "must be greater than or equal to `port`";
+                // Go shows the first port at the path of the last.
                 causes.invalid_as(&last, first.value().clone(), detail);
             }
             if last.is_set() {
@@ -127,6 +130,7 @@ fn check_block(block: &Field<'_>, options: &Options<'_>, causes: &mut Causes) {
             continue;
         };
         let is_inside = around.is_ipv4() == inner.is_ipv4()
+            // Strict: an exception as large as the block would leave nothing.
             && length < inner_length
             && addresses::masked(inner, length) == addresses::masked(around, length);
         if !is_inside {

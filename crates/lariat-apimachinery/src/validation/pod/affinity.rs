@@ -18,10 +18,12 @@ pub(super) fn check(affinity: &Field<'_>, options: Options, causes: &mut Causes)
     }
     for term in nodes.get(PREFERRED).items() {
         check_weight(&term.get("weight"), causes);
+        // Values of preferences are not checked.
         check_node_term(&term.get("preference"), true, causes);
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
         let affinity = affinity.get(kind);
+        // Weights come before all terms here; Go checks the weight of each preferred term right before the term.
         for term in affinity.get(PREFERRED).items() {
             check_weight(&term.get("weight"), causes);
         }
@@ -83,6 +85,7 @@ fn check_label_requirement(requirement: &Field<'_>, any_values: bool, causes: &m
             let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
             causes.forbidden(&values, detail);
         }
+        // The number is not parsed here; one that is none matches no node.
         "Gt" | "Lt" if values.list().len() == 1 => {}
         "Gt" | "Lt" => {
             let detail = "must be specified single value when `operator` is 'Lt' or 'Gt'";
@@ -122,11 +125,13 @@ fn check_term(term: &Field<'_>, options: SelectorOptions, causes: &mut Causes) {
         check_selector(&term.get(selector), options, causes);
     }
     for name in term.get("namespaces").items() {
+        // Go writes the path in the singular and without an index.
         let at = term.get("namespace").with(name.value());
         causes.check_format(&at, formats::dns_label);
     }
     check_label_keys(term, causes);
     let key = term.get("topologyKey");
+    // An empty key is reported twice, also by its form.
     causes.check_given(&key, "can not be empty");
     causes.check_format(&key, formats::qualified_name);
 }

@@ -28,10 +28,12 @@ pub(super) fn check(
     causes: &mut Causes,
 ) {
     let mirror = annotations.get(MIRROR);
+    // `ValidatePodSpecificAnnotations`. Such a Pod was made by the kubelet of its node, so the node is known.
     if mirror.is_set() && spec.text_of("nodeName").is_empty() {
         let detail = "must set spec.nodeName if mirror pod annotation is set";
         causes.invalid(&annotations.key(MIRROR).with(mirror.value()), detail);
     }
+    // Tolerations were in this annotation before they had a field.
     let list = annotations.text_of(TOLERATIONS);
     if !list.is_empty() {
         match serde_json::from_str(list) {
@@ -43,6 +45,7 @@ pub(super) fn check(
         }
     }
     let cost = |of: &Field<'_>| of.has(DELETION_COST) && !is_cost(of.text_of(DELETION_COST));
+    // A cost that was wrong before may stay wrong, so that other changes are possible.
     if cost(annotations) && !old.is_some_and(cost) {
         let at = annotations.key(DELETION_COST);
         let at = at.with(annotations.member(DELETION_COST));
@@ -59,6 +62,7 @@ pub(super) fn check(
 }
 
 fn is_cost(text: &str) -> bool {
+    // `GetDeletionCostFromPodAnnotations` refuses forms that it would not write itself.
     let zeros = text.starts_with('0') && text != "0";
     !zeros && !text.starts_with('+') && text.parse::<i32>().is_ok()
 }
@@ -80,6 +84,7 @@ fn check_profile(at: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_app_armor(at: &Field<'_>, name: &str, spec: &Field<'_>, causes: &mut Causes) {
+    // Containers of all three lists have profiles.
     let all = surroundings::all(spec);
     if !all
         .iter()
@@ -101,6 +106,7 @@ pub(super) fn check_update(annotations: &Field<'_>, old: &Field<'_>, causes: &mu
         MIRROR => "mirror pod annotation",
         _ => "AppArmor annotations",
     };
+    // Removed and changed ones come first, added ones after them.
     for (key, was) in old.entries().filter(|(key, _)| is_fixed(key)) {
         if annotations.member(key) != was.value() {
             let detail = format!("may not remove or update {}", what(key));
@@ -118,12 +124,16 @@ pub(super) fn check_update(annotations: &Field<'_>, old: &Field<'_>, causes: &mu
 pub(super) fn check_profiles(annotations: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let context = spec.get("securityContext");
     let seccomp = ("seccomp", "seccompProfile");
+    // `validateSeccompAnnotationsAndFields`: old clients write the annotation, new ones the field, and the two must
+    // agree.
     check_match(annotations, SECCOMP, (&context, &context, seccomp), causes);
     for container in surroundings::all(spec) {
         let own = container.get("securityContext");
         let key = format!("{SECCOMP_OF}{}", container.text_of("name"));
         check_match(annotations, &key, (&own, &own, seccomp), causes);
         let app_armor = ("apparmor", "appArmorProfile");
+        // The container's annotation is compared with the profile that holds for it, but the cause is at the
+        // container.
         let effective = if own.has(app_armor.1) { &own } else { &context };
         let key = format!("{APP_ARMOR}{}", container.text_of("name"));
         if spec.get("os").text_of("name") != "windows" {
@@ -154,6 +164,7 @@ fn check_match<'a>(
             text == "runtime/default" || (what == "seccomp" && text == "docker/default")
         }
         "Localhost" => text.starts_with("localhost/"),
+        // An unknown type was refused where the field is checked.
         _ => return,
     };
     if !fits {

@@ -23,6 +23,7 @@ pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
                 causes.duplicate(&name);
             }
         }
+        // `validatePodResourceClaims`.
         let given = claim.given(&["resourceClaimName", "resourceClaimTemplateName"]);
         let detail = match given.len() {
             0 => "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
@@ -58,6 +59,7 @@ pub(super) fn check_requirements(at: &Field<'_>, pod: &Surroundings<'_>, causes:
 /// Checks what running the Pod costs.
 pub(super) fn check_overhead(pod: &Surroundings<'_>, causes: &mut Causes) {
     let overhead = pod.spec.get("overhead");
+    // `validateOverhead` checks the amounts as limits of a container, whose paths the causes have.
     let limits = overhead.get("limits").with(overhead.value());
     let mut pages = false;
     for (name, at) in limits.entries() {
@@ -85,6 +87,7 @@ fn check_amount(
     check_name(at, name, causes);
     resources::check_amount(at, name, causes);
     let amount = amount(at);
+    // A page cannot be divided. Pods that were let in before this was checked may stay.
     let whole = options.any_huge_pages || resources::is_whole_pages(name, amount);
     if resources::is_huge_page(name) && !whole {
         let detail = format!("{amount} is not positive integer multiple of {name}");
@@ -92,6 +95,7 @@ fn check_amount(
     }
 }
 
+// `ValidateContainerResourceRequirements`, and the same rules for the Pod as a whole.
 fn check_amounts(at: &Field<'_>, check_name: NameCheck, options: Options, causes: &mut Causes) {
     let (limits, requests) = (at.get("limits"), at.get("requests"));
     for (name, limit) in limits.entries() {
@@ -104,6 +108,7 @@ fn check_amounts(at: &Field<'_>, check_name: NameCheck, options: Options, causes
         let overcommit = resources::may_overcommit(name);
         if !limit.is_set() {
             if !overcommit {
+                // The path is that of all limits, since the missing one has none.
                 causes.required(
                     &limits,
                     "Limit must be set for non overcommitable resources",
@@ -112,6 +117,7 @@ fn check_amounts(at: &Field<'_>, check_name: NameCheck, options: Options, causes
             continue;
         }
         let limit = amount(&limit);
+        // Checked first, so a request above a limit that cannot be overcommitted is "not equal".
         let rule = if requested != limit && !overcommit {
             "equal to"
         } else if requested > limit {
@@ -135,9 +141,11 @@ fn check_claim_names(claims: &Field<'_>, of_pod: &[&str], causes: &mut Causes) {
     for claim in claims.items() {
         let (name, request) = (claim.text_of("name"), claim.text_of("request"));
         if name.is_empty() {
+            // The path is that of the claim and not of its name.
             causes.required(&claim, "");
             continue;
         }
+        // A claim as a whole includes all its requests, so neither may stand beside the other.
         if names.contains(name) {
             causes.duplicate_as(&claim, name);
         } else {
@@ -177,6 +185,7 @@ pub(super) fn check_resources(pod: &Surroundings<'_>, causes: &mut Causes) {
     if !at.is_set() {
         return;
     }
+    // `validatePodResources`.
     if pod.spec.get("os").text_of("name") == "windows" {
         causes.forbidden(&at, "may not be set for a windows pod");
         return;
@@ -207,12 +216,14 @@ fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
         if resources::is_huge_page(name) && needed > amount(&limit) {
             let detail =
                 format!("must be greater than or equal to aggregate container limits of {needed}");
+            // The path of the server, in which `limits` is below `requests`.
             let shown = at.get("requests").get("limits").key(name);
             causes.invalid_as(&shown, amount(&limit).to_string(), &detail);
         }
         for container in pod.spec.get("containers").items() {
             let own = container.get("resources").get("limits").get(name);
             if own.is_set() && amount(&own) > amount(&limit) {
+                // A path that no object has; Go builds it from the wrong parent.
                 let at = at.get("containers").item_of(&container).key(name);
                 let detail = format!(
                     "must be less than or equal to pod limits of {}",
@@ -238,6 +249,7 @@ fn needed(spec: &Field<'_>, kind: &'static str, name: &str) -> Quantity {
             sidecars = sidecars.plus(of(&init));
             most = most.max(sidecars);
         } else {
+            // An init container runs beside the sidecars that were started before it, and alone otherwise.
             most = most.max(sidecars.plus(of(&init)));
         }
     }

@@ -14,6 +14,7 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     let containers = pod.spec.get("containers");
     let mut names = HashSet::new();
     let mut ports = HashSet::new();
+    // `validateContainers`; without containers there is nothing else to say about the list.
     if causes.check_given(&containers, "") {
         for container in containers.items() {
             check_common(&container, pod, causes);
@@ -32,8 +33,10 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
         }
         // The path of a port's cause has the index that the container has alone.
         let alone = list.item_as(0, container.value());
+        // Init containers run one after the other, so their ports are compared within each only.
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
     }
+    // An ephemeral container can look into containers of the spec, not into other ephemeral ones.
     let targets = names.clone();
     for container in pod.spec.get("ephemeralContainers").items() {
         check_common(&container, pod, causes);
@@ -46,6 +49,7 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
 /// Checks that a name is there once.
 fn check_name<'a>(container: &Field<'a>, names: &mut HashSet<&'a str>, causes: &mut Causes) {
     let name = container.text_of("name");
+    // Names are unique over all three lists, since logs and exec ask for them without the list.
     if !names.insert(name) {
         causes.duplicate_as(&container.get("name"), name);
     }
@@ -66,6 +70,7 @@ const COMMON: Rules = &[
 
 /// Checks what all containers have in common.
 fn check_common(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+    // `validateContainerCommon`, in its order.
     rule::check(container, COMMON, causes);
     check_ports(&container.get("ports"), causes);
     env::check(container, causes);
@@ -85,10 +90,12 @@ fn check_ports(ports: &Field<'_>, causes: &mut Causes) {
         if !name.is_void() {
             causes.check_format(&name, formats::port_name);
         }
+        // A name of a wrong form is not compared with others.
         if !name.is_void() && causes.count() == before && !names.insert(name.text()) {
             causes.duplicate(&name);
         }
         match port.int_of("containerPort").unwrap_or(0) {
+            // No pointer in Go, so zero is a missing port.
             0 => causes.required(&port.get("containerPort"), ""),
             _ => causes.check_between(&port.get("containerPort"), 1, 65535),
         }
@@ -113,6 +120,7 @@ fn check_host_ports(
             continue;
         }
         let (protocol, address) = (port.text_of("protocol"), port.text_of("hostIP"));
+        // `AccumulateUniqueHostPorts`: other protocols and addresses are other ports.
         let key = format!("{protocol}/{address}/{number}");
         if !taken.insert(key.clone()) {
             causes.duplicate_as(&shown.get("hostPort"), key);
@@ -136,6 +144,7 @@ fn check_resize_policy(container: &Field<'_>, pod: &Surroundings<'_>, causes: &m
                 &["NotRequired", "RestartContainer"],
             ),
         ] {
+            // `validateResizePolicy` has the path of the list, without an index.
             causes.check_one_of(&policies.with(text), supported);
         }
         if pod.spec.text_of("restartPolicy") == "Never" && restart != "NotRequired" {
@@ -155,6 +164,7 @@ fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes
         let detail = "must specify restartPolicy when restart rules are used";
         causes.required(&policy, detail);
     }
+    // A sidecar goes on running, so it can be probed and stopped like other containers.
     let sidecar = container.text_of("restartPolicy") == "Always";
     if sidecar {
         handlers::check(container, &pod.spec, causes);
@@ -187,6 +197,7 @@ fn check_restart(container: &Field<'_>, causes: &mut Causes) {
     if policy.is_set() {
         causes.check_supported(&policy, &["Always", "Never", "OnFailure"]);
     } else if !rules.is_void() {
+        // Rules refine a policy, so there must be one.
         let detail = "must specify restartPolicy when restart rules are used";
         causes.required(&policy, detail);
     }
@@ -205,6 +216,7 @@ fn check_restart(container: &Field<'_>, causes: &mut Causes) {
 }
 
 /// What ephemeral containers cannot have.
+// Nothing that would have to be scheduled, probed or restarted: it is added to a Pod that runs already.
 const NOT_EPHEMERAL: [&str; 9] = [
     "ports",
     "resources",
@@ -231,6 +243,7 @@ fn check_ephemeral(container: &Field<'_>, targets: &HashSet<&str>, causes: &mut 
         }
     }
     for mount in container.get("volumeMounts").items() {
+        // The target's volume may be in use below that path.
         for member in ["subPath", "subPathExpr"] {
             if !mount.get(member).is_void() {
                 causes.forbidden(&mount.get(member), detail);

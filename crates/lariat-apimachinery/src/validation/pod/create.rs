@@ -15,6 +15,7 @@ pub(in crate::validation) fn pod(context: &Context<'_>, causes: &mut Causes) {
 }
 
 fn create(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidatePodCreate`.
     whole::check(context, causes);
     let spec = context.get("spec");
     if spec.has("ephemeralContainers") {
@@ -22,6 +23,7 @@ fn create(context: &Context<'_>, causes: &mut Causes) {
         causes.forbidden(&at, "cannot be set on create");
     }
     let gated = !spec.get("schedulingGates").is_void();
+    // A Pod with a node is scheduled already, so its gates could not hold it back.
     if gated && !spec.text_of("nodeName").is_empty() {
         let detail = "cannot be set until all schedulingGates have been cleared";
         causes.forbidden(&spec.get("nodeName"), detail);

@@ -42,6 +42,7 @@ fn check_whole(list: &Field<'_>, source: &Field<'_>, causes: &mut Causes) {
     for member in &given {
         let name = source.get(member).get("name");
         if causes.check_given(&name, "") {
+            // Go calls the check for names with the flag for prefixes, so a dash at the end is accepted.
             let masked = formats::masked(name.text());
             for message in formats::dns_subdomain(&masked) {
                 causes.invalid(&name, &message);
@@ -103,6 +104,7 @@ fn check_source(variable: &Field<'_>, causes: &mut Causes) {
             "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, \
              `secretKeyRef` or `fileKeyRef`"
         }
+        // `validateEnvVarValueFrom`: with a value and several sources, only this is reported.
         _ if !variable.get("value").is_void() => "may not be specified when `value` is not empty",
         1 => return,
         _ => "may not have more than one field specified at a time",
@@ -124,6 +126,7 @@ pub(super) fn check_files(container: &Field<'_>, volumes: &Field<'_>, causes: &m
             .filter(|each| each.text_of("name") == name.text());
         match volume.last() {
             None => causes.not_found(&name, name.text()),
+            // A file of another source could change while the container runs.
             Some(volume) if !volume.has("emptyDir") => {
                 causes.invalid(&name, "referenced volume must be of type emptyDir");
             }

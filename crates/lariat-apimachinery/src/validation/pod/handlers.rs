@@ -10,6 +10,7 @@ use crate::validation::rule::{self, Rule, Rules};
 /// Checks the probes and the lifecycle of a container.
 pub(super) fn check(container: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let grace = spec.int_of("terminationGracePeriodSeconds");
+    // Before the probes, as in `validateContainers`.
     check_lifecycle(&container.get("lifecycle"), grace, causes);
     for kind in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let probe = container.get(kind);
@@ -22,6 +23,7 @@ pub(super) fn check(container: &Field<'_>, spec: &Field<'_>, causes: &mut Causes
             if seconds.is_set() {
                 causes.invalid(&seconds, "must not be set for readinessProbes");
             }
+        // Only readiness can come and go; a container that is alive or has started is so after one success.
         } else if probe.int_of("successThreshold") != Some(1) {
             let threshold = probe.get("successThreshold");
             let shown = threshold.int().unwrap_or(0);
@@ -65,6 +67,7 @@ fn check_handler(
     causes: &mut Causes,
 ) {
     let given = at.given(members);
+    // `validateHandler`: the first handler is checked, in the order of Go's struct, and each further one is refused.
     let Some((first, others)) = given.split_first() else {
         causes.required(at, "must specify a handler type");
         return;
@@ -90,12 +93,14 @@ fn check_http(handler: &Field<'_>, causes: &mut Causes) {
     let headers = handler.get("httpHeaders");
     for header in headers.items() {
         let name = header.text_of("name");
+        // The path is that of the list.
         causes.check_format_of(&headers, name, formats::header_name);
     }
 }
 
 fn check_sleep(handler: &Field<'_>, grace: Option<i64>, causes: &mut Causes) {
     let seconds = handler.int_of("seconds").unwrap_or(0);
+    // Sleeping longer than the grace period would be cut off by it.
     let Some(grace) = grace.filter(|grace| !(0..=*grace).contains(&seconds)) else {
         return;
     };

@@ -49,6 +49,7 @@ fn check_mounts(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Cause
         }
         for member in ["subPath", "subPathExpr"] {
             if !mount.get(member).is_void() {
+                // `ValidateVolumeMounts` passes the path of the list for these.
                 paths::check_descending(&list.get(member).with(mount.member(member)), causes);
             }
         }
@@ -67,6 +68,7 @@ fn check_propagation(
     mount: &Field<'_>,
     causes: &mut Causes,
 ) {
+    // `validateMountPropagation`.
     let at = list
         .get("mountPropagation")
         .with(mount.member("mountPropagation"));
@@ -74,6 +76,7 @@ fn check_propagation(
         return;
     }
     causes.check_supported(&at, &["Bidirectional", "HostToContainer", "None"]);
+    // Mounts that go back to the host affect all its Pods.
     let privileged = container.get("securityContext").is_true("privileged");
     if at.text() == "Bidirectional" && !privileged {
         let detail = "Bidirectional mount propagation is available only to privileged containers";
@@ -89,6 +92,7 @@ fn check_recursion(list: &Field<'_>, mount: &Field<'_>, causes: &mut Causes) {
         return;
     }
     causes.check_supported(&at, &["Disabled", "Enabled", "IfPossible"]);
+    // Disabled demands nothing of the mount.
     if !matches!(at.text(), "Enabled" | "IfPossible") {
         return;
     }
@@ -106,6 +110,7 @@ fn check_devices(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Caus
     let (mut names, mut seen) = (HashSet::new(), HashSet::new());
     for device in container.get("volumeDevices").items() {
         let (name, path) = (device.get("name"), device.get("devicePath"));
+        // `ValidateVolumeDevices`: only a claim can be a device without a file system.
         let volume = volumes
             .iter()
             .find(|volume| volume.text_of("name") == name.text());
@@ -126,6 +131,7 @@ fn check_devices(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Caus
         if seen.contains(path.text()) {
             causes.invalid_as(&path, path.text(), "must be unique");
         }
+        // A path with backsteps is not remembered, so it is no duplicate of itself.
         if paths::has_backsteps(path.text()) {
             causes.invalid(&path, "can not contain backsteps ('..')");
         } else {

@@ -8,6 +8,7 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 pub(super) fn check(spec: &Field<'_>, options: Options, causes: &mut Causes) {
+    // Go's `checkHostPortConflicts` comes with the containers, but this with the security context.
     if spec.is_true("hostNetwork") {
         check_host_ports(&spec.get("containers"), options.volumes.is_pod, causes);
     }
@@ -29,6 +30,7 @@ fn check_host_ports(containers: &Field<'_>, is_pod: bool, causes: &mut Causes) {
             let at = port.get("hostPort");
             let number = at.int().unwrap_or(0);
             let differs = number != port.int_of("containerPort").unwrap_or(0);
+            // In a template the host port may be missing, since defaults fill it in only for Pods.
             if differs && (is_pod || number != 0) {
                 let detail = "must match `containerPort` when `hostNetwork` is true";
                 causes.invalid_as(&at, number, detail);
@@ -49,6 +51,7 @@ fn check_dns(spec: &Field<'_>, causes: &mut Causes) {
         let detail = format!("must provide {what} when `dnsPolicy` is None");
         if !config.is_set() || servers.is_void() {
             causes.required(at, &detail);
+            // `validatePodDNSConfig`: without a server, the rest of the configuration is of no use.
             return;
         }
     }
@@ -71,11 +74,13 @@ fn check_searches(searches: &Field<'_>, causes: &mut Causes) {
         causes.invalid(searches, "must not have more than 32 search paths");
     }
     let lengths = searches.items().map(|search| search.text().len() + 1);
+    // `MaxDNSSearchListChars` and one, since Go counts a blank behind the last path too.
     if lengths.sum::<usize>() > 2049 {
         let detail =
             "must not have more than 2048 characters (including spaces) in the search list";
         causes.invalid(searches, detail);
     }
+    // A lone dot is the root, which is fine.
     for search in searches.items().filter(|search| search.text() != ".") {
         let text = search.text().strip_suffix('.').unwrap_or(search.text());
         causes.check_format_of(&search, text, formats::underscored_subdomain);
@@ -90,6 +95,7 @@ fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
     let detail = "when `hostUsers` is false";
     for (member, shown) in [
         ("hostNetwork", "hostNetwork"),
+        // Two of the three paths have Go's capital letters.
         ("hostPID", "HostPID"),
         ("hostIPC", "HostIPC"),
     ] {

@@ -9,6 +9,8 @@ use crate::validation::{formats, paths, resources};
 
 /// Returns how strict a spec is checked that may replace an old one.
 pub(super) fn options(is_pod: bool, old: Option<&Field<'_>>) -> Options {
+    // `GetValidationOptionsFromPodSpecAndMeta`: each option is on if the old spec needs it, so a change cannot make it
+    // worse than it was.
     let options = old.map_or_else(Options::default, of_old);
     Options {
         volumes: volumes::Options {

@@ -17,6 +17,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     };
     let before = causes.count();
     let old_annotations = context.old("metadata").map(|old| old.get("annotations"));
+    // `ValidatePodResize`. The kubelet reads static Pods from a file, not from here.
     if old_annotations.is_some_and(|old| annotations::is_mirror(&old)) {
         causes.forbidden(&context.get(""), "static pods cannot be resized");
         return;
@@ -29,18 +30,22 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     let class = context.get("status").get("qosClass");
     let was = context.old("status").map(|old| old.text_of("qosClass"));
     let was = was
+        // `GetPodQOS` takes the class of the status, and computes it only for a Pod without one.
         .filter(|was| !was.is_empty())
         .unwrap_or_else(|| quality(&old));
     if was != quality(&spec) {
         let detail = "Pod QOS Class may not change as a result of resizing";
+        // The value is the class, at the path of the spec.
         causes.invalid_as(&spec, class.text(), detail);
     }
     check_support(context, &spec, causes);
     check_pod_level(&spec, &old, causes);
+    // Containers are compared by position below.
     if !check_order(&spec, &old, causes) {
         return;
     }
     check_containers(&spec, &old, causes);
+    // Only if nothing else was found: other errors would change these parts too.
     if causes.count() == before && fixed(&spec) != fixed(&old) {
         causes.forbidden(&spec, ONLY);
     }
@@ -51,6 +56,7 @@ fn check_support(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let statuses = status.map(|status| status.get("containerStatuses"));
     let mut all = statuses.iter().flat_map(Field::items);
     let running = all.find(|status| status.get("state").has("running"));
+    // `isPodResizeRequestSupported`: a kubelet that can resize reports resources of what runs.
     if running.is_some_and(|status| !status.has("resources")) {
         causes.forbidden(spec, "Pod running on node without support for resize");
     }
@@ -101,6 +107,7 @@ fn check_order(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool {
 }
 
 fn check_containers(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
+    // Init containers first here, and last in `check_order`, as in Go.
     for list in ["initContainers", "containers"] {
         for (new, was) in spec.get(list).items().zip(old.get(list).items()) {
             let (resources, old_resources) = (new.get("resources"), was.get("resources"));
@@ -119,6 +126,7 @@ fn check_containers(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
                     causes.forbidden(&new, detail);
                 }
             }
+            // An init container that ends cannot be restarted for a resize.
             let sidecar = list == "containers" || new.text_of("restartPolicy") == "Always";
             if new.value() != was.value() && !sidecar {
                 check_restarts(&new, causes);
@@ -150,6 +158,7 @@ fn others(resources: &Field<'_>) -> Object {
         if kept
             .get(kind)
             .and_then(Value::as_object)
+            // A list that had processors and memory only is the same as none.
             .is_some_and(Object::is_empty)
         {
             kept.remove(kind);
@@ -183,6 +192,7 @@ fn quality(spec: &Field<'_>) -> &'static str {
         let containers = lists.flat_map(|list| spec.get(list).items().collect::<Vec<_>>());
         containers.map(|each| each.get("resources")).collect()
     } else {
+        // Resources of the Pod decide alone, if it has some.
         vec![whole]
     };
     let counted = |at: &Field<'_>, kind: &'static str, name: &'static str| {
@@ -201,6 +211,7 @@ fn quality(spec: &Field<'_>) -> &'static str {
         names.iter().all(|name| {
             let limit = counted(at, "limits", name);
             let request = counted(at, "requests", name);
+            // `ComputePodQOS`: a missing request is the limit.
             limit.is_some() && (request.is_none() || request == limit)
         })
     });

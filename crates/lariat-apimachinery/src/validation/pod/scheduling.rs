@@ -54,6 +54,7 @@ fn check_toleration(toleration: &Field<'_>, causes: &mut Causes) {
     let (value, effect) = (toleration.text_of("value"), toleration.get("effect"));
     if !key.is_void() {
         causes.check_format(&key, formats::qualified_name);
+    // `ValidateTolerations`: an empty key stands for all keys, which cannot have one value.
     } else if operator.text() != "Exists" {
         let detail = "operator must be Exists when `key` is empty, which means \"match all values \
             and all keys\"";
@@ -67,6 +68,7 @@ fn check_toleration(toleration: &Field<'_>, causes: &mut Causes) {
         "Equal" | "" => {
             let broken = formats::label_value(value);
             if !broken.is_empty() {
+                // The value is shown at the path of the operator.
                 causes.invalid_as(&operator, value, &broken.join(";"));
             }
         }
@@ -75,6 +77,7 @@ fn check_toleration(toleration: &Field<'_>, causes: &mut Causes) {
             let detail = "value must be empty when `operator` is 'Exists'";
             causes.invalid_as(&operator, value, detail);
         }
+        // Behind a feature gate that is off; the message names them nevertheless.
         "Lt" | "Gt" => {
             causes.unsupported(&operator, &["Equal", "Exists", "Lt", "Gt"]);
         }
@@ -109,7 +112,9 @@ fn check_spread(constraints: &Field<'_>, options: Options, causes: &mut Causes) 
         let same = |other: &Field<'_>| {
             other.text_of("topologyKey") == key && other.text_of("whenUnsatisfiable") == action
         };
+        // Reported at the first of two constraints, not at the second.
         if all[index + 1..].iter().any(same) {
+            // The path of the server.
             let at = constraint.get("{topologyKey, whenUnsatisfiable}");
             causes.duplicate_as(&at, format!("{{{key}, {action}}}"));
         }
@@ -117,6 +122,7 @@ fn check_spread(constraints: &Field<'_>, options: Options, causes: &mut Causes) 
         if domains.is_set() {
             check_above_zero(&domains, causes);
         }
+        // Too few domains can only keep a Pod waiting if waiting is allowed.
         if domains.is_set() && action != "DoNotSchedule" {
             let detail =
                 format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");

@@ -20,6 +20,7 @@ const POD: Rules = &[
         "supplementalGroupsPolicy",
         Rule::SupportedIfSet(&["Merge", "Strict"]),
     ),
+    // The other policy belongs to a feature that is off.
     ("seLinuxChangePolicy", Rule::SupportedIfSet(&["Recursive"])),
 ];
 
@@ -31,6 +32,7 @@ pub(super) fn check_pod(spec: &Field<'_>, options: Options, causes: &mut Causes)
         causes.check_between(&group, 0, MOST);
     }
     if spec.is_true("shareProcessNamespace") && spec.is_true("hostPID") {
+        // The path is in the security context, where the member is in Go's internal type.
         let at = context.get("shareProcessNamespace");
         let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
         causes.invalid_as(&at, true, detail);
@@ -55,6 +57,7 @@ fn check_sysctls(spec: &Field<'_>, list: &Field<'_>, options: Options, causes: &
         let name = at.text();
         if name.is_empty() {
             causes.required(&at, "");
+        // `validateSysctls`; a name of a wrong form is not compared with others.
         } else if !is_sysctl(name) {
             causes.invalid(&at, SYSCTL);
         } else if names.contains(name) {
@@ -100,6 +103,7 @@ pub(super) fn host_conflict(spec: &Field<'_>, sysctl: &str) -> Option<&'static s
         Some(first) if sysctl[first..].starts_with('/') => sysctl.replace('/', "."),
         _ => sysctl.to_owned(),
     };
+    // Parameters in a namespace of the host would change the host.
     let of_ipc = IPC.contains(&&*name) || name.starts_with("fs.mqueue.");
     if spec.is_true("hostNetwork") && name.starts_with("net.") {
         return Some("hostNetwork");
@@ -116,6 +120,7 @@ fn check_seccomp(profile: &Field<'_>, causes: &mut Causes) {
         causes.check_supported(&kind, &["Localhost", "RuntimeDefault", "Unconfined"]);
     }
     let local = profile.get("localhostProfile");
+    // `validateSeccompProfileField`.
     if kind.text() == "Localhost" {
         if local.is_set() {
             paths::check_descending(&local, causes);
@@ -124,6 +129,7 @@ fn check_seccomp(profile: &Field<'_>, causes: &mut Causes) {
         }
     } else if local.is_set() {
         let detail = "can only be set when seccomp type is Localhost";
+        // Go shows the whole profile at the path of the member.
         causes.invalid_as(&local, profile.value().clone(), detail);
     }
 }
@@ -134,6 +140,7 @@ fn check_app_armor(profile: &Field<'_>, causes: &mut Causes) {
         _ if !profile.is_set() => {}
         "Localhost" => {
             let text = local.text();
+            // Not reported as missing too, unlike the length below.
             if text.trim() != text {
                 causes.invalid(&local, "must not be padded with whitespace");
             } else if text.is_empty() {
@@ -182,6 +189,7 @@ pub(super) fn check_container(container: &Field<'_>, spec: &Field<'_>, causes: &
         causes.invalid(&context, detail);
     }
     let added = context.get("capabilities").get("add");
+    // One cause for each, with the same text.
     for _ in added
         .items()
         .filter(|each| !may_escalate && each.text() == "CAP_SYS_ADMIN")

@@ -31,6 +31,7 @@ const SPEC: Rules = &[
 
 /// Checks a spec; `name` is that of the Pod, empty in a template.
 pub(super) fn check<'a>(spec: &Field<'a>, name: &'a str, options: Options, causes: &mut Causes) {
+    // `ValidatePodSpec`. Defaults set it, so only an object that was not defaulted lacks it.
     if !spec.has("terminationGracePeriodSeconds") {
         causes.required(&spec.get("terminationGracePeriodSeconds"), "");
     }
@@ -68,6 +69,7 @@ fn check_volumes<'a>(
     for volume in &list {
         let before = causes.count();
         volumes::check_pod(volume, options, causes);
+        // After the source and before the name, as in `ValidateVolumes`.
         volumes::check_initiator(volume, causes);
         check_claim_name(volume, pod, causes);
         causes.check_name(&volume.get("name"), formats::dns_label);
@@ -75,6 +77,7 @@ fn check_volumes<'a>(
         if usable.iter().any(|other| other.text_of("name") == name) {
             causes.duplicate_as(&volume.get("name"), name);
         }
+        // A volume with an error cannot be mounted, so its mounts are reported as not found as well.
         if causes.count() == before {
             usable.push(volume.clone());
         }
@@ -86,6 +89,7 @@ fn check_volumes<'a>(
 /// Checks the name of the claim that an ephemeral volume becomes.
 fn check_claim_name(volume: &Field<'_>, pod: &str, causes: &mut Causes) {
     let name = volume.text_of("name");
+    // The claim is named after Pod and volume, which together may be too long.
     let alone = volumes::count(volume) == 1 && volume.has("ephemeral");
     if !alone || pod.is_empty() || name.is_empty() {
         return;
@@ -103,6 +107,7 @@ fn check_own_claim(volume: &Field<'_>, all: &[Field<'_>], pod: &str, causes: &mu
     let made = |other: &Field<'_>| {
         other.has("ephemeral") && format!("{pod}-{}", other.text_of("name")) == claim.text()
     };
+    // The claim would be deleted with the Pod, and the other volume with it.
     if !pod.is_empty() && claim.is_set() && all.iter().any(made) {
         let detail = "must not reference a PVC that gets created for an ephemeral volume";
         causes.invalid(&claim, detail);

@@ -21,6 +21,7 @@ const STATES: [(&str, &str); 3] = [
 ];
 
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidatePodStatusUpdate`.
     update::check_annotations(context, causes);
     let (status, spec) = (context.get("status"), context.get("spec"));
     let Some(old) = context.old("status") else {
@@ -55,6 +56,7 @@ fn check_conditions(conditions: &Field<'_>, causes: &mut Causes) {
         check_generation(&condition.get("observedGeneration"), causes);
         let kind = condition.text_of("type");
         if !matches!(kind, "PodScheduled" | "Ready" | "Initialized") {
+            // The capital letter is Go's.
             let at = condition.get("Type");
             causes.check_format_of(&at, kind, formats::qualified_name);
         }
@@ -63,6 +65,7 @@ fn check_conditions(conditions: &Field<'_>, causes: &mut Causes) {
 
 fn check_nominated(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let node = status.get("nominatedNodeName");
+    // A name that stays is not checked, also on a Pod that got its node meanwhile.
     if node.is_void() || node.text() == old.text_of("nominatedNodeName") {
         return;
     }
@@ -92,8 +95,10 @@ fn check_transitions(
             continue;
         }
         let code = ended.int_of("exitCode").unwrap_or(0);
+        // Ephemeral containers never run again.
         let restarts = !containers.is_empty() && may_restart(spec, containers, name, code);
         if !restarts {
+            // The index is that of the old list, as in `ValidateContainerStateTransition`.
             let at = states.item_as(index, was.value()).get("state");
             causes.forbidden(&at, "may not be transitioned to non-terminated state");
         }
@@ -109,6 +114,7 @@ fn may_restart(spec: &Field<'_>, containers: &'static str, name: &str, code: i64
     let matching = rules.items().any(|rule| {
         let codes = rule.get("exitCodes");
         let listed = codes.get("values").list().contains(&Value::from(code));
+        // A rule wins over the policies, since it is there to make an exception.
         listed == (codes.text_of("operator") == "In")
     });
     let own = container.text_of("restartPolicy");
@@ -152,6 +158,7 @@ fn check_allocated(
 ) {
     for state in states.items() {
         let list = state.get("allocatedResourcesStatus");
+        // Ephemeral containers have no devices.
         if containers.is_empty() && !list.is_void() {
             causes.forbidden(&list, "must not be specified in container status");
             continue;
@@ -176,6 +183,7 @@ fn check_allocated(
 }
 
 fn check_requested(at: &Field<'_>, resources: &Field<'_>, causes: &mut Causes) {
+    // Without the prefix it is an extended resource.
     let Some(claim) = at.text().strip_prefix("claim:") else {
         if !resources.get("requests").has(at.text()) {
             let detail = "must match one of the container's resource requests";
@@ -243,10 +251,12 @@ fn check_extended(status: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
             }
             Some(_) => {}
         }
+        // The path lacks the list and the index.
         let shown = status.get("requestName").with(request.value());
         causes.check_format(&shown, formats::dns_label);
         if !seen.insert((container.text(), resource.text(), request.text())) {
             for at in [&container, &resource, &request] {
+                // The three together are the duplicate, and each is reported.
                 causes.duplicate_as(at, at.text());
             }
         }
@@ -257,6 +267,7 @@ fn check_extended(status: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
 fn check_addresses(status: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     check_family(&status.get("podIPs"), &old.get("podIPs"), causes);
     let hosts = status.get("hostIPs");
+    // `podIP` and `podIPs` are kept in line by conversion, so only these are compared.
     if let Some(first) = hosts.items().next()
         && first.text_of("ip") != status.text_of("hostIP")
     {
@@ -270,6 +281,7 @@ fn check_addresses(status: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 fn check_family(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let known: Vec<&str> = old.items().map(|item| item.text_of("ip")).collect();
     for item in list.items() {
+        // The path is that of the item, not of its member.
         let at = item.with(item.member("ip"));
         if !known.contains(&at.text()) {
             addresses::check_ip(&at, causes);

@@ -11,6 +11,8 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
+    // `validateWindowsHostProcessPod` is for Pods of any or no operating system, since the member decides and not the
+    // system.
     check_host_process(spec, causes);
     let os = spec.get("os");
     if os.is_set() && causes.check_given(&os.get("name"), "") {
@@ -77,6 +79,7 @@ fn check_windows(spec: &Field<'_>, causes: &mut Causes) {
     };
     refuse(&spec.get("securityContext"), &NOT_ON_WINDOWS);
     refuse(spec, &["hostUsers", "shareProcessNamespace"]);
+    // These two are flags in Go, so false is the same as none, unlike for those above.
     for member in ["hostPID", "hostIPC"] {
         if spec.is_true(member) {
             refuse(spec, &[member]);
@@ -108,6 +111,7 @@ fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
                 format!("pod hostProcess value must be identical if both are specified, was {pod}");
             causes.invalid_as(&at, own, &detail);
         }
+        // The container's own value wins over that of the Pod.
         count += usize::from(own.or(of_pod) == Some(true));
     }
     if count == 0 {
@@ -131,6 +135,7 @@ pub(super) fn check_windows_options(options: &Field<'_>, causes: &mut Causes) {
         causes.check_format(&name, formats::dns_subdomain);
     }
     let spec = options.get("gmsaCredentialSpec");
+    // An empty text is set and says nothing.
     if spec.is_set() && spec.is_void() {
         causes.invalid(&spec, "gmsaCredentialSpec cannot be an empty string");
     } else if spec.text().len() > 64 * 1024 {
@@ -159,6 +164,7 @@ fn problems(name: &str) -> Vec<&'static str> {
         _ if name.chars().any(|c| c.is_ascii_control()) => {
             return vec![" cannot contain control characters"];
         }
+        // A name of the machine itself; with a backslash, the domain stands before it.
         [user] => (None, user),
         [domain, user] => (Some(domain), user),
         _ => return vec![" cannot contain more than one backslash"],

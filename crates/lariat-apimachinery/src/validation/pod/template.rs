@@ -30,6 +30,7 @@ pub(in crate::validation) fn check_template(
     let was = old.map(|old| old.get("metadata").get("annotations"));
     annotations::check(&annotations, was.as_ref(), &spec, causes);
     let was = old.map(|old| old.get("spec"));
+    // `ValidatePodTemplateSpec`. The Pods have no names yet, so claims of ephemeral volumes have none either.
     spec::check(&spec, "", ratchet::options(false, was.as_ref()), causes);
     annotations::check_profiles(&annotations, &spec, causes);
     if spec.has("ephemeralContainers") {

@@ -16,6 +16,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     };
     for list in ["containers", "initContainers"] {
         if !check_images(&spec.get(list), &old.get(list), causes) {
+            // `ValidatePodUpdate` cannot compare containers of lists of different lengths.
             return;
         }
     }
@@ -58,6 +59,7 @@ fn check_images(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool 
 fn check_deadline(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool {
     let at = spec.get("activeDeadlineSeconds");
     match (at.int(), old.int_of("activeDeadlineSeconds")) {
+        // Zero is allowed here and not at the creation: it ends the Pod.
         (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
             causes.check_between(&at, 0, i32::MAX.into());
             false
@@ -66,6 +68,7 @@ fn check_deadline(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> boo
             causes.invalid(&at, "must be less than or equal to previous value");
             false
         }
+        // The only one of the three after which the check goes on.
         (None, Some(_)) => {
             let detail = "must not update from a positive integer to nil value";
             causes.invalid(&at, detail);
@@ -85,6 +88,7 @@ fn check_tolerations(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
         toleration
     };
     let now: Vec<Value> = list.list().iter().map(without_seconds).collect();
+    // `validateOnlyAddedTolerations`.
     let lost = |was: &Value| !now.contains(&without_seconds(was));
     if old.list().iter().any(lost) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
@@ -115,10 +119,12 @@ const FIXED: &str = "pod updates may not change fields other than `spec.containe
 fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let mut free = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     let was = old.int_of("terminationGracePeriodSeconds");
+    // Negative periods were possible once, and mean one second.
     if was.is_some_and(|was| was < 0) && spec.int_of("terminationGracePeriodSeconds") == Some(1) {
         free.push("terminationGracePeriodSeconds");
     }
     let gated = !old.get("schedulingGates").is_void();
+    // Before scheduling, where a Pod may run can still be narrowed.
     if gated {
         free.push("nodeSelector");
         check_node_selector(&spec.get("nodeSelector"), &old.get("nodeSelector"), causes);
@@ -145,6 +151,7 @@ fn fixed(spec: &Field<'_>, free: &[&str], gated: bool) -> Object {
     let affinity = kept.get_mut("affinity").filter(|_| gated);
     if let Some(affinity) = affinity.and_then(Value::as_object_mut) {
         affinity.remove("nodeAffinity");
+        // An affinity that had nothing else counts as none.
         if affinity.is_empty() {
             kept.remove("affinity");
         }
@@ -173,6 +180,7 @@ fn check_node_affinity(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let nodes = spec.get("affinity").get("nodeAffinity");
     let required = nodes.get("requiredDuringSchedulingIgnoredDuringExecution");
     let at = required.get("nodeSelectorTerms");
+    // Terms are alternatives: one more would widen the selection, and so would one less requirement.
     if !was.is_empty() && was.len() != now.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         causes.invalid(&at, detail);
@@ -193,6 +201,7 @@ fn only_adds(now: &Value, was: &Value) -> bool {
         term[member].as_array().cloned().unwrap_or_default()
     };
     let members = ["matchExpressions", "matchFields"];
+    // An empty term selects nothing, so adding to it would widen the selection.
     if members.iter().all(|member| list(was, member).is_empty()) {
         return members.iter().all(|member| list(now, member).is_empty());
     }
@@ -227,6 +236,7 @@ pub(super) fn check_ephemeral(context: &Context<'_>, causes: &mut Causes) {
             Some(now) if now.value() != was.value() => "changed",
             Some(_) => continue,
         };
+        // For a change Go appends a diff of the two containers, which is left out here.
         let detail = format!("existing ephemeral containers {name:?} may not be {what}\n");
         causes.forbidden(&at, &detail);
     }

@@ -12,6 +12,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     annotations::check(&metadata.get("annotations"), old.as_ref(), &spec, causes);
     let options = ratchet::options(true, context.old("spec").as_ref());
     spec::check(&spec, metadata.text_of("name"), options, causes);
+    // `validatePodMetadataAndSpec`; admission gives every Pod an account, so this is for Pods of the kubelet.
     if spec.text_of("serviceAccountName").is_empty() {
         check_tokens(&spec, causes);
     }

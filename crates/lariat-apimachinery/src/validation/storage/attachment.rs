@@ -8,14 +8,18 @@ use crate::validation::formats;
 use crate::validation::structs::{Members, Shape};
 use crate::validation::volumes;
 
+// `maxAttachedVolumeMetadataSize`, `maxVolumeErrorMessageSize`.
 const MOST_METADATA: usize = 256 << 10;
 const MOST_MESSAGE: usize = 1024;
 
+// `ValidateVolumeAttachment` and `ValidateVolumeAttachmentUpdate`. Updates of the status keep the spec that is stored,
+// so there is nothing to check in it.
 pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &mut Causes) {
     let (spec, status) = (context.get("spec"), context.get("status"));
     if !context.updates(Part::Status) {
         volumes::check_driver(&spec.get("attacher"), causes);
         check_source(&spec.get("source"), causes);
+        // An empty node name is not "required" but breaks the form of names.
         causes.check_format(&spec.get("nodeName"), formats::dns_subdomain);
         let volume = spec.get("source").get("persistentVolumeName");
         if volume.is_set() {
@@ -55,6 +59,7 @@ const SPEC: Members = &[
     ("nodeName", "NodeName", Shape::Text),
 ];
 
+// `validateVolumeAttachmentSource`. Inline volumes exist for the migration of in-tree plugins to CSI.
 fn check_source(source: &Field<'_>, causes: &mut Causes) {
     let (inline, volume) = (
         source.get("inlineVolumeSpec"),
@@ -74,11 +79,13 @@ fn check_source(source: &Field<'_>, causes: &mut Causes) {
 
 fn check_error(error: &Field<'_>, causes: &mut Causes) {
     if error.text_of("message").len() > MOST_MESSAGE {
-        // The bound that is named is another one.
+        // Go checks `maxVolumeErrorMessageSize` but names the bound of the metadata in the message
+        // (`validateVolumeError`).
         causes.too_long(&error.get("message"), MOST_METADATA);
     }
     let code = error.get("errorCode");
     if code.int().is_some_and(|code| code < 0) {
+        // Go names the whole range, although larger numbers fail already when the object is read.
         causes.invalid(&code, "must be between 0 and 2147483647, inclusive");
     }
 }

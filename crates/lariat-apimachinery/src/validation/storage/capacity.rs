@@ -11,6 +11,8 @@ pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mu
     if let (Some(old_topology), Some(old_class)) =
         (context.old("nodeTopology"), context.old("storageClassName"))
     {
+        // The two are the input of the driver's `GetCapacity`; another input is another object. Only `capacity` and
+        // `maximumVolumeSize` change.
         causes.check_immutable(&topology, &old_topology);
         causes.check_immutable(&class, &old_class);
     }
@@ -20,8 +22,11 @@ pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mu
             .is_some_and(|old| labels::has_odd_values(&old)),
     };
     labels::check_selector(&topology, options, causes);
+    // `ValidateCSIStorageCapacity` has no "required" here: an empty class breaks the form of names.
     causes.check_format(&class, formats::dns_subdomain);
     let capacity = context.get("capacity");
+    // Without a capacity nothing is known about it, which is not the same as none. `maximumVolumeSize` is not
+    // validated.
     if capacity.is_set() {
         resources::check_not_negative(&capacity, causes);
     }

@@ -14,9 +14,11 @@ const SPEC: Rules = &[("fsGroupPolicy", Rule::SupportedIfSet(POLICIES))];
 pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
     let attach = spec
+        // The path has a typo in Go (`attachedRequired`), and clients see it in causes.
         .get("attachedRequired")
         .with(spec.member("attachRequired"));
     let others = ["podInfoOnMount", "storageCapacity", "seLinuxMount"];
+    // Pointers in Go that defaults set, so this is not reached through the API.
     let needed = others.map(|name| spec.get(name));
     for at in needed.iter().chain([&attach]).filter(|at| !at.is_set()) {
         causes.required(at, "");
@@ -24,13 +26,16 @@ pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Caus
     rule::check(&spec, SPEC, causes);
     let modes = spec.get("volumeLifecycleModes");
     for mode in modes.items() {
+        // `validateVolumeLifecycleModes` reports at the list, without an index.
         causes.check_supported(&modes.with(mode.value()), &["Persistent", "Ephemeral"]);
     }
     let period = spec.get("nodeAllocatableUpdatePeriodSeconds");
+    // `validateNodeAllocatableUpdatePeriodSeconds`.
     if period.int().is_some_and(|seconds| seconds < 10) {
         causes.invalid(&period, "must be greater than or equal to 10 seconds");
     }
     check_tokens(&spec, causes);
+    // `ValidateCSIDriverUpdate`: the rest of the spec may change.
     if let Some(old) = old {
         causes.check_immutable(&attach, &old.get("attachRequired"));
         causes.check_immutable(&modes, &old.get("volumeLifecycleModes"));
@@ -47,6 +52,8 @@ fn check_tokens(spec: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for request in requests.items() {
         let audience = request.get("audience");
+        // `validateTokenRequests` continues after a duplicate. One empty audience is allowed: it is that of the API
+        // server.
         if causes.check_unique(&audience, &mut seen) {
             check_lifetime(&request.get("expirationSeconds"), causes);
         }
@@ -55,6 +62,7 @@ fn check_tokens(spec: &Field<'_>, causes: &mut Causes) {
 
 /// Checks how long a token is good for, if that is given.
 pub(in crate::validation) fn check_lifetime(seconds: &Field<'_>, causes: &mut Causes) {
+    // The same bounds as in `ValidateTokenRequest`.
     if seconds.int().is_some_and(|number| number < 600) {
         causes.invalid(seconds, "may not specify a duration less than 10 minutes");
     }

@@ -11,6 +11,7 @@ use crate::validation::formats;
 use crate::validation::structs::{self, Members, Shape};
 use crate::validation::volumes;
 
+// `ValidateCSINode` and `ValidateCSINodeUpdate`.
 pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes) {
     let drivers = context.get("spec").get("drivers");
     let mut seen = HashSet::new();
@@ -26,6 +27,7 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
         let same = drivers
             .items()
             .filter(|new| new.text_of("name") == before.text_of("name"));
+        // A driver may be removed and added again in two updates; only changing it in one is refused.
         for new in same.filter(|new| fixed(new) != fixed(&before)) {
             let shown = structs::shown(new.value(), DRIVER);
             causes.invalid_struct(&drivers, &shown, "field is immutable");
@@ -43,6 +45,8 @@ const DRIVER: Members = &[
     ("name", "Name", Shape::Text),
     ("nodeID", "NodeID", Shape::Text),
     ("topologyKeys", "TopologyKeys", Shape::Value),
+    // Go clears this member in copies before it compares and shows them (`MutableCSINodeAllocatableCount`). The empty
+    // name is found in no object, so it prints as `null`.
     ("", "Allocatable", Shape::Value),
 ];
 
@@ -59,6 +63,7 @@ fn check_driver(at: &Field<'_>, causes: &mut Causes) {
     let mut seen = Vec::new();
     for key in at.get("topologyKeys").items() {
         if key.text().is_empty() {
+            // The path is that of the driver, also for the two causes below: Go passes no deeper one.
             causes.required(at, "");
         }
         if seen.contains(&key.text()) {

@@ -14,6 +14,7 @@ pub(super) fn volume(at: &Field<'_>, causes: &mut Causes) {
 }
 
 /// The fields that files show.
+// `validVolumeDownwardAPIFieldPathExpressions`: files show metadata only, variables also the node and addresses.
 const FIELDS: &[&str] = &[
     "metadata.annotations",
     "metadata.labels",
@@ -31,6 +32,7 @@ pub(super) fn check_file(file: &Field<'_>, causes: &mut Causes) {
         check_field_reference(&field, FIELDS, causes);
         if resource.is_set() {
             let detail = "fieldRef and resourceFieldRef can not be specified simultaneously";
+            // Go passes the literal text "resource" as the wrong value.
             causes.invalid_as(file, "resource", detail);
         }
     } else if resource.is_set() {
@@ -42,6 +44,8 @@ pub(super) fn check_file(file: &Field<'_>, causes: &mut Causes) {
 }
 
 /// The labels of fields that can be converted, subscripts aside.
+// `ConvertDownwardAPIFieldLabel`. More is convertible than is supported: `status.phase` gets "unsupported", `spec.foo`
+// an error of the conversion.
 const CONVERTIBLE: &[&str] = &[
     "metadata.annotations",
     "metadata.labels",
@@ -52,6 +56,7 @@ const CONVERTIBLE: &[&str] = &[
     "spec.restartPolicy",
     "spec.serviceAccountName",
     "spec.schedulerName",
+    // The name of `spec.nodeName` in very old clients.
     "spec.host",
     "status.phase",
     "status.hostIP",
@@ -73,6 +78,7 @@ pub(in crate::validation) fn check_field_reference(
     }
     let field = at.get("fieldPath");
     let (version, path) = (at.text_of("apiVersion"), field.text());
+    // `SplitMaybeSubscriptedPath`: `metadata.labels['app']`.
     let subscript = path
         .strip_suffix("']")
         .and_then(|path| path.split_once("['"));
@@ -96,14 +102,17 @@ pub(in crate::validation) fn check_field_reference(
     };
     match subscript {
         Some(("metadata.annotations", key)) => {
+            // Keys of annotations may have capitals in their domain, those of labels may not.
             causes.check_format_of(at, &key.to_lowercase(), formats::qualified_name);
         }
         Some((_, key)) => causes.check_format_of(at, key, formats::qualified_name),
+        // The converted name is looked up and shown, hence the replacement above.
         None if !supported.contains(&path) => causes.unsupported_as(&field, path, supported),
         None => {}
     }
 }
 
+// `validContainerResourceFieldPathExpressions`. Huge pages are allowed by prefix and are therefore not in the message.
 const RESOURCES: &[&str] = &[
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -116,6 +125,7 @@ const RESOURCES: &[&str] = &[
 const SIZES: &str = "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei";
 
 /// Checks a reference to a container's resource; in volumes it names the container.
+// `validateContainerResourceFieldSelector`. In a variable an empty container name means the own container.
 pub(in crate::validation) fn check_resource_reference(
     at: &Field<'_>,
     in_volume: bool,
@@ -134,6 +144,7 @@ pub(in crate::validation) fn check_resource_reference(
     }
     let divisor = at.get("divisor");
     let amount = amount(&divisor);
+    // `validateContainerResourceDivisor`: none and zero are the default divisor, one.
     if amount == Quantity::ZERO {
         return;
     }
@@ -147,10 +158,12 @@ pub(in crate::validation) fn check_resource_reference(
     let known = pages || RESOURCES.contains(&resource);
     let fits = choices
         .split([',', ' '])
+        // The canonical text is compared, so `1000m` is as good as `1`, and `1024` is wrong although `1Ki` is fine.
         .any(|choice| choice == amount.to_string());
     if known && !fits {
         let detail =
             format!("only divisor's values {choices} are supported with the {kind} resource");
+        // Go shows the name of the resource as the wrong value, not the divisor.
         causes.invalid_as(&divisor, resource, &detail);
     }
 }

@@ -8,6 +8,7 @@ use crate::validation::paths;
 use crate::validation::resources::amount;
 use crate::validation::rule::{self, Rule, Rules};
 
+// Within `validateVolumeSource`. `medium` is not validated: the kubelet fails on an unknown one.
 pub(super) fn empty_dir(at: &Field<'_>, causes: &mut Causes) {
     let limit = at.get("sizeLimit");
     if limit.is_set() && amount(&limit) < Quantity::ZERO {
@@ -15,6 +16,7 @@ pub(super) fn empty_dir(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
+// `supportedHostPathTypes`: the empty type is one of them, and is listed in the message.
 const HOST_PATH_TYPES: &[&str] = &[
     "",
     "BlockDevice",
@@ -31,6 +33,7 @@ pub(super) fn host_path(at: &Field<'_>, causes: &mut Causes) {
     if !causes.check_given(&path, "") {
         return;
     }
+    // `validateHostPathVolumeSource`. Relative paths pass; only `..` is refused.
     paths::check_no_backsteps(&path, causes);
     causes.check_supported(&at.get("type"), HOST_PATH_TYPES);
 }
@@ -43,6 +46,7 @@ pub(super) fn local(at: &Field<'_>, causes: &mut Causes) {
 
 pub(super) fn git_repo(at: &Field<'_>, causes: &mut Causes) {
     causes.check_given(&at.get("repository"), "");
+    // A directory that leaves the volume would write to the node.
     paths::check_descending(&at.get("directory"), causes);
 }
 
@@ -57,6 +61,7 @@ pub(super) fn aws_disk(at: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Checks a partition number; zero, the whole disk, is not in the message.
+// `validateGCEPersistentDiskVolumeSource` and `validateAWSElasticBlockStoreVolumeSource`.
 fn check_partition(at: &Field<'_>, causes: &mut Causes) {
     let partition = at.get("partition");
     if partition
@@ -68,6 +73,7 @@ fn check_partition(at: &Field<'_>, causes: &mut Causes) {
 }
 
 pub(super) fn secret(at: &Field<'_>, causes: &mut Causes) {
+    // Here the member is `secretName`, in projected volumes `name`.
     causes.check_given(&at.get("secretName"), "");
     check_files(at, causes);
 }
@@ -87,6 +93,7 @@ fn check_files(at: &Field<'_>, causes: &mut Causes) {
 const ITEM: Rules = &[("key path", Rule::Given)];
 
 /// Checks which key becomes which file.
+// `validateKeyToPath`.
 pub(super) fn check_item(item: &Field<'_>, causes: &mut Causes) {
     rule::check(item, ITEM, causes);
     paths::check_local(&item.get("path"), causes);
@@ -99,6 +106,7 @@ pub(super) const PULL_POLICY: Rules = &[(
 )];
 
 pub(super) fn image(at: &Field<'_>, options: Options, causes: &mut Causes) {
+    // In templates the reference may be empty, so that tools can fill it in (`ResourceIsPod`).
     if options.is_pod {
         causes.check_given(&at.get("reference"), "");
     }

@@ -22,6 +22,8 @@ pub(super) fn nfs(at: &Field<'_>, causes: &mut Causes) {
 const TOO_LONG: &str = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
     characters if iscsi.initiatorName is specified.";
 
+// `validateISCSIVolumeSource` and `validateISCSIPersistentVolumeSource` differ in this message; the latter also looks
+// at the name of the Secret.
 pub(super) fn iscsi(at: &Field<'_>, causes: &mut Causes) {
     check_iscsi(
         at,
@@ -31,6 +33,7 @@ pub(super) fn iscsi(at: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Checks that the name of a volume and its portal are not too long together.
+// With an initiator name the node makes an iSCSI interface `<portal>:<volume>`, whose length is limited.
 pub(in crate::validation) fn check_initiator(volume: &Field<'_>, causes: &mut Causes) {
     let (source, name) = (volume.get("iscsi"), volume.text_of("name"));
     let length = name.len() + 1 + source.text_of("targetPortal").len();
@@ -57,6 +60,7 @@ fn check_iscsi(at: &Field<'_>, unknown: &str, causes: &mut Causes) {
         causes.required(&at.get("secretRef"), "");
     }
     if at.has("initiatorName") {
+        // The path is in lower case in Go.
         let shown = at.get("initiatorname").with(at.member("initiatorName"));
         check_qualified(&shown, unknown, causes);
     }
@@ -68,6 +72,8 @@ static QUALIFIED: LazyLock<[(&str, Regex); 3]> = LazyLock::new(|| {
     [
         (
             "iqn",
+            // The expressions are Go's, with their quirks: the first has no `^`, and the dots of the others match any
+            // character.
             form(r"iqn\.\d{4}-\d{2}\.([[:alnum:]\-.]+)(:[^,;*&$|\s]+)$"),
         ),
         ("eui", form("^eui.[[:alnum:]]{16}$")),
@@ -86,6 +92,8 @@ fn check_qualified(at: &Field<'_>, unknown: &str, causes: &mut Causes) {
     }
 }
 
+// `validateGlusterfsPersistentVolumeSource`: the namespace is a pointer, so that an empty one is an error and a
+// missing one is not.
 pub(super) fn gluster_persistent(at: &Field<'_>, causes: &mut Causes) {
     rule::check(at, &[("endpoints path", Rule::Given)], causes);
     let namespace = at.get("endpointsNamespace");
@@ -97,6 +105,7 @@ pub(super) fn gluster_persistent(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
+// `validateFlockerVolumeSource`. The wrong value is the literal text "resource", copied from the downward API.
 pub(super) fn flocker(at: &Field<'_>, causes: &mut Causes) {
     let (name, uuid) = (at.text_of("datasetName"), at.text_of("datasetUUID"));
     if name.is_empty() && uuid.is_empty() {
@@ -124,6 +133,7 @@ pub(super) fn cinder(at: &Field<'_>, secret: &[&'static str], causes: &mut Cause
     check_secret(at, secret, causes);
 }
 
+// `validateStorageOSVolumeSource`, and for PersistentVolumes also a namespace of the Secret.
 pub(super) fn storage_os(at: &Field<'_>, secret: &[&'static str], causes: &mut Causes) {
     causes.check_name(&at.get("volumeName"), formats::dns_label);
     rule::check(
@@ -141,8 +151,11 @@ pub(super) fn quobyte(at: &Field<'_>, causes: &mut Causes) {
         causes.required(&registry, pairs);
     } else if at.text_of("tenant").len() >= 65 {
         let detail = "must be a UUID and may not exceed a length of 64 characters";
+        // `validateQuobyteVolumeSource` reports a tenant that is too long as "required", and then does not read the
+        // registry.
         causes.required(&at.get("tenant"), detail);
     } else {
+        // `net.SplitHostPort`: a colon, but several only within brackets.
         let is_pair = |pair: &&str| match pair.strip_prefix('[') {
             Some(rest) => rest.contains("]:"),
             None => pair.matches(':').count() == 1 && !pair.contains(['[', ']']),
@@ -154,6 +167,7 @@ pub(super) fn quobyte(at: &Field<'_>, causes: &mut Causes) {
     causes.check_given(&at.get("volume"), "");
 }
 
+// `validateFCVolumeSource`. With `wwids` alone the LUN is neither needed nor checked.
 pub(super) fn fibre_channel(at: &Field<'_>, causes: &mut Causes) {
     let (names, ids) = (at.get("targetWWNs"), at.get("wwids"));
     if names.is_void() && ids.is_void() {
@@ -175,6 +189,8 @@ pub(super) fn fibre_channel(at: &Field<'_>, causes: &mut Causes) {
 pub(super) fn flex(at: &Field<'_>, causes: &mut Causes) {
     causes.check_given(&at.get("driver"), "");
     for (key, option) in at.get("options").entries() {
+        // `validateFlexVolumeSource`: the kubelet passes its own options under these domains. The dot in front makes
+        // `kubernetes.io` itself match, but not `mykubernetes.io`.
         let namespace = key.split('/').next().unwrap_or(key).to_lowercase();
         let namespace = format!(".{namespace}");
         if namespace.ends_with(".kubernetes.io") || namespace.ends_with(".k8s.io") {
@@ -186,6 +202,7 @@ pub(super) fn flex(at: &Field<'_>, causes: &mut Causes) {
 
 pub(super) fn azure_file_persistent(at: &Field<'_>, causes: &mut Causes) {
     rule::check(at, &[("secretName shareName", Rule::Given)], causes);
+    // A missing namespace is that of the Pod.
     if at.has("secretNamespace") {
         causes.check_given(&at.get("secretNamespace"), "");
     }
@@ -209,6 +226,7 @@ pub(super) fn azure_disk(at: &Field<'_>, causes: &mut Causes) {
     if !at.has("kind") {
         return;
     }
+    // `validateAzureDisk` compares only the beginning, and with it the case: `/Subscriptions/` is refused.
     let (start, form) = if at.text_of("kind") == "Managed" {
         let form = "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/\
             microsoft.compute/disks/{disk-id}";
@@ -230,6 +248,7 @@ pub(in crate::validation) fn check_driver(at: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Checks the name of a driver that belongs to a place.
+// `ValidateCSIDriverName`: capitals are allowed although names of CSIDriver objects have none.
 pub(in crate::validation) fn check_driver_name(at: &Field<'_>, name: &str, causes: &mut Causes) {
     if name.len() > 63 {
         causes.too_long(at, 63);
@@ -243,11 +262,13 @@ pub(super) fn csi_inline(at: &Field<'_>, causes: &mut Causes) {
     check_driver(&at.get("driver"), causes);
     let secret = at.get("nodePublishSecretRef");
     if secret.is_set() && causes.check_given(&secret.get("name"), "") {
+        // Go's path lacks the member `nodePublishSecretRef` for a malformed name, but has it for a missing one.
         let shown = at.get("name").with(secret.member("name"));
         causes.check_format(&shown, formats::dns_subdomain);
     }
 }
 
+// `nodeStageSecretRef` is not validated by `validateCSIPersistentVolumeSource` either.
 const SECRETS: [&str; 4] = [
     "controllerPublishSecretRef",
     "controllerExpandSecretRef",

@@ -42,10 +42,12 @@ const fn run(member: &'static str, check: fn(&Field<'_>, &mut Causes)) -> Source
 }
 
 const GCE: Source = Source {
+    // `validateVolumeSource` names it so for what is wrong within it, but `gcePersistentDisk` when it is one too many.
     shown: "persistentDisk",
     ..run("gcePersistentDisk", local::gce_disk)
 };
 const CEPH: Source = Source {
+    // The other way around: `cephfs` for what is wrong within.
     refused: "cephFS",
     ..rules("cephfs", &[("monitors", Rule::Given)])
 };
@@ -57,6 +59,7 @@ const PORTWORX: Source = rules("portworxVolume", &[("volumeID", Rule::Given)]);
 const SCALE_IO: Source = rules("scaleIO", &[("gateway system volumeName", Rule::Given)]);
 
 /// The sources of a Pod's volumes, in the order in which they count.
+// The order decides which source is checked, and which ones are too many: it is that of Go's `if` statements.
 const OF_PODS: &[Source] = &[
     run("emptyDir", local::empty_dir),
     run("hostPath", local::host_path),
@@ -76,6 +79,7 @@ const OF_PODS: &[Source] = &[
     CEPH,
     run("quobyte", network::quobyte),
     Source {
+        // A typo in Go that clients see.
         refused: "downwarAPI",
         ..run("downwardAPI", downward::volume)
     },
@@ -98,6 +102,7 @@ const OF_PODS: &[Source] = &[
 ];
 
 /// The sources of PersistentVolumes, in the order in which they count.
+// `ValidatePersistentVolumeSpec`, which has an order of its own.
 const PERSISTENT: &[Source] = &[
     run("hostPath", local::host_path),
     GCE,
@@ -144,9 +149,11 @@ fn check_one(at: &Field<'_>, sources: &[Source], options: Options, causes: &mut 
         causes.required(at, "must specify a volume type");
         return;
     };
+    // Only the first source is checked. What is wrong in the others shows after they are removed.
     first.check(at, options, causes);
     for other in given {
-        // A persistent flex volume is checked beside others.
+        // In `ValidatePersistentVolumeSpec` the block of `flexVolume` lacks the test for other sources, so it is
+        // checked and not refused. `emptyDir` tells the two tables apart.
         if other.member == "flexVolume" && !sources.iter().any(|each| each.member == "emptyDir") {
             other.check(at, options, causes);
         } else {
@@ -158,6 +165,7 @@ fn check_one(at: &Field<'_>, sources: &[Source], options: Options, causes: &mut 
 
 impl Source {
     fn check(&self, volume: &Field<'_>, options: Options, causes: &mut Causes) {
+        // The path has the shown name, the value is read from the member.
         let at = volume.get(self.shown).with(volume.member(self.member));
         match self.check {
             Check::Rules(rules) => rule::check(&at, rules, causes),

@@ -19,7 +19,9 @@ pub(super) fn check(secret: &Object, warnings: &mut Warnings) {
     }
     let data = Field::of(secret, "data");
     let [certificate, key] = ["tls.crt", "tls.key"]
+        // Data that is no base64 was refused when the Secret was read.
         .map(|name| blocks(&BASE64.decode(data.text_of(name)).unwrap_or_default()));
+    // `X509KeyPair` returns one error, and reads the certificate before the key.
     if let Some(wrong) = wrong_certificate(&certificate).or_else(|| wrong_key(&key)) {
         warnings.add(wrong);
     }
@@ -31,6 +33,7 @@ fn wrong_certificate(blocks: &[String]) -> Option<String> {
     }
     Some(match blocks {
         [] => "tls: failed to find any PEM data in certificate input".to_owned(),
+        // The hint appears only if there is exactly one block, and it is a key.
         [one] if one.ends_with(KEY) => {
             "tls: failed to find certificate PEM data in certificate input, but did find a \
              private key; PEM inputs may have been switched"
@@ -45,6 +48,7 @@ fn wrong_certificate(blocks: &[String]) -> Option<String> {
 }
 
 fn wrong_key(blocks: &[String]) -> Option<String> {
+    // Any type of key counts: `RSA PRIVATE KEY`, `EC PRIVATE KEY`.
     let is_key = |kind: &String| kind == KEY || kind.ends_with(" PRIVATE KEY");
     if blocks.iter().any(is_key) {
         return None;
@@ -71,6 +75,7 @@ fn blocks(text: &[u8]) -> Vec<String> {
         let kind = |prefix| line.strip_prefix(prefix)?.strip_suffix("-----");
         if let Some(kind) = kind("-----BEGIN ") {
             open = Some(kind);
+        // Go's decoder skips a block whose end has another type than its beginning.
         } else if let Some(kind) = kind("-----END ").filter(|kind| open == Some(*kind)) {
             found.push(kind.to_owned());
             open = None;

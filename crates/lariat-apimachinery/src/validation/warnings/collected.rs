@@ -26,6 +26,8 @@ impl Warnings {
     }
 
     /// Warns of an amount of bytes that is not whole.
+    // A fraction is legal for any quantity, and rounded up; `memory: 100m`, a tenth of a byte, is usually meant as
+    // `100M`.
     pub(super) fn check_bytes(&mut self, amounts: &Field<'_>, name: &str) {
         for (key, amount) in amounts.entries().filter(|(key, _)| *key == name) {
             let quantity = Quantity::parse(amount.text());
@@ -40,6 +42,7 @@ impl Warnings {
 
     /// Warns of a null selector, which selects nothing.
     pub(super) fn check_selector(&mut self, selector: &Field<'_>) {
+        // An empty selector matches everything, a null one nothing; only the latter gets a warning.
         if !selector.is_set() {
             self.add_at(selector, "a null labelSelector results in matching no pod");
         }

@@ -16,6 +16,7 @@ pub(super) fn check(object: &Object, old: Option<&Object>, warnings: &mut Warnin
     };
     let (mut added, known) = (names(object), old.map(names).unwrap_or_default());
     added.retain(|name| !known.contains(name));
+    // Go's set is listed in order, so warnings are sorted and without duplicates.
     added.sort_unstable();
     added.dedup();
     let at = "metadata.finalizers";
@@ -23,6 +24,7 @@ pub(super) fn check(object: &Object, old: Option<&Object>, warnings: &mut Warnin
         for wrong in formats::qualified_name(name) {
             warnings.add(format!("{at}: {name:?}: {wrong}"));
         }
+        // Both warnings can appear for one name: that it is malformed, and that it has no domain.
         if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
             let path = if name.contains('.') {
                 " including a path (/)"

@@ -13,9 +13,12 @@ const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 const STATIC: &str = ".static.k8s.io";
 
 /// The completions and parallelism above which failed indexes may not fit.
+// `completionsSoftLimit` and `parallelismSoftLimitForUnlimitedCompletions` in `WarningsForJobSpec`.
 const COMPLETIONS: i64 = 100_000;
 const PARALLELISM: i64 = 10_000;
 
+// `deleteOptionWarnings` of the registry of Jobs: the API orphans Pods by default there, kubectl deletes them in the
+// background.
 const JOB_DELETION: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
     to remove them or set propagationPolicy=Orphan to suppress this warning";
 
@@ -23,6 +26,8 @@ const JOB_DELETION: &str = "child pods are preserved by default when jobs are de
 #[must_use]
 pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<String> {
     let mut warnings = Warnings::default();
+    // Custom resources have no other warnings here; those about deprecated versions are added to every answer
+    // elsewhere.
     if resource.rules.custom {
         finalizers::check(object, old, &mut warnings);
         return warnings.into_list();
@@ -31,6 +36,7 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
     let is_new = old.is_none();
     let all = &mut warnings;
     match (resource.group.as_str(), resource.kind.as_str()) {
+        // Updates of Pods get none: they are frequent and rarely made by people (`podStrategy.WarningsOnUpdate`).
         ("", "Pod") if is_new => {
             check_name(object, "this is used in the Pod's hostname", all);
             pods::pod(object, all);
@@ -55,6 +61,7 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         ("", "Node") => node(&spec, all),
         ("", "Secret") => certificates::check(object, all),
         ("", "ServiceAccount") => service_account(object, old, all),
+        // `resourcequotaStrategy.WarningsOnUpdate` returns nothing.
         ("", "ResourceQuota") if is_new => storage::quota(object, all),
         ("", "PersistentVolume") => storage::volume(object, all),
         ("", "PersistentVolumeClaim") => storage::claim(object, all),
@@ -63,6 +70,7 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         ("storage.k8s.io", "CSIDriver") => storage::driver(object, old, all),
         ("node.k8s.io", "RuntimeClass") => runtime_class(object, all),
         ("resource.k8s.io", "ResourceSlice") => device_slice(&spec, all),
+        // An error instead of a warning with the feature gate `ManifestBasedAdmissionControlConfig`, which is off.
         ("admissionregistration.k8s.io", _) if metadata_text(object, "name").ends_with(STATIC) => {
             all.add(format!(
                 "metadata.name: names ending with {STATIC:?} are reserved for static manifest-based configurations and \
@@ -76,6 +84,7 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
 
 fn device_slice(spec: &Field<'_>, warnings: &mut Warnings) {
     let driver = spec.text_of("driver");
+    // Validation lets capitals pass, like `ValidateCSIDriverName`, which lowers the name before it looks at its form.
     if driver != driver.to_lowercase() {
         warnings.add(format!(
             "spec.driver: driver names should be lowercase; {driver:?} contains uppercase characters"
@@ -92,6 +101,7 @@ pub fn deletion_warning(resource: &Resource) -> Option<&'static str> {
 
 /// Returns whether an object is created, or its generation rises.
 fn is_changed(object: &Object, old: Option<&Object>) -> bool {
+    // Go evaluates templates only if the generation has changed, so labels and status updates cost nothing.
     let generation = |object| Field::of(object, "metadata").int_of("generation");
     old.is_none_or(|old| generation(old) != generation(object))
 }
@@ -100,6 +110,7 @@ fn is_changed(object: &Object, old: Option<&Object>) -> bool {
 fn check_name(object: &Object, used: &str, warnings: &mut Warnings) {
     let name = metadata_text(object, "name");
     let wrong = formats::dns_label(name);
+    // Names of Deployments may be subdomains with dots, of which Pods cannot make hostnames.
     if !wrong.is_empty() && !name.is_empty() {
         let wrong = wrong.join(" ");
         warnings.add(format!(
@@ -142,7 +153,8 @@ fn stateful_set(object: &Object, old: Option<&Object>, warnings: &mut Warnings) 
         pods::template(&spec.get("template"), warnings);
     }
     for claim in spec.get("volumeClaimTemplates").items() {
-        // The paths are those of the Go code.
+        // The paths are those of `statefulSetStrategy`: when creating they lack `spec`, when updating they have `Spec`
+        // with a capital.
         let at = match old {
             None => claim.with(claim.member("spec")),
             Some(_) => claim.get("Spec").with(claim.member("spec")),
@@ -150,6 +162,7 @@ fn stateful_set(object: &Object, old: Option<&Object>, warnings: &mut Warnings) 
         storage::claim_spec(&at, warnings);
     }
     let limit = spec.get("revisionHistoryLimit");
+    // Other workloads refuse a negative limit.
     if limit.int().is_some_and(|limit| limit < 0) {
         let what = "a negative value retains all historical revisions; a value >= 0 is recommended";
         warnings.add_at(&limit, what);
@@ -158,6 +171,7 @@ fn stateful_set(object: &Object, old: Option<&Object>, warnings: &mut Warnings) 
 
 fn node(spec: &Field<'_>, warnings: &mut Warnings) {
     let source = spec.get("configSource");
+    // Dynamic configuration of kubelets was removed; the member is still stored.
     if source.is_set() {
         warnings.add_at(&source, "the feature is removed");
     }
@@ -186,6 +200,7 @@ fn runtime_class(object: &Object, warnings: &mut Warnings) {
     let selector = Field::of(object, "scheduling").get("nodeSelector");
     for (name, _) in selector.entries() {
         if let Some(text) = labels::deprecated(name) {
+            // `GetWarningsForRuntimeClass` names the whole selector, not the key.
             warnings.add_at(&selector, text);
         }
     }

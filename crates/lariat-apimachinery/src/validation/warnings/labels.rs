@@ -4,6 +4,7 @@ use super::collected::Warnings;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
+// Follows `deprecatedNodeLabels` in `pkg/api/node`.
 const DEPRECATED: &[(&str, &str)] = &[
     (
         "beta.kubernetes.io/arch",
@@ -40,11 +41,15 @@ pub(super) fn deprecated(label: &str) -> Option<&'static str> {
 /// Warns of a member that names a deprecated label.
 pub(super) fn check_key(at: &Field<'_>, warnings: &mut Warnings) {
     if let Some(text) = deprecated(at.text()) {
+        // The label is repeated in the message because the path ends in `key`; where the path ends in the label it is
+        // not.
         warnings.add_at(at, format_args!("{} is {text}", at.text()));
     }
 }
 
 /// Checks the expressions of a node selector term, with `values` also the values.
+// `GetWarningsForNodeSelectorTerm`. Values with a wrong form are refused in required terms, but accepted in preferred
+// ones.
 pub(super) fn check_term(term: &Field<'_>, values: bool, warnings: &mut Warnings) {
     for expression in term.get("matchExpressions").items() {
         check_key(&expression.get("key"), warnings);

@@ -12,9 +12,12 @@ struct Source<'a> {
 }
 
 /// Warns of files in one volume whose paths are the same or nested.
+// `warningsForOverlappingVirtualPaths`. Of two equal paths the kubelet writes the latter; a nested one makes the mount
+// fail.
 pub(super) fn check(volumes: &Field<'_>, warnings: &mut Warnings) {
     for volume in volumes.items() {
         let name = volume.text_of("name");
+        // A volume without `items` has all keys as files, which are not known here.
         for (member, kind, named) in [
             ("configMap", "ConfigMap", "name"),
             ("secret", "Secret", "secretName"),
@@ -36,6 +39,7 @@ fn described(kind: &str, name: Option<&str>) -> String {
 fn check_projected(volume: &str, sources: &Field<'_>, warnings: &mut Warnings) {
     let mut all = Vec::new();
     for source in sources.items() {
+        // `{}` is a valid source and mounts nothing.
         if source.is_void() {
             warnings.add(format!(
                 "volume {volume:?} (Projected) has no sources provided"
@@ -49,6 +53,7 @@ fn check_projected(volume: &str, sources: &Field<'_>, warnings: &mut Warnings) {
 
 fn projected<'a>(source: &Field<'a>) -> Vec<Source<'a>> {
     let one = |path: &'a str, from: String| vec![Source { path, from }];
+    // Go's `switch` takes the first case that holds: a ConfigMap without items does not hide the members after it.
     let has = |name| source.get(name).has("items");
     if has("configMap") {
         let map = source.get("configMap");
@@ -108,6 +113,7 @@ fn files<'a>(items: &Field<'a>, from: &str) -> Vec<Source<'a>> {
 fn check_files(volume: &str, kind: &str, files: Vec<Source<'_>>, warnings: &mut Warnings) {
     let mut known: Vec<Source<'_>> = Vec::new();
     for mut file in files {
+        // Slashes at the end are no part of a file's name.
         file.path = file.path.trim_end_matches('/');
         for other in known.iter().filter(|other| file.meets(other)) {
             warnings.add(format!(
@@ -122,6 +128,7 @@ impl Source<'_> {
     /// Returns whether two files conflict: equal paths, or one below the other.
     fn meets(&self, other: &Self) -> bool {
         let is_below =
+            // Whole segments are compared: `ab` is not below `a`.
             |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
         let (a, b) = (self.path, other.path);
         !a.is_empty() && !b.is_empty() && (a == b || is_below(a, b) || is_below(b, a))

@@ -49,6 +49,7 @@ pub(super) fn template(template: &Field<'_>, warnings: &mut Warnings) {
     }
 }
 
+// The order of `warningsForPodSpecAndMeta`, which is the order of the headers in the answer.
 fn check(metadata: &Field<'_>, spec: &Field<'_>, is_template: bool, warnings: &mut Warnings) {
     let annotations = metadata.get("annotations");
     check_nodes(spec, warnings);
@@ -64,6 +65,7 @@ fn check(metadata: &Field<'_>, spec: &Field<'_>, is_template: bool, warnings: &m
     let volumes = spec.get("volumes");
     storage::pod_volumes(&volumes, warnings);
     paths::check(&volumes, warnings);
+    // Lists that merge by this key: a repeated key is lost with the next apply.
     check_repeated(&spec.get("hostAliases"), "ip", warnings);
     let secrets = spec.get("imagePullSecrets");
     check_repeated(&secrets, "name", warnings);
@@ -72,6 +74,7 @@ fn check(metadata: &Field<'_>, spec: &Field<'_>, is_template: bool, warnings: &m
             warnings.add_at(&secret.get("name"), "invalid empty name \"\"");
         }
     }
+    // Only bytes: a fraction of a CPU is normal, and extended resources are whole by validation.
     for name in BYTES {
         warnings.check_bytes(&spec.get("overhead"), name);
     }
@@ -82,6 +85,7 @@ fn check(metadata: &Field<'_>, spec: &Field<'_>, is_template: bool, warnings: &m
     let containers = containers(spec);
     for container in &containers {
         check_annotations(container, &context, &annotations, is_template, warnings);
+        // Two loops rather than a nested one: Go warns of memory in both lists before storage.
         for list in ["limits", "requests"] {
             let amounts = container.get("resources").get(list);
             warnings.check_bytes(&amounts, BYTES[0]);
@@ -108,6 +112,7 @@ fn check(metadata: &Field<'_>, spec: &Field<'_>, is_template: bool, warnings: &m
     }
 }
 
+// The order of `VisitContainersWithPath`; it decides which of two ports is "the other".
 fn containers<'a>(spec: &Field<'a>) -> Vec<Field<'a>> {
     let lists = ["initContainers", "containers", "ephemeralContainers"];
     let lists = lists.into_iter().map(|list| spec.get(list));
@@ -115,6 +120,7 @@ fn containers<'a>(spec: &Field<'a>) -> Vec<Field<'a>> {
 }
 
 /// Warns of labels of nodes that are deprecated.
+// Only preferred terms have their values checked, see `check_term`.
 fn check_nodes(spec: &Field<'_>, warnings: &mut Warnings) {
     let selector = spec.get("nodeSelector");
     for (name, _) in selector.entries() {
@@ -174,6 +180,7 @@ fn check_annotations(
         return;
     }
     let profile = pod.get("appArmorProfile");
+    // `ApparmorFieldForAnnotation`: an annotation that says what the Pod's profile says is no reason to warn.
     let means = match annotations.text_of(&app_armor) {
         "unconfined" => Some(("Unconfined", "")),
         "runtime/default" => Some(("RuntimeDefault", "")),
@@ -193,6 +200,8 @@ fn check_variables(container: &Field<'_>, warnings: &mut Warnings) {
     let mut seen = Vec::new();
     for variable in container.get("env").items() {
         let (name, value) = (variable.text_of("name"), variable.text_of("value"));
+        // Repeating a name is fine if the new value uses the old one (`PATH=$(PATH):/x`); that works because variables
+        // are resolved in order.
         if !seen.contains(&name) {
             seen.push(name);
             continue;
@@ -222,6 +231,7 @@ fn check_ports(containers: &[Field<'_>], warnings: &mut Warnings) {
             );
             warnings.add_at(&port, format_args!("hostIP set without hostPort: {shown}"));
         }
+        // Containers share the network of the Pod, so the same port in two of them conflicts.
         let is_same = |other: &&Field<'_>| {
             number(other, "containerPort") == number(&port, "containerPort")
                 && other.text_of("protocol") == protocol
@@ -229,9 +239,12 @@ fn check_ports(containers: &[Field<'_>], warnings: &mut Warnings) {
         for other in known.iter().filter(is_same) {
             let (other_host, other_address) = (number(other, "hostPort"), other.text_of("hostIP"));
             let what = if address == other_address && host == other_host {
+                // Validation refuses equal ports only if they have a host port.
                 "duplicate"
+            // Redundant, but harmless.
             } else if host == 0 || other_host == 0 {
                 "overlapping"
+            // One claims the port on all addresses, the other on one of them: which container gets it is undefined.
             } else if host == other_host && address.is_empty() != other_address.is_empty() {
                 "dangerously ambiguous"
             } else {
@@ -243,6 +256,7 @@ fn check_ports(containers: &[Field<'_>], warnings: &mut Warnings) {
     }
 }
 
+// Names must be unique within a container, but not within the Pod.
 fn check_port_names(containers: &[Field<'_>], warnings: &mut Warnings) {
     let mut known: HashMap<&str, Field<'_>> = HashMap::new();
     for port in containers.iter().flat_map(|each| each.get("ports").items()) {

@@ -9,6 +9,7 @@ const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 
 pub(super) fn service(object: &Object, warnings: &mut Warnings) {
     let spec = Field::of(object, "spec");
+    // Go looks after defaults were filled in, where there is always a type.
     let kind = match spec.text_of("type") {
         "" => "ClusterIP",
         kind => kind,
@@ -22,6 +23,7 @@ pub(super) fn service(object: &Object, warnings: &mut Warnings) {
             "annotation {HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
         ));
     }
+    // `IsServiceIPSet` excludes `None`, which is no address and is skipped in `check_ip`.
     for at in spec.get("clusterIPs").items() {
         check_ip(&at, warnings);
     }
@@ -30,6 +32,7 @@ pub(super) fn service(object: &Object, warnings: &mut Warnings) {
             warnings.add(text);
         }
     };
+    // The capital in `spec.SessionAffinity` is Go's.
     let ignored = |member: &str| format!("spec.{member} is ignored for headless services");
     warn(
         is_headless && !spec.text_of("loadBalancerIP").is_empty(),
@@ -44,6 +47,7 @@ pub(super) fn service(object: &Object, warnings: &mut Warnings) {
     for at in addresses.items() {
         check_ip(&at, warnings);
     }
+    // Where external addresses are ignored anyway, that is said instead.
     if !addresses.is_void() && !is_headless && !is_external {
         warnings.add(
             "spec.externalIPs is deprecated and may no longer be implemented in some clusters",
@@ -66,6 +70,7 @@ pub(super) fn service(object: &Object, warnings: &mut Warnings) {
 }
 
 pub(super) fn endpoints(object: &Object, warnings: &mut Warnings) {
+    // A saving of `endpointsWarnings`: its own controller writes addresses in the standard form.
     if made_by(
         object,
         "endpoints.kubernetes.io/managed-by",
@@ -83,7 +88,9 @@ pub(super) fn endpoints(object: &Object, warnings: &mut Warnings) {
 }
 
 pub(super) fn slice(object: &Object, is_new: bool, warnings: &mut Warnings) {
+    // The type is immutable, so an update could not mend it.
     if is_new && Field::of(object, "addressType").text() == "FQDN" {
+        // The member is at the top level of the object; the `spec` is Go's mistake.
         warnings.add("spec.addressType: FQDN endpoints are deprecated");
     }
     let controllers = [
@@ -112,6 +119,7 @@ fn made_by(object: &Object, label: &str, controllers: &[&str]) -> bool {
 
 pub(super) fn network_policy(object: &Object, warnings: &mut Warnings) {
     let spec = Field::of(object, "spec");
+    // `networkPolicyWarnings`.
     for (rules, peers) in [("ingress", "from"), ("egress", "to")] {
         for rule in spec.get(rules).items() {
             for peer in rule.get(peers).items() {
@@ -128,6 +136,7 @@ pub(super) fn network_policy(object: &Object, warnings: &mut Warnings) {
 pub(super) fn ingress(object: &Object, warnings: &mut Warnings) {
     const CLASS: &str = "kubernetes.io/ingress.class";
     let annotations = Field::of(object, "metadata").get("annotations");
+    // Only for new objects: when creating, validation refuses both at once.
     if annotations.has(CLASS) && !Field::of(object, "spec").has("ingressClassName") {
         warnings.add(format!(
             "annotation {CLASS:?} is deprecated, please use 'spec.ingressClassName' instead"

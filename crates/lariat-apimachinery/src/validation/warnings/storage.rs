@@ -24,6 +24,8 @@ const PLUGINS: &[(&str, &str, &str)] = &[
     ("quobyte", "v1.22", "v1.25+"),
 ];
 
+// The orders are those of `warningsForPersistentVolumeSpecAndMeta` and of `warningsForPodSpecAndMeta`; the lists
+// differ in what each kind has as a source.
 const IN_VOLUMES: [&str; 6] = [
     "cephfs",
     "photonPersistentDisk",
@@ -62,6 +64,7 @@ pub(super) fn volume(object: &Object, warnings: &mut Warnings) {
         warnings.add_at(&policy, what);
     }
     let required = spec.get("nodeAffinity").get("required");
+    // The affinity of volumes has only required terms.
     for term in required.get("nodeSelectorTerms").items() {
         check_term(&term, false, warnings);
     }
@@ -71,6 +74,7 @@ pub(super) fn volume(object: &Object, warnings: &mut Warnings) {
 /// Checks the volumes of a Pod.
 pub(super) fn pod_volumes(volumes: &Field<'_>, warnings: &mut Warnings) {
     for volume in volumes.items() {
+        // Three calls, because other warnings stand between the plugins in Go.
         check_plugins(&volume, &["photonPersistentDisk"], warnings);
         let repository = volume.get("gitRepo");
         if repository.is_set() {
@@ -78,6 +82,7 @@ pub(super) fn pod_volumes(volumes: &Field<'_>, warnings: &mut Warnings) {
             warnings.add_at(&repository, what);
         }
         check_plugins(&volume, &IN_PODS, warnings);
+        // `GetWarningsForPersistentVolumeClaimSpec`; the annotations of the template are not looked at.
         let template = volume.get("ephemeral").get("volumeClaimTemplate");
         claim_spec(&template.get("spec"), warnings);
         check_plugins(&volume, &["cephfs", "rbd"], warnings);
@@ -98,6 +103,8 @@ pub(super) fn claim_spec(spec: &Field<'_>, warnings: &mut Warnings) {
     }
 }
 
+// `GetWarningsForStorageClass`: the message does not repeat the label, unlike that of `GetWarningsForNodeSelector`
+// below.
 pub(super) fn storage_class(object: &Object, warnings: &mut Warnings) {
     for topology in Field::of(object, "allowedTopologies").items() {
         for expression in topology.get("matchLabelExpressions").items() {
@@ -117,6 +124,7 @@ pub(super) fn capacity(object: &Object, warnings: &mut Warnings) {
     let labels = topology.get("matchLabels");
     for (name, _) in labels.entries() {
         if let Some(text) = deprecated(name) {
+            // The path has the label after a dot and not in brackets: Go uses `Child`, not `Key`.
             warnings.add_at(&labels.get(name), text);
         }
     }
@@ -125,6 +133,7 @@ pub(super) fn capacity(object: &Object, warnings: &mut Warnings) {
 pub(super) fn driver(object: &Object, old: Option<&Object>, warnings: &mut Warnings) {
     let spec = Field::of(object, "spec");
     let requests = spec.get("tokenRequests");
+    // Someone who changes something else of an old driver cannot be expected to mend this.
     let is_kept = old.is_some_and(|old| {
         let old = Field::of(old, "spec").get("tokenRequests");
         old.list() == requests.list()
@@ -145,6 +154,8 @@ pub(super) fn quota(object: &Object, warnings: &mut Warnings) {
     };
     for name in ["cpu", "memory", "storage", "ephemeral-storage"] {
         let (mut asked, limit) = (format!("requests.{name}"), format!("limits.{name}"));
+        // In quotas `cpu` and `memory` are other names for their requests; the other resources have only the long
+        // name.
         if !hard.has(&asked) && matches!(name, "cpu" | "memory") {
             asked = name.to_owned();
         }
