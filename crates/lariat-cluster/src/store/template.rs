@@ -52,6 +52,7 @@ impl Template {
 
     /// Makes an object of the template.
     pub(crate) fn draft(&self, uid: &str, now: &str) -> Draft {
+        // The parts are what was around the time, so joining them with it fills every gap.
         let mut after = self.metadata.join(now.as_bytes());
         let metadata_after = after.len();
         after.extend(self.content.join(now.as_bytes()));

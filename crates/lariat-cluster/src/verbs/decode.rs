@@ -85,6 +85,7 @@ impl Call {
     /// Reads the body; protobuf is read as the type that it names.
     fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         match self.media_type() {
+            // As NegotiateInputSerializer: without a content type the body is JSON.
             "" | JSON | YAML => self
                 .text_document()
                 .map_err(|error| self.unrecognized(wanted, &error)),
@@ -162,6 +163,7 @@ const ENVELOPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitemp
 
 /// Returns the beginning of a body, in hexadecimal if it does not look like JSON.
 fn summary(body: &[u8]) -> String {
+    // The length that transformDecodeError gives to summarizeData.
     const MOST: usize = 30;
     let beginning = &body[..body.len().min(MOST)];
     let dots = if body.len() > MOST { " ..." } else { "" };
@@ -212,6 +214,7 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
     if wanted.custom {
         return Err(wrong_kind(call, object, kind));
     }
+    // Go names the package of its type: `core`, or the first label of the group.
     let package = |api_version: &str| match api_version.split_once('/') {
         Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),
         None => "core".to_owned(),

@@ -66,6 +66,7 @@ impl Filter {
     }
 
     fn fields_match(&self, stored: &Stored) -> bool {
+        // Name and namespace are in the key.
         let object = if self.decodes {
             view::present(&self.resource, stored)
         } else {
@@ -99,6 +100,7 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
         _ if !names_its_labels(resource) => {
             format!("{path:?} is not a known field selector: only {known}")
         }
+        // Each group words it in its own conversion function of field labels.
         "batch" => format!("field label {path:?} not supported for {kind}"),
         "resource.k8s.io" => {
             let version = resource.api_version();

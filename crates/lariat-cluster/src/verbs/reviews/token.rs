@@ -134,6 +134,7 @@ pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     }
     let Server { store, clock, .. } = &*call.server;
     let Some(known) = call.server.access.tokens.look_up(store, clock, token) else {
+        // Two authenticators of a genuine server refuse it, and Go joins their errors.
         let error = "[invalid bearer token, token lookup failed]";
         return Ok(created(object, json!({"user": {}, "error": error})));
     };
