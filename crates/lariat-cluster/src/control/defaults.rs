@@ -96,6 +96,7 @@ fn create(plane: &Plane, namespace: &str, plural: &str, object: &Value) {
         manager: MANAGER,
     };
     if let Err(error) = writer.create(resource, Some(namespace), object) {
+        // It is there already as a rule, or its namespace is going.
         tracing::trace!(namespace, plural, ?error, "a default object is not created");
     }
 }

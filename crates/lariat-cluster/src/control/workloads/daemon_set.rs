@@ -38,6 +38,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
         };
         let is_surplus = |pod: &&Child| {
             !pod.is_going()
+                // As podsShouldBeOnNode, without its back-off: a Pod that has ended is replaced.
                 && (pod.is_over() || !wanted.contains(node_of(pod)) || is_duplicate(pod))
         };
         for pod in pods.iter().filter(is_surplus) {
@@ -76,6 +77,7 @@ fn age(pod: &Child) -> (bool, &str, &str) {
 
 /// Returns the node that a Pod is bound or pinned to.
 fn node_of(pod: &Child) -> &str {
+    // A new Pod names its node in this affinity until the scheduler binds it.
     let pinned = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0/values/0";
     match pod.text("/spec/nodeName") {

@@ -72,6 +72,7 @@ impl Kubelet {
             return Requeue::At(at);
         }
         let written = match transition {
+            // The scheduler waits under this transition, and carries it out itself.
             Transition::Bind => Written::Done,
             Transition::Start => {
                 let address = self.address();
@@ -95,6 +96,7 @@ impl Kubelet {
     /// Skips all addresses up to one that a Pod has already.
     pub(super) fn note_address(&mut self, address: &str) {
         let address = address.parse::<Ipv4Addr>().map(|each| each.octets());
+        // All addresses are in 10.64.0.0/10; others are of Pods whose status a client wrote.
         if let Ok([10, second @ 64..128, third, fourth]) = address {
             let number = u32::from_be_bytes([0, second - 64, third, fourth]);
             self.addresses = self.addresses.max(number);

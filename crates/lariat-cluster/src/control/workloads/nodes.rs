@@ -74,6 +74,7 @@ impl Nodes {
             }
             return None;
         }
+        // A Pod never changes its node, so that only its binding has to be decoded.
         if self.bound.contains_key(&uid) {
             return None;
         }

@@ -145,6 +145,7 @@ impl<'a> Reconcile<'a> {
             Child::new(resource, stored)
         });
         children
+            // The graph has every owner, of which at most one is the controller.
             .filter(|child| child.is_controlled_by(uid))
             .collect()
     }

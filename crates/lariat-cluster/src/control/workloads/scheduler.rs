@@ -74,6 +74,7 @@ pub(super) fn selects(selector: &Value, node: &NodeState) -> bool {
 
 /// Returns the only node that the affinity of a Pod admits by name.
 fn pinned_node<'a>(pod: &'a Reconcile<'_>) -> Option<&'a str> {
+    // Only in the form that the controller of DaemonSets writes.
     let term = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0";
     let field = pod.at(term);

@@ -86,6 +86,7 @@ impl<'a> Set<'a> {
                         return Requeue::OnChange;
                     }
                 }
+                // A Pod that has ended is deleted, to be created again under its name.
                 Some(pod) if pod.is_over() && !pod.is_going() => {
                     return Requeue::from(self.cx.delete(pod, None));
                 }

@@ -56,6 +56,7 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
         hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     }
     let digits = hash.to_string();
+    // As rand.SafeEncodeString.
     let encode = |digit: u8| char::from(CHARACTERS[usize::from(digit) % CHARACTERS.len()]);
     digits.bytes().map(encode).collect()
 }

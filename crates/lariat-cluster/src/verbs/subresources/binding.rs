@@ -57,7 +57,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
         if dry_run {
             return Ok(Answer::ActionDone);
         }
-        // As setPodHostAndAnnotations, which writes to the storage past strategies and field managers.
+        // As setPodNodeAndMetadata, which writes to the storage past strategies and field managers.
         let replacement = Replacement::Changed(pod);
         if update::replace(&call.server, pods, &current, &replacement).is_some() {
             return Ok(Answer::ActionDone);
