@@ -69,6 +69,7 @@ impl Connection {
     pub(super) fn witness(&self, request: Option<Mark>) -> Witness {
         Witness {
             connection: self.clone(),
+            // HTTP/1.1 has none: its connection carries one response at a time.
             delivery: DELIVERY.try_with(Delivery::clone).ok(),
             request,
         }

@@ -53,6 +53,7 @@ pub(super) fn admit(server: &Server, pod: &mut Object) -> Result<(), String> {
             .get("automountServiceAccountToken")
             .and_then(Value::as_bool)
     };
+    // What the Pod says itself counts before what its account says.
     if mounts(spec).or_else(|| mounts(&account)).unwrap_or(true) {
         mount_token(server, spec);
     }
@@ -101,6 +102,7 @@ fn mount_token(server: &Server, spec: &mut Object) {
     }
     let volumes = spec.entry("volumes").or_insert_with(|| json!([]));
     if let Some(volumes) = volumes.as_array_mut() {
+        // 420 is 0644. 3607 is WarnOnlyBoundTokenExpirationPeriod, by which Go knows a token that no client asked for.
         volumes.push(json!({"name": volume, "projected": {"defaultMode": 420, "sources": [
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

@@ -64,6 +64,7 @@ pub(crate) fn admit_create(
         ("", "pods") => {
             let name = metadata_text(object, "name").to_owned();
             let forbidden = |reason: &str| ApiError::forbidden(resource, &name, reason);
+            // In the order of the plugins of kube-apiserver.
             limits::set_defaults(server, object);
             accounts::admit(server, object).map_err(|reason| forbidden(&reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
@@ -120,6 +121,7 @@ pub(crate) fn admit_update(
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => {
+            // Neither can be changed, so an update that lacks them does not mean to.
             let kept = ["priority", "preemptionPolicy"].map(|member| {
                 let value = old.get("spec").and_then(|spec| spec.get(member));
                 value.map(|value| (member, value.clone()))
@@ -245,6 +247,7 @@ fn tolerate(spec: &mut Object) {
     let covers = |toleration: &Value, taint: &str| {
         let text = |member: &str| toleration[member].as_str().unwrap_or_default();
         matches!(text("effect"), "" | "NoExecute")
+            // A toleration without a key tolerates every taint.
             && (text("key").is_empty() || text("key") == taint)
     };
     let missing = TAINTS

@@ -25,6 +25,7 @@ pub(crate) fn to_first(object: &mut Object) {
     if let Some(percent) = of_cpu.first().and_then(|metric| cpu(metric, "target")) {
         put(object, "spec", TARGET, percent);
     }
+    // Unlike the targets, all current values go into the annotation, with that of the CPU among them.
     let current: Vec<Value> = items(current).collect();
     if let Some(percent) = current.iter().find_map(|metric| cpu(metric, "current")) {
         put(object, "status", CURRENT, percent);
@@ -51,6 +52,7 @@ pub(crate) fn to_second(object: &mut Object) {
         metrics.push(metric);
     }
     let mut current = listed_in(object, CURRENT_METRICS, "current");
+    // An annotation has it already.
     if let Some(percent) = take(object, "status", CURRENT)
         && current.is_empty()
     {

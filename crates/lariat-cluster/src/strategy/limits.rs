@@ -38,6 +38,7 @@ pub(crate) fn check_limits(
         // The resources of a Pod do not change later but by a resize.
         "pods" => old.is_none(),
         "persistentvolumeclaims" => {
+            // A claim that is being deleted must be able to lose its finalizer, whatever the limits are by now.
             old.is_none_or(|old| metadata_text(old, "deletionTimestamp").is_empty())
         }
         _ => false,

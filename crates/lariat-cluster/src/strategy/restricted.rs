@@ -51,6 +51,7 @@ fn resize(sent: &Object, new: &mut Object) {
     for member in lists {
         let wanted = list(sent, "spec", member);
         let mut pairs = wanted.iter().zip(list(new, "spec", member));
+        // Other containers are no resize. Taken over as they are, they are refused by the validation.
         if pairs.any(|(wanted, is)| wanted["name"] != is["name"]) {
             copy(sent, new, ["spec", member]);
             continue;

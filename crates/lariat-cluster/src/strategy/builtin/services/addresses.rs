@@ -62,6 +62,7 @@ fn is_in_range(address: &str) -> bool {
 
 fn free(allocation: &Allocation<'_>) -> String {
     loop {
+        // At random, as in Go: an address that was just released is not given to the next Service.
         let number = 1 + allocation.server.random.number(ADDRESSES - 2);
         let [_, high, middle, low] = (number as u32).to_be_bytes();
         let address = format!("10.{}.{middle}.{low}", 96 + high);

@@ -83,6 +83,7 @@ fn set_policy(old: Option<&Object>, object: &mut Object) {
     }
     let chosen = match old.map(policy) {
         Some(policy) if !policy.is_empty() => policy,
+        // Without addresses and Pods of its own it can promise every family.
         _ if is_free(object) => "RequireDualStack",
         _ => "SingleStack",
     };

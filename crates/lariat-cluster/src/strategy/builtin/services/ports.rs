@@ -152,6 +152,7 @@ fn allocate_changed(
     let list = spec.map_or(&[] as &[_], ports).to_vec();
     let gives = gives(object);
     let (mut asked_before, mut seen) = (Vec::new(), Vec::new());
+    // Its own ports must not be given to it once more. To ask for one of them is fine.
     taking.taken.extend(own);
     for (index, port) in list.iter().enumerate() {
         let number = match node_port(port) {
