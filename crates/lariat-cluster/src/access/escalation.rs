@@ -73,6 +73,7 @@ fn join(missing: &mut Vec<Value>, part: Value) {
             .all(|member| rule[*member] == part[*member])
     };
     let is_path = !texts(&part, "nonResourceURLs").is_empty();
+    // As CompactRules, which leaves rules about paths alone.
     let known = missing.iter_mut().filter(|_| !is_path).find(same);
     match known.and_then(|rule| rule["verbs"].as_array_mut()) {
         Some(verbs) => verbs.extend(part["verbs"].as_array().cloned().unwrap_or_default()),

@@ -120,6 +120,7 @@ fn grants(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Grant> {
         };
         bindings.map(grant).collect::<Vec<Grant>>()
     };
+    // As VisitRulesFor: those of the cluster first, so that they are the reason where both allow.
     let mut grants = bindings("clusterrolebindings", "ClusterRoleBinding", None);
     if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
         grants.extend(bindings("rolebindings", "RoleBinding", Some(namespace)));
@@ -134,6 +135,7 @@ fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
         "User" => text("name") == user.name(),
         "Group" => user.belongs_to(text("name")),
         "ServiceAccount" => {
+            // As appliesToUser: a subject without a namespace is in that of the binding.
             let namespace = match text("namespace") {
                 "" => namespace,
                 namespace => namespace,

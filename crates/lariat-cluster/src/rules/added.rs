@@ -13,6 +13,7 @@ use super::rule::{Rule, RuleId};
 use crate::fault::Action;
 
 /// Separates chance in faults from that in uids and names.
+// The letters of `faults`.
 const STREAM: u64 = 0x6661_756c_7473;
 
 /// All rules there are.
@@ -222,6 +223,7 @@ impl AddedRule {
 
     /// Counts a request the rule is for, and returns whether the rule fires.
     fn fires(&mut self, random: &mut fastrand::Rng) -> bool {
+        // Drawn for every match, needed or not, so that the sequence depends on the requests alone.
         let fires = self.rule.fires(self.matches, self.fired, random.f64());
         self.matches += 1;
         self.fired += u64::from(fires);

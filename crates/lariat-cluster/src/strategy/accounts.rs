@@ -102,7 +102,7 @@ fn mount_token(server: &Server, spec: &mut Object) {
     }
     let volumes = spec.entry("volumes").or_insert_with(|| json!([]));
     if let Some(volumes) = volumes.as_array_mut() {
-        // 420 is 0644. 3607 is WarnOnlyBoundTokenExpirationPeriod, by which Go knows a token that no client asked for.
+        // 420 is 0644. 3607 is WarnOnlyBoundTokenExpirationSeconds, by which Go knows a token that no client asked for.
         volumes.push(json!({"name": volume, "projected": {"defaultMode": 420, "sources": [
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

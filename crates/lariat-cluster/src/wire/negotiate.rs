@@ -124,6 +124,7 @@ impl Form {
                 _ => return None,
             };
             let shape = match kind {
+                // Go has no protobuf form of a table.
                 "Table" if encoding != Encoding::Protobuf => Shape::Table,
                 "PartialObjectMetadata" => Shape::Metadata,
                 "PartialObjectMetadataList" => Shape::MetadataList,
@@ -153,6 +154,7 @@ pub(crate) fn choose<T>(
     };
     let mut alternatives: Vec<Alternative<'_>> =
         accept.split(',').filter_map(Alternative::parse).collect();
+    // As goautoneg: wildcards come behind what is named, and the order of the header decides the rest.
     alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
     let mut known = alternatives
         .iter()

@@ -66,6 +66,7 @@ pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Byt
             .collect(),
     };
     let text = serde_json::to_string(&document).unwrap_or_default();
+    // Go's encoder ends a document with a line feed.
     (text + "\n").into()
 }
 

@@ -84,6 +84,7 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
     let mut info = info();
     for resource in catalog.resources(group, version) {
+        // Go builds the documents of CRDs apart from its own, and gives them this title.
         if resource.rules.custom {
             info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
         }

@@ -350,6 +350,7 @@ fn api_version(group: &str, version: &str) -> String {
 
 /// Returns the article of a kind, between spaces; plurals have none.
 fn article(kind: &str) -> &'static str {
+    // As GetArticleForNoun in endpoints/installer.go.
     if kind.ends_with('s') && !kind.ends_with("ss") {
         " "
     } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {
