@@ -406,6 +406,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        // Nothing can be awaited here: the tasks see that the cluster has stopped, and end by themselves.
         self.server.stopped.cancel();
     }
 }

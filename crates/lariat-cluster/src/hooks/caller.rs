@@ -98,6 +98,7 @@ impl Target {
             path => path,
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
+        // Go's client sends its timeout along.
         format!("{slash}{path}?timeout={}s", timeout.as_secs())
     }
 
@@ -113,6 +114,7 @@ impl Target {
         let connected = match self.address {
             Some(address) => TcpStream::connect(address).await,
             None => {
+                // An IPv6 address has brackets only in a URL.
                 let host = self.host.trim_matches(['[', ']']);
                 TcpStream::connect((host, self.port)).await
             }

@@ -63,6 +63,7 @@ fn ready(slice: &Object, port_name: &str) -> Option<SocketAddr> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == port_name;
     let port = list("ports").find(named)?["port"].as_u64()?;
     let port = u16::try_from(port).ok()?;
+    // An endpoint of which nothing is said counts as ready.
     let is_ready = |endpoint: &&Value| endpoint["conditions"]["ready"] != false;
     let mut found = list("endpoints").filter(is_ready).filter_map(|endpoint| {
         let address: IpAddr = endpoint["addresses"][0].as_str()?.parse().ok()?;

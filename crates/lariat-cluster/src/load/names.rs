@@ -17,6 +17,7 @@ const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Returns the random numbers of one item, independent of all other items.
 pub(super) fn random(seed: u64, what: u64, number: usize) -> Rng {
+    // Large odd factors, so that neighbouring numbers do not lead to similar seeds.
     let mixed = (number as u64)
         .wrapping_add(1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);

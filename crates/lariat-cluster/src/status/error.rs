@@ -184,6 +184,7 @@ impl ApiError {
             many => format!("[{}]", many.join(", ")),
         };
         let message = format!("{} {name:?} is invalid: {detail}", qualified(kind, group));
+        // As NewInvalid in Go: the list of causes keeps those that were found twice.
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
@@ -257,6 +258,7 @@ impl ApiError {
 
     /// Returns whether it is that of a media type for which there is no route.
     pub(crate) fn is_without_route(&self) -> bool {
+        // Both kinds of 406 have the same reason; only the text tells them apart.
         self.status.message.starts_with("406: ")
     }
 
