@@ -102,6 +102,7 @@ fn covers(rule: &Value, part: &Value) -> bool {
             .iter()
             .any(|own| matches!(own, &"*") || own == name || Some(*own) == everywhere)
     };
+    // A rule without names covers every name, so one with names never covers it.
     let (names, own_names) = (texts(part, "resourceNames"), texts(rule, "resourceNames"));
     all("verbs")
         && all("apiGroups")

@@ -176,6 +176,7 @@ async fn ask_one(
     // through the version of the request.
     patched = request.taken_back(invocation, patched).await?;
     request.read(&mut patched)?;
+    // A patch that changes nothing does not count for the second round of webhooks.
     let is_changed = managed::differ(object, &patched);
     note(&question, place, is_changed);
     Ok(is_changed.then_some(patched))

@@ -24,6 +24,7 @@ impl Request<'_> {
         let resource = self.param_resource(version, kind)?;
         let resource = &*resource;
         let found = self.find(resource, param)?;
+        // Otherwise a binding without params evaluates nothing, which lets the request through.
         if found.is_empty() && param.denies_missing {
             return Err(
                 "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned(),

@@ -51,6 +51,7 @@ impl Controller for Defaults {
             && self.tables.contains(&(change.table, key.name()))
             && let Some(namespace) = key.namespace()
         {
+            // As ServiceAccountsController and rootcacertpublisher: what is deleted comes back.
             self.queue.insert(namespace.to_owned());
         }
     }

@@ -62,6 +62,7 @@ pub(crate) async fn run(server: Arc<Server>) {
 
 fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     let mut all: Vec<Box<dyn Controller>> = vec![
+        // First, so that the others see new kinds in the turn in which these get served.
         Box::new(CrdController::new()),
         Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),

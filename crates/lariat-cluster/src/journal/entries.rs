@@ -254,6 +254,7 @@ impl Journal {
     pub fn clear(&self) {
         let mut entries = self.entries.lock();
         entries.first = entries.end();
+        // A deque that is only cleared would keep its memory.
         entries.requests = VecDeque::new();
     }
 }

@@ -193,6 +193,7 @@ fn newer(mut metric: Value, word: &str) -> Value {
             .iter()
             .find(|(_, member)| values.contains_key(*member))
     {
+        // Values and types have the same names, except for this one.
         let kind = flat.replace("AverageUtilization", "Utilization");
         values.insert("type".into(), kind.into());
     }

@@ -204,6 +204,7 @@ fn shorten(pod: &mut Object, clock: &Clock, asked: Option<u64>) -> Grace {
     let metadata = metadata_mut(pod);
     let known = metadata.get("deletionGracePeriodSeconds");
     let Some(known) = known.and_then(Value::as_u64) else {
+        // As BeforeDelete: an object that was marked without a period goes at once.
         return Grace::Over;
     };
     match asked.filter(|asked| *asked < known) {

@@ -34,6 +34,8 @@ impl Filter {
     ) -> Result<Self, ApiError> {
         let in_metadata = |path: &str| matches!(path, "metadata.name" | "metadata.namespace");
         let supported = &resource.rules.field_labels;
+        // A kind without a conversion function of its own gets DefaultMetaV1FieldSelectorConversion, which knows both
+        // labels, whether the kind is namespaced or not.
         let has_namespace = resource.namespaced || !names_its_labels(resource);
         let unknown = |path: &&str| match *path {
             "metadata.name" => false,

@@ -105,6 +105,7 @@ impl Simulation {
                 self.kubelet.forget(stored.uid());
                 self.unscheduled.remove(stored.key());
             }
+            // The look at a Service that is gone deletes its Endpoints.
             Kind::Service => self.enqueue_now(kind, stored.key()),
             Kind::Claim => {
                 let volume = ObjectKey::cluster(&claims::volume_name(stored.uid()));

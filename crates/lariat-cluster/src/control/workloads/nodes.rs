@@ -108,6 +108,7 @@ impl Nodes {
     pub(super) fn choose(&self, fits: impl Fn(&str, &NodeState) -> bool) -> Option<&str> {
         let fitting = self.nodes.iter().filter(|(name, node)| fits(name, node));
         let count = |name: &str| self.pods.get(name).copied().unwrap_or(0);
+        // Of equals this takes the first by name, so that every run places Pods alike.
         let chosen = fitting.min_by_key(|(name, _)| count(name));
         chosen.map(|(name, _)| name.as_str())
     }

@@ -234,6 +234,7 @@ impl<'a> Reconcile<'a> {
     pub(super) fn delete_self(&self) -> Written {
         let deletion = Deletion {
             grace: None,
+            // As processJob in Go's controller ttlafterfinished.
             propagation: Some(Propagation::Foreground),
         };
         self.writer().delete(&self.resource, &self.stored, deletion)

@@ -112,6 +112,7 @@ pub(in crate::strategy) fn drop_deallocated(part: Part, old: &Object, new: &mut 
     };
     said.retain(|device| {
         let device = identity(device);
+        // What is said of a device that was never allocated stays, for the validation to refuse.
         !had.contains(&device) || has.contains(&device)
     });
     if said.is_empty() {

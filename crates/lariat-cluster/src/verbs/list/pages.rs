@@ -93,6 +93,7 @@ impl Plan {
                 or_oldest: call.stale().is_some(),
                 ..plan
             },
+            // A version that is not reached yet is waited for before it is read.
             (Some(version), Some(VersionMatch::Exact)) => Self {
                 exactly: Some(version),
                 not_older_than: Some(version),

@@ -223,6 +223,8 @@ impl Watcher {
             if self.finished {
                 return None;
             }
+            // The first state is sent whole, even past the deadline: a client cut off in it would begin again each
+            // time.
             if let Some(stored) = self.state.pop_front() {
                 self.send_state(stored);
                 continue;
@@ -263,6 +265,7 @@ impl Watcher {
         let shown = conversion::all_shown(&self.server, &self.resource, vec![stored]).await;
         match shown.map(|mut shown| shown.pop()) {
             Ok(Some(stored)) => WatchEvent::Object { event, stored },
+            // Does not happen: `all_shown` answers as many states as it was given.
             Ok(None) => WatchEvent::HalfLine,
             Err(error) => {
                 self.ready.clear();
