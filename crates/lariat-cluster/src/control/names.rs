@@ -121,6 +121,7 @@ impl Decision {
         held: &str,
         is_taken: impl Fn(&str) -> bool,
     ) -> String {
+        // A name the CRD already holds stays its own, even if another CRD asks for it.
         if wanted.is_empty() || wanted == held || !is_taken(wanted) {
             return wanted.to_owned();
         }

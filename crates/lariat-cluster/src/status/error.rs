@@ -83,6 +83,7 @@ impl ApiError {
     }
 
     pub(crate) fn about(mut self, kind: &str, group: &str, name: &str) -> Self {
+        // Without kind and name this still writes `details: {}`, as NewGenericServerResponse does.
         let details = self.status.details.get_or_insert_default();
         (details.kind, details.group, details.name) = (kind.into(), group.into(), name.into());
         self
@@ -351,6 +352,7 @@ impl ApiError {
     /// Source: `WithTimeoutForNonLongRunningRequests` in `k8s.io/apiserver/pkg/server/filters`.
     pub(crate) fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
+        // As NewTimeoutError with 0 seconds: the details are there, but empty.
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 

@@ -31,6 +31,7 @@ impl Template {
     /// Encodes an object; its uid and its time of creation are set.
     pub(crate) fn new(mut object: Object) -> Self {
         let metadata = metadata_mut(&mut object);
+        // Only marks, at which the encoded object is split.
         metadata.insert("uid".into(), UID.into());
         metadata.insert("creationTimestamp".into(), Self::TIME.into());
         let draft = Draft::new(&object);

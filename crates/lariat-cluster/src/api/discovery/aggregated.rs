@@ -25,6 +25,7 @@ impl Aggregated {
     pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Option<Self>, ApiError> {
         let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
             None => Some(None),
+            // Go writes the legacy documents in protobuf, but these only as JSON.
             Some(_) if encoding == Encoding::Protobuf => None,
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(Some(Self::V2)),
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1")) => {

@@ -121,6 +121,7 @@ impl Given {
                     .with_single_cert(certificates, key)
             })
             .map_err(|error| invalid(&error))?;
+        // In the order of preference: of what a client offers the first of these is taken.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }

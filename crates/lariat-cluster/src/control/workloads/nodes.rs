@@ -56,6 +56,7 @@ impl Nodes {
                 .map(|each| text(&each["address"]))
                 .unwrap_or_default(),
         };
+        // The heartbeats of nodes must not wake all unscheduled Pods.
         if self.nodes.get(name) == Some(&state) {
             return false;
         }
@@ -173,6 +174,7 @@ fn status(name: &str, number: usize, now: &str) -> Value {
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         })
     };
+    // Addresses ending in .0 and .1 are left out, as those of a network and its gateway.
     let address = format!("172.18.{}.{}", number / 250, number % 250 + 2);
     json!({
         "capacity": resources, "allocatable": resources,

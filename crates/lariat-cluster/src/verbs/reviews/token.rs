@@ -76,6 +76,7 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
         ("v1" | "", "Secret") => ("secrets", call.namespace()),
         ("v1" | "", "Node") => ("nodes", None),
         (version, kind) => {
+            // As GroupVersionKind.String in Go, which writes the slash for the core group too.
             let group = if version.contains('/') { "" } else { "/" };
             return Err(ApiError::bad_request(format!(
                 "cannot bind token to object of type {group}{version}, Kind={kind}"
