@@ -142,6 +142,7 @@ impl WatchEntry {
 
     /// Notes the revision up to which the watch has read.
     pub(crate) fn read_up_to(&self, revision: u64) {
+        // The reader of it may see an older number, by which only more history is kept.
         self.progress.read_up_to.store(revision, Ordering::Relaxed);
     }
 }

@@ -88,6 +88,7 @@ impl Controller for Quotas {
                 self.known.remove(namespace);
             }
         }
+        // Most namespaces have no quota, and their changes cost nothing.
         if self.known.contains_key(namespace) {
             self.queue.insert(namespace.to_owned());
         }

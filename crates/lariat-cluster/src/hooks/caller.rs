@@ -82,6 +82,7 @@ impl Target {
         Ok(Self {
             host: host.to_owned(),
             port: uri.port_u16().unwrap_or(443),
+            // A query or a fragment is refused when the webhook is configured.
             path: uri.path().to_owned(),
             address: None,
         })

@@ -48,6 +48,7 @@ pub(super) fn address(
     let mut addresses = slices
         .iter()
         .filter(|slice| slice.labels().get(SERVICE_OF_SLICE) == Some(name))
+        // Ports of Services and slices have the same names; the numbers may differ.
         .filter_map(|slice| ready(&slice.object(), port_name));
     addresses
         .next()

@@ -120,6 +120,7 @@ impl Rules {
 
     /// Returns every rule as it is now, in the order in which they were added.
     pub(crate) fn each(&self) -> Vec<CurrentRule> {
+        // Cloned, so that the lock of the channel is not held while the rules are locked.
         let isolated = self.isolated.borrow().clone();
         let known = self.known.lock();
         let now = Instant::now();
@@ -179,6 +180,7 @@ impl Rules {
         let mut known = self.known.lock();
         let AddedRules { rules, random, .. } = &mut *known;
         for added in rules {
+            // In this order: a request that gets a place under a limit does not count as one that the rule fired at.
             if !added.is_for(info) || added.lets_in(&mut applied) || !added.fires(random) {
                 continue;
             }
@@ -190,6 +192,7 @@ impl Rules {
                 _ => None,
             };
             if let Some((held, time)) = held {
+                // Delays of several rules add up, and do not keep later rules from deciding.
                 *held = held.saturating_add(*time);
                 continue;
             }

@@ -39,12 +39,14 @@ pub(super) fn admit(server: &Server, pod: &mut Object) -> Result<(), String> {
         .to_owned();
     let key = ObjectKey::namespaced(&namespace, &name);
     let stored = server.store.get(server.store.table(ACCOUNTS), &key);
+    // As getServiceAccount, except that Go asks ten times for the default account of a new namespace.
     if stored.is_none() && name != DEFAULT {
         return Err(format!(
             "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
         ));
     }
     let account = stored.map(|stored| stored.object()).unwrap_or_default();
+    // The second is the deprecated name of the first, which Go's conversion writes too.
     for member in ["serviceAccountName", "serviceAccount"] {
         spec.insert(member.into(), name.clone().into());
     }

@@ -101,6 +101,7 @@ fn taint(node: &mut Object) {
         return;
     };
     let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    // As addNotReadyTaint of the admission plugin nodetaint.
     if let Some(taints) = taints.as_array_mut()
         && !taints.iter().any(|taint| taint["key"] == NOT_READY)
     {

@@ -16,6 +16,7 @@ const QUOTAS: &str = "resourcequotas";
 /// Sets a new Pod's requests and limits from the defaults of its namespace.
 pub(super) fn set_defaults(server: &Server, pod: &mut Object) {
     let namespace = metadata_text(pod, "namespace").to_owned();
+    // Each adds what is still missing, so the first one with a default wins.
     for range in in_namespace(server, RANGES, &namespace) {
         usage::set_defaults(&range.object(), pod);
     }

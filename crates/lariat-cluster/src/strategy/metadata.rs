@@ -26,6 +26,7 @@ pub(crate) fn tidy(metadata: &mut Object) {
             metadata.remove(member);
         }
     }
+    // In Go null is the same as absent.
     metadata.retain(|_, value| !value.is_null());
 }
 

@@ -18,6 +18,7 @@ pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
                 .for_each(|member| copy_metadata(sent, &mut new, member));
         }
         Part::Resize => resize(sent, &mut new),
+        // These parts are taken over by their own functions.
         Part::Main | Part::Status | Part::Finalize => {}
     }
     new

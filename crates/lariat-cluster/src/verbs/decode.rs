@@ -54,6 +54,7 @@ impl Call {
         }
         if let Value::Object(members) = document.value {
             let is_type = |name: &str| name == "kind" || name == "apiVersion";
+            // The type was checked and set by then; only the other members are read anew.
             object.extend(members.into_iter().filter(|(name, _)| !is_type(name)));
         }
         Ok(())
@@ -113,6 +114,7 @@ impl Call {
     /// Reads the options of a deletion, which may have another type, or none.
     pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
         let document = match self.media_type() {
+            // As DeleteResource, which passes the decoder's error on as it is.
             "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
             _ => self.document(wanted)?,
         };
@@ -148,6 +150,7 @@ fn without_type(value: &Value) -> String {
 fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
     let key = call.resource.key(call.namespace(), call.name());
     let replaces = !call.name().is_empty() && call.target.subresource.is_none();
+    // A custom resource that is missing is reported before its kind is looked at.
     if replaces && call.server.store.get(call.resource.table, &key).is_none() {
         return call.not_found();
     }

@@ -184,6 +184,7 @@ impl<'a> Alternative<'a> {
             "application/json" => (Encoding::Json, 0),
             "application/yaml" => (Encoding::Yaml, 0),
             "application/vnd.kubernetes.protobuf" => (Encoding::Protobuf, 0),
+            // JSON is the first of the media types that a server offers.
             "application/*" => (Encoding::Json, 1),
             "*/*" => (Encoding::Json, 2),
             _ => return None,

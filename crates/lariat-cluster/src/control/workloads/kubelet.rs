@@ -48,6 +48,7 @@ impl Kubelet {
         let now = Instant::now();
         let entry = self.waiting.entry(pod.stored.shared_uid());
         let (known, since) = entry.or_insert((transition, now));
+        // The time runs from the moment at which this transition became the next one.
         if *known != transition {
             (*known, *since) = (transition, now);
         }
@@ -144,6 +145,7 @@ fn backoff(pod: &Reconcile<'_>) -> Duration {
     let Some(again) = restarts.unwrap_or(0).checked_sub(1) else {
         return Duration::ZERO;
     };
+    // The shift is bounded, since a Pod may restart any number of times.
     let seconds = 10_u64 << again.min(5);
     Duration::from_secs(seconds.min(300))
 }

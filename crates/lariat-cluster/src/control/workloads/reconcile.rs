@@ -121,6 +121,7 @@ impl<'a> Reconcile<'a> {
         let then: jiff::Timestamp = time.parse().ok()?;
         let end = then.checked_add(after).unwrap_or(jiff::Timestamp::MAX);
         let signed = end.duration_since(self.plane.server.clock.timestamp());
+        // A negative time does not fit into a Duration, so `None` says that the end has passed.
         let left = Duration::try_from(signed).ok()?;
         (!left.is_zero()).then(|| Instant::now() + left)
     }
@@ -224,6 +225,7 @@ impl<'a> Reconcile<'a> {
     pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> Written {
         let deletion = Deletion {
             grace,
+            // As DeletePod of RealPodControl, whose delete options leave it to the default, which for Pods is this.
             propagation: Some(Propagation::Background),
         };
         self.writer()

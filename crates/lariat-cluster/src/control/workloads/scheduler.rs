@@ -41,8 +41,10 @@ pub(super) fn schedule(pod: &Reconcile<'_>, nodes: &mut Nodes, kubelet: &mut Kub
                 .because("Unschedulable", message)
                 .set(&mut status["conditions"], &now, None);
         });
+        // The condition is a change, which leads to one more look; that one finds nothing to write.
         return Requeue::from(written).or(Requeue::OnNodes);
     };
+    // Node and condition in one write, as the registry's assignPod does for a Binding.
     Requeue::from(writer.store(&pod.resource, &pod.stored, |object| {
         let mut value = Value::Object(std::mem::take(object));
         value["spec"]["nodeName"] = node.into();

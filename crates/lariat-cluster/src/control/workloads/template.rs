@@ -16,6 +16,7 @@ pub(super) fn pod(owner: &Reconcile<'_>) -> Value {
         "generateName": format!("{}-", owner.name()),
         "ownerReferences": [owner.controller_reference()],
     });
+    // As GetPodFromTemplate, which takes over no other metadata.
     for member in ["labels", "annotations", "finalizers"] {
         if !template["metadata"][member].is_null() {
             metadata[member] = template["metadata"][member].clone();

@@ -143,6 +143,7 @@ fn check_applicable(call: &Call) -> Result<(), ApiError> {
         )));
     }
     let wanted = sent.get("spec").and_then(|spec| spec.get("replicas"));
+    // Go leaves out a number that is 0, so an applied scale without replicas changes nothing there.
     let is = replicas_of(call, &live).filter(|count| *count != 0);
     if wanted.and_then(Value::as_i64) == is {
         return Ok(());

@@ -31,6 +31,7 @@ pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Resu
                 "the provided IP ({asked}) is not in the valid range. The range of valid IPs is \
                  {RANGE}"
             )
+        // As the allocator's DryRun, which looks at the range only.
         } else if taken.contains(&asked) && !allocation.dry_run {
             "provided IP is already allocated".to_owned()
         } else {

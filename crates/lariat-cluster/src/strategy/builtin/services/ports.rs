@@ -112,6 +112,7 @@ fn allocate_new(taking: &mut Taking<'_>, object: &mut Object) -> Result<(), ApiE
     let mut shared: HashMap<i64, i64> = HashMap::new();
     for (index, port) in list.iter().enumerate() {
         let own = node_port(port);
+        // As initNodePorts: nothing is given, but what is asked for is respected.
         if own.is_none() && !gives {
             continue;
         }
@@ -172,6 +173,7 @@ fn allocate_changed(
             }
         };
         let key = json!([port["protocol"], number]);
+        // Protocols have their own ports, so the same number may be there for each.
         if seen.contains(&key) {
             let protocol = port["protocol"].as_str().unwrap_or_default();
             let message = format!("duplicate nodePort: {{{protocol} {number}}}");
