@@ -68,6 +68,7 @@ impl Request<'_> {
                 let reason = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
                 return Err(reason.to_owned());
             }
+            // A paramRef without a namespace means that of the request.
             (true, "", own) => Some(own),
             (true, given, _) => Some(given),
         };

@@ -122,6 +122,7 @@ fn decode(body: &[u8], wanted: &str) -> Result<Value, String> {
     if !review.is_object() {
         return Err(malformed(go_json::type_error(&review, HEAD)));
     }
+    // Go's decoder takes what was asked for as the default.
     for (member, default) in [("kind", "AdmissionReview"), ("apiVersion", wanted)] {
         if review[member].as_str().unwrap_or_default().is_empty() {
             review[member] = default.into();

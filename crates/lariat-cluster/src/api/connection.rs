@@ -42,6 +42,7 @@ impl Connection {
 
     /// Notes that a request has come.
     pub(super) fn used(&self) {
+        // Relaxed here and below: the flags guard no other memory.
         self.state.is_used.store(true, Ordering::Relaxed);
     }
 

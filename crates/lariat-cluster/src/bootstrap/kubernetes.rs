@@ -119,6 +119,7 @@ fn service(address: SocketAddr) -> Value {
 fn endpoints(address: SocketAddr) -> Value {
     json!({
         "kind": "Endpoints", "apiVersion": "v1",
+        // Its EndpointSlice is created with it, so no controller is to mirror one.
         "metadata": metadata(&json!({"endpointslice.kubernetes.io/skip-mirror": "true"})),
         "subsets": [{
             "addresses": [{"ip": address.ip().to_string()}],

@@ -124,6 +124,7 @@ impl Writer<'_> {
         write.namespaces = Some(self.server.kinds.namespaces);
         match self.server.store.commit(write) {
             Ok(_) => self.loaded.created += 1,
+            // There is such an object already, or its namespace is being deleted.
             Err(_) => self.loaded.skipped += 1,
         }
         if (self.loaded.created + self.loaded.skipped).is_multiple_of(TURN) {

@@ -159,6 +159,7 @@ fn set_priority(server: &Server, spec: &mut Object) -> Result<(), String> {
         name => named(server, name)
             .ok_or_else(|| format!("no PriorityClass with name {name} was found"))?,
     };
+    // The same number is let through, so that a Pod can be created again from what was read of it.
     if let Some(given) = spec.get("priority").and_then(Value::as_i64)
         && given != priority.value
     {

@@ -22,6 +22,7 @@ pub(crate) fn to_first(object: &mut Object) {
     let conditions = take(object, "status", "conditions");
     let (of_cpu, others): (Vec<Value>, Vec<Value>) =
         items(metrics).partition(|metric| cpu(metric, "target").is_some());
+    // Further targets of the CPU are lost, as in Go.
     if let Some(percent) = of_cpu.first().and_then(|metric| cpu(metric, "target")) {
         put(object, "spec", TARGET, percent);
     }

@@ -61,6 +61,7 @@ pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
             let slot = &catalog.document(group, version)?.json;
             once(slot, || write(catalog, group, version))
         }
+        // These are small and rarely asked for, so they are not kept.
         None => gzip::compress(fixed::document(path).to_string().as_bytes()),
     })
 }
