@@ -119,7 +119,8 @@ fn is_mounted(server: &Server, pods: TableId, claim: &Stored) -> bool {
         );
         let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
         let mut names = volumes.map(|volume| &volume["persistentVolumeClaim"]["claimName"]);
-        // As pvc_protection_controller.go: a kubelet starts no Pod whose claim is being deleted, so what is not placed does not count.
+        // As pvc_protection_controller.go: a kubelet starts no Pod whose claim is being deleted, so what is not placed
+        // does not count.
         let is_placed = pod["spec"]["nodeName"]
             .as_str()
             .is_some_and(|name| !name.is_empty());
