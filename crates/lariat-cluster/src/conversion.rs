@@ -36,6 +36,7 @@ pub(crate) async fn present(
             let converted = convert(server, conversion, &wanted, vec![whole(stored)]).await;
             let mut converted = converted.map_err(ApiError::internal)?;
             let mut object = converted.pop().unwrap_or_default();
+            // A webhook may answer fields that the schema does not have.
             strategy::conform(resource, &mut object);
             let revision = stored.revision().to_string();
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.into());

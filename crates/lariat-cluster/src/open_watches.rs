@@ -72,6 +72,7 @@ struct Entry {
 
 /// How far a watch is.
 #[derive(Debug, Default)]
+// Atomics, so that sending an event takes no lock that all watches share.
 struct Progress {
     /// How many objects it was sent.
     sent: AtomicU64,
@@ -125,6 +126,7 @@ impl OpenWatches {
         let mut tables = HashMap::new();
         for entry in self.known.lock().watches.values() {
             let read = entry.progress.read_up_to.load(Ordering::Relaxed);
+            // A watch that has read nothing yet counts as 0, and keeps the whole history of its table.
             let least = tables.entry(entry.table).or_insert(read);
             *least = read.min(*least);
         }
@@ -140,6 +142,7 @@ impl WatchEntry {
 
     /// Notes the revision up to which the watch has read.
     pub(crate) fn read_up_to(&self, revision: u64) {
+        // The reader of it may see an older number, by which only more history is kept.
         self.progress.read_up_to.store(revision, Ordering::Relaxed);
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct Random {
 
 /// The characters of generated suffixes: no vowels, and none that look alike.
 const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+// As in SimpleNameGenerator of apiserver's storage/names.
 const SUFFIX_LENGTH: usize = 5;
 const GENERATED_LENGTH: usize = 63;
 
@@ -84,6 +85,7 @@ impl Random {
 
 /// Makes a version 4 UUID of random bits.
 pub(crate) fn uuid(bits: u128) -> String {
+    // The version is in the bits from 76 on, the variant in those from 62 on.
     let versioned = bits & !(0xf << 76) | (4 << 76);
     let uuid = versioned & !(0x3 << 62) | (2 << 62);
     let hex = format!("{uuid:032x}");

@@ -109,6 +109,7 @@ impl Switches {
 
     /// Wakes the controllers.
     pub(crate) fn notify(&self) {
+        // Unlike `notify_waiters` this is kept for controllers that are at work and not waiting now.
         self.turned.notify_one();
     }
 

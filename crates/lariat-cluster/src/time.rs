@@ -46,11 +46,15 @@ impl Time {
     pub fn real() -> Self {
         Self {
             garbage_collection: Duration::ZERO,
+            // namespaceDeletionGracePeriod in Go's namespace controller.
             namespace_deletion: Duration::from_secs(5),
             establishing: Duration::from_millis(50),
             first_bookmark: Duration::from_secs(1),
+            // defaultBookmarkFrequency in storage/cacher.
             bookmark_period: Duration::from_secs(60),
             last_bookmark: Duration::from_secs(2),
+            // The next three are the defaults of `--min-request-timeout`, `--event-ttl` and
+            // `--etcd-compaction-interval`.
             watch_timeout: Duration::from_secs(30 * 60),
             event_ttl: Duration::from_secs(60 * 60),
             history_age: Duration::from_secs(5 * 60),

@@ -43,6 +43,7 @@ impl Bench {
         let bench = Self {
             genuine,
             lariat,
+            // Five hex digits: objects of earlier runs on a server are still there, and names stay short.
             nonce: format!("{:05x}", fastrand::u32(..0x10_0000)),
             count: AtomicUsize::new(0),
             same_names: AsyncMutex::default(),
@@ -73,6 +74,7 @@ impl Bench {
             json!({"replicas": 0, "selector": {"matchLabels": {"a": "b"}}, "template": template});
         let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "probe"}, "spec": spec});
         self.genuine.ask("POST", &path, Some(&set)).await?;
+        // A controller would have observed the ReplicaSet long before.
         let end = Instant::now() + Duration::from_secs(2);
         let probe = format!("{path}/probe");
         while Instant::now() < end {
@@ -85,6 +87,7 @@ impl Bench {
             }
             sleep(Duration::from_millis(200)).await;
         }
+        // Only the genuine server got it, so both namespaces are empty again.
         self.genuine.ask("DELETE", &probe, None).await?;
         self.free.lock().push(namespace);
         Ok(())
@@ -143,6 +146,7 @@ impl Bench {
                 self.count.fetch_add(1, Ordering::Relaxed)
             ),
         };
+        // At the same time, so that ages and times differ little.
         let (genuine, lariat) = join(
             self.genuine.run(sequence, &names),
             self.lariat.run(sequence, &names),
@@ -153,6 +157,7 @@ impl Bench {
             self.lariat.clean(sequence, &names),
         )
         .await;
+        // Leftovers, also on one server only, would be seen by the next sequence.
         if clean == (true, true) && sequence.reusable {
             self.free.lock().push(names.namespace.clone());
         }
@@ -183,6 +188,7 @@ impl Bench {
     /// Deletes what was made on the genuine server; it takes its time with it.
     pub async fn end(&self) {
         let made = std::mem::take(&mut *self.made.lock());
+        // Each deletion is work for the namespace controller, so only a few are asked for at a time.
         let deletions = made.iter().map(async |name| {
             drop(
                 self.genuine

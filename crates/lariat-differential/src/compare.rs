@@ -44,6 +44,7 @@ pub fn compare(
     let are_apart = answers_part(sequence, genuine, lariat);
     let mut found = Vec::new();
     for ((step, genuine), lariat) in sequence.steps.iter().zip(genuine).zip(lariat) {
+        // Also answers that are not compared are normalised, since they name uids that are met later.
         let (genuine, lariat) = (left.answer(step.id, genuine), right.answer(step.id, lariat));
         let is_of_version = |found: &Difference| found.class.contains(OTHER_VERSION);
         let mut pair = Pair {
@@ -52,6 +53,7 @@ pub fn compare(
             has_other_version: found.iter().any(is_of_version),
         };
         // A watch that stays open sees what follows.
+        // After a write on one server alone its events have to differ.
         if step.how != How::Live || !are_apart {
             pair.answers(&genuine, &lariat);
         }
@@ -88,6 +90,7 @@ struct Pair<'a> {
 impl Pair<'_> {
     fn add(&mut self, class: &str, genuine: impl Into<String>, lariat: impl Into<String>) {
         let class = format!("{} {class}", self.step.kind);
+        // Ten items of a list with one mistake are one difference.
         if self.found.iter().any(|known| known.class == class) {
             return;
         }
@@ -135,6 +138,7 @@ impl Pair<'_> {
         if reasons.is_empty() {
             reasons.push(message(refusal));
         }
+        // The cause with the field `<nil>` only says that rules were not checked because of other causes.
         for reason in reasons.iter().filter(|reason| !reason.contains("<nil>")) {
             // A conflict follows from what was told before.
             let follows = self.has_other_version && reason.contains("the object has been modified");
@@ -149,6 +153,7 @@ impl Pair<'_> {
     }
 
     fn sets(&mut self, part: &str, genuine: &[String], lariat: &[String]) {
+        // As multisets: what one server says twice and the other once is a difference too.
         let mut left: Vec<&String> = Vec::new();
         let mut right: Vec<&String> = lariat.iter().collect();
         for text in genuine {
@@ -194,6 +199,7 @@ impl Pair<'_> {
             let text = |status: &Value| status["message"].as_str().unwrap_or_default().to_owned();
             let class = format!("message: {}", shape(&text(&genuine)));
             self.add(&class, text(&genuine), text(&lariat));
+            // It is reported by its own class above, and must not be reported as a value again.
             genuine["message"] = lariat["message"].clone();
         }
         self.values("Status", &genuine, &lariat);
@@ -209,6 +215,7 @@ impl Pair<'_> {
         let (left, right) = (types(genuine), types(lariat));
         if left != right {
             let text = |events: &[Value]| serde_json::to_string(events).unwrap_or_default();
+            // A server that writes an unchanged object makes a version that watches see and nothing else does.
             let class = if types(&changes(genuine)) == types(&changes(lariat)) {
                 "events: a version without a change"
             } else {
@@ -226,6 +233,7 @@ impl Pair<'_> {
         match (genuine, lariat) {
             (genuine, lariat) if genuine == lariat => {}
             (Value::Object(left), Value::Object(right)) => {
+                // In a fixed order, so that classes do not depend on the order in which members were written.
                 let names: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
                 for name in names {
                     let path = below(path, name);
@@ -236,6 +244,7 @@ impl Pair<'_> {
                     }
                 }
             }
+            // Items are compared by their places; with other lengths each would differ from the next one.
             (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
                 for (genuine, lariat) in left.iter().zip(right) {
                     self.values(&format!("{path}[]"), genuine, lariat);
@@ -255,6 +264,7 @@ impl Pair<'_> {
 
     fn differ(&mut self, path: &str, what: &str, genuine: Option<&Value>, lariat: Option<&Value>) {
         let text = |value: Option<&Value>| value.map_or_else(|| "-".to_owned(), Value::to_string);
+        // One mistake has one class, whether it is seen in a get, a list or a table.
         let path = path.strip_prefix("items[].").unwrap_or(path);
         let path = path.strip_prefix("rows[].object.").unwrap_or(path);
         let value = match what {
@@ -293,6 +303,7 @@ fn changes(events: &[Value]) -> Vec<Value> {
 /// Extends a path; what objects are keyed by is left out of it.
 fn below(path: &str, name: &str) -> String {
     let name = if path.ends_with("managedFields") {
+        // The key is `manager operation subresource`, as `Normal::managers` makes it.
         let words: Vec<&str> = name.split(' ').collect();
         let (operation, subresource) = (words.get(1).unwrap_or(&""), words.get(2).unwrap_or(&"-"));
         format!("{operation} {subresource}")
@@ -316,6 +327,7 @@ fn kind_of(value: &Value) -> String {
         Value::Null | Value::Bool(_) => value.to_string(),
         Value::Number(number) if number.as_i64() == Some(0) => "0".to_owned(),
         Value::Number(_) => "number".to_owned(),
+        // Placeholders of the normal form, without their numbers.
         Value::String(text) if text.starts_with('<') => {
             text.trim_end_matches(['>', '.'])
                 .trim_end_matches(|each: char| each.is_ascii_digit() || each == '.')
@@ -333,6 +345,7 @@ fn kind_of(value: &Value) -> String {
 
 /// Takes the values out of a text.
 fn shape(text: &str) -> String {
+    // Indexes first, then quoted texts, which may have numbers in them.
     let text = INDEX.replace_all(text, "[]");
     let text = QUOTED.replace_all(&text, "\"…\"");
     let text = NUMBER.replace_all(&text, "#");

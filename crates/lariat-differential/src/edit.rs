@@ -43,6 +43,7 @@ impl Edit {
             if at.is_null() {
                 *at = json!({});
             }
+            // A change whose way leads through a text or past the end of a list does nothing.
             at = match at {
                 Value::Object(object) => object.entry(name.as_str()).or_insert(Value::Null),
                 Value::Array(list) => match name
@@ -100,6 +101,7 @@ impl Edit {
 
 fn replace_item(list: &mut Vec<Value>, name: &str, value: Option<&Value>) {
     let Ok(index) = name.parse::<usize>() else {
+        // A member of a list has no name.
         return;
     };
     match value {

@@ -45,6 +45,7 @@ impl Fill {
             .and_then(Value::as_str);
         let version = version.and_then(|version| version.parse().ok());
         self.newest = self.newest.max(version.unwrap_or(0));
+        // Lists have metadata too, but no name.
         if body.pointer("/metadata/name").is_some() {
             self.latest = body.clone();
         }
@@ -71,6 +72,7 @@ impl Fill {
                 .and_then(|id: usize| self.answers.get(&id));
             let newest = self.newest.to_string();
             let (pointer, otherwise) = match &found[1] {
+                // An unknown step gets values that are well-formed, so that requests are not refused for their form.
                 "rv" => ("/metadata/resourceVersion", newest.as_str()),
                 "uid" => ("/metadata/uid", "00000000-0000-0000-0000-000000000000"),
                 _ => ("/metadata/continue", ""),

@@ -96,6 +96,7 @@ impl Kind {
 
 /// Returns the documents of a YAML file.
 fn documents(text: &str) -> Result<Vec<Value>> {
+    // The files of this crate have separators in this form only.
     let documents = text.split("\n---\n");
     documents
         .map(|document| serde_saphyr::from_str(document).context("a manifest"))
@@ -134,6 +135,7 @@ pub fn kinds(resource_lists: &[Value]) -> Result<Vec<Kind>> {
             let Some(manifests) = manifests.get(&(api_version.clone(), kind.clone())) else {
                 continue;
             };
+            // A subresource with the kind of its resource, such as `pods/status`.
             if plural.contains('/') {
                 continue;
             }

@@ -56,6 +56,7 @@ impl Known {
         if let Some(entry) = incomplete {
             bail!("the class [{}] has no reason or no pattern", entry.name);
         }
+        // A difference is to be mended, and the limit keeps the list from growing instead.
         if entries.len() > LIMIT {
             bail!("{} known classes are more than {LIMIT}", entries.len());
         }
@@ -96,6 +97,7 @@ impl Known {
                 .collect();
             let sum: usize = counts.iter().map(|(count, _)| count).sum();
             written += &format!("{sum:>7}  {}: {}\n", entry.name, entry.reason);
+            // A pattern that is never met may be of a difference that is mended.
             for (_, text) in counts.iter().filter(|(count, _)| *count == 0) {
                 written += &format!("         not met: {text}\n");
             }
@@ -106,6 +108,7 @@ impl Known {
 
 fn glob(pattern: &str) -> Result<Regex> {
     let parts: Vec<String> = pattern.split('*').map(regex::escape).collect();
+    // With `s`, since a class may have line feeds from a body.
     Ok(Regex::new(&format!("(?s)^{}$", parts.join(".*")))?)
 }
 

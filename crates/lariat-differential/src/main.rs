@@ -74,6 +74,7 @@ async fn run(options: Options) -> Result<bool> {
         None => KNOWN.to_owned(),
     };
     let known = Known::read(&known).context("the known differences")?;
+    // First, since it is what may be missing.
     let genuine = genuine().await?;
     let cluster = embedded().await?;
     let kubeconfig = cluster.kubeconfig().context("the cluster listens")?;
@@ -118,7 +119,9 @@ async fn config(kubeconfig: Kubeconfig) -> Result<Config> {
 }
 
 async fn embedded() -> Result<Cluster> {
+    // A CertificateSigningRequest has its user in it, so this is the genuine server's.
     let user = User::new("admin").uid("admin-uid").group("system:masters");
+    // The genuine server runs without the controllers that are switched off here.
     let builder = Cluster::builder()
         .token_of("differential", user)
         .quotas(false)
@@ -132,6 +135,7 @@ fn sequences(generator: &Generator, options: &Options) -> Vec<Sequence> {
     if let Some(number) = options.only {
         return vec![generator.sequence(number)];
     }
+    // Whole sequences only, so that the last one may go over the count.
     let mut requests = 0;
     let counted = (0..)
         .map(|number| generator.sequence(number))

@@ -100,6 +100,7 @@ impl<'a> Normal<'a> {
 
     /// Takes the text out of a warning header.
     fn warning(&mut self, header: &str) -> String {
+        // As NewWarningHeader in Go writes it: code, agent and the text in quotes.
         let quoted = header.strip_prefix("299 - ").unwrap_or(header);
         let text = serde_json::from_str(quoted).unwrap_or_else(|_| quoted.to_owned());
         self.text(&text)
@@ -123,12 +124,14 @@ impl<'a> Normal<'a> {
         match value {
             Value::String(text) if name == "continue" && !text.is_empty() => "<continue>".into(),
             Value::String(text) if name == "cells" && AGE.is_match(text) => "<age>".into(),
+            // In these members an address need not be in the range of this server.
             Value::String(text) if name.starts_with("clusterIP") && text.starts_with("10.") => {
                 "<ip>".into()
             }
             Value::String(text) => self.text(text).into(),
             Value::Number(number) if name.to_lowercase().ends_with("nodeport") => {
                 match number.as_u64() {
+                    // Smaller ones are from a manifest, since no server chooses them.
                     Some(30000..) => "<nodePort>".into(),
                     _ => value.clone(),
                 }
@@ -152,6 +155,7 @@ impl<'a> Normal<'a> {
     }
 
     fn object(&mut self, object: &Map<String, Value>) -> Value {
+        // Versions of objects are named like uids. That of a list is the version of the whole server.
         let is_object = object.contains_key("uid") || object.contains_key("name");
         let members = object.iter().map(|(name, value)| {
             let normal = match value {
@@ -179,6 +183,7 @@ impl<'a> Normal<'a> {
                 text("operation"),
                 text("subresource")
             );
+            // A manager has an entry per version of the API too.
             while entries.contains_key(&key) {
                 key.push('+');
             }
@@ -189,6 +194,7 @@ impl<'a> Normal<'a> {
     }
 
     fn text(&mut self, text: &str) -> String {
+        // Names first, as a later pattern may match a part of one.
         let text = text
             .replace(&self.names.id, "ID")
             .replace(&self.names.namespace, "NS");

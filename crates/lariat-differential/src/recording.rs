@@ -45,6 +45,7 @@ fn read(folder: &Path) -> Result<Vec<Recording>> {
     let mut paths: Vec<_> = fs::read_dir(folder)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
+    // The order of a folder is chance.
     paths.sort();
     let mut recordings = Vec::new();
     for path in paths {
@@ -63,6 +64,7 @@ fn read(folder: &Path) -> Result<Vec<Recording>> {
 /// A file cannot be read or written.
 pub fn write(folder: &Path, recordings: Vec<Recording>) -> Result<()> {
     fs::create_dir_all(folder)?;
+    // New ones come last, and so replace those of the same class.
     let all = read(folder)?.into_iter().chain(recordings);
     let mut files: BTreeMap<String, BTreeMap<String, Recording>> = BTreeMap::new();
     for recording in all {

@@ -41,6 +41,7 @@ impl Report {
                     difference: difference.clone(),
                 });
             class.count += 1;
+            // Sequences end in any order, and the report is to be the same for the same seed.
             let is_earlier = sequence.number < class.sequence.number;
             if is_earlier {
                 class.sequence = sequence.clone();

@@ -24,6 +24,7 @@ pub async fn shrink(
         shortest: sequence.clone(),
         trials: TRIALS,
     };
+    // Steps first: fewer requests make every later trial shorter.
     shrinking.steps().await;
     shrinking.bodies().await;
     shrinking.queries().await;
@@ -89,9 +90,11 @@ impl Shrinking<'_> {
     async fn members(&mut self, place: usize, document: &Value) {
         let mut gone: Vec<Vec<String>> = Vec::new();
         let mut members = paths(document);
+        // Outer members first: with one of them all inner ones are gone.
         members.sort_by_key(Vec::len);
         for path in members {
             let is_index = |name: &String| name.parse::<usize>().is_ok();
+            // Items stay, as the paths of those behind a removed one would no longer be right.
             if path.last().is_some_and(is_index)
                 || gone.iter().any(|prefix| path.starts_with(prefix))
             {
@@ -113,6 +116,7 @@ impl Shrinking<'_> {
     }
 
     async fn edits(&mut self, place: usize, count: usize) {
+        // From the end, so that the indexes before it stay right.
         for index in (0..count).rev() {
             let mut shorter = self.shortest.clone();
             if let Body::Edited { edits, .. } = &mut shorter.steps[place].body

@@ -111,6 +111,7 @@ impl Side {
     ///
     /// The configuration is not complete.
     pub fn new(mut config: Config) -> Result<Self> {
+        // A request that is repeated would be answered otherwise, and a watch may be silent for long.
         config.default_retry = false;
         config.read_timeout = None;
         let client = Client::try_from(config)?;
@@ -153,6 +154,7 @@ impl Side {
                 How::Live => match self.open(step, &fill).await {
                     Ok(response) if response.status().is_success() => {
                         open.push(follow(&mut readers, place, response));
+                        // Filled in below, when the other steps are done.
                         Answer::default()
                     }
                     Ok(response) => read(response).await.unwrap_or_else(Answer::from),
@@ -190,6 +192,7 @@ impl Side {
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
         self.ask("DELETE", path, Some(&options)).await?;
         let left = self.get(path).await?;
+        // The object is not found. A collection is always answered by a list.
         if left["kind"] == "Status" {
             return Ok(true);
         }
@@ -208,6 +211,7 @@ impl Side {
             };
             let request =
                 Request::patch(one).header("content-type", "application/merge-patch+json");
+            // What is left waits for finalizers of the sequence.
             let patch = json!({"metadata": {"finalizers": null}})
                 .to_string()
                 .into_bytes();
@@ -230,6 +234,7 @@ impl Side {
         if !step.query.iter().any(is_any) {
             return;
         }
+        // Version 0 is answered from the watch cache, which gets new objects a little later.
         let query = format!(
             "limit=1&resourceVersionMatch=NotOlderThan&resourceVersion={}",
             fill.newest()
@@ -304,6 +309,7 @@ fn waits_for_collector(found: &Value) -> bool {
 pub(crate) async fn install(side: &Side, definition: &Value) -> Result<()> {
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
     let answer = side.ask("POST", path, Some(definition)).await?;
+    // 409: an earlier run has left it on the genuine server.
     if answer.status != 201 && answer.status != 409 {
         bail!("a CRD is not created: {answer:?}");
     }
@@ -332,6 +338,7 @@ async fn read(response: Response<HttpBody>) -> Result<Answer> {
         let mut values: Vec<String> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
             .collect();
+        // Only which warnings there are is compared, not their order.
         values.sort();
         values
     };
@@ -355,6 +362,7 @@ async fn read(response: Response<HttpBody>) -> Result<Answer> {
 /// Takes the body for the lines of a watch.
 fn events(answer: Answer) -> Answer {
     let text = match &answer.content {
+        // A watch of one event has been read as a document.
         Content::Json(event) => event.to_string(),
         Content::Text(text) => text.clone(),
         Content::Events(_) => return answer,
@@ -382,6 +390,7 @@ fn follow(readers: &mut JoinSet<()>, place: usize, response: Response<HttpBody>)
     let (to, at) = (Arc::clone(&events), Arc::clone(&last));
     let mut stream = response.into_body().into_data_stream();
     readers.spawn(async move {
+        // The lines are parsed at the end: bytes come in pieces of any size.
         while let Some(Ok(bytes)) = stream.next().await {
             to.lock().extend_from_slice(&bytes);
             *at.lock() = Instant::now();
@@ -398,6 +407,7 @@ fn follow(readers: &mut JoinSet<()>, place: usize, response: Response<HttpBody>)
 async fn quiet(watch: Open) -> Answer {
     let begun = Instant::now();
     loop {
+        // Counted from the end of the other steps, whose last events may still come.
         let silent_since = (*watch.last.lock()).max(begun);
         if silent_since.elapsed() >= QUIET || begun.elapsed() > 5 * QUIET {
             break;

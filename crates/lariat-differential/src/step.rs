@@ -112,6 +112,7 @@ impl Step {
     /// Returns whether it may change what is stored.
     #[must_use]
     pub fn writes(&self) -> bool {
+        // Reviews are POSTs that store nothing.
         let is_dry = self.query.iter().any(|(name, _)| name == "dryRun");
         self.method != "GET" && !is_dry && !self.path.contains("review")
     }

@@ -73,6 +73,7 @@ fn join(missing: &mut Vec<Value>, part: Value) {
             .all(|member| rule[*member] == part[*member])
     };
     let is_path = !texts(&part, "nonResourceURLs").is_empty();
+    // As CompactRules, which leaves rules about paths alone.
     let known = missing.iter_mut().filter(|_| !is_path).find(same);
     match known.and_then(|rule| rule["verbs"].as_array_mut()) {
         Some(verbs) => verbs.extend(part["verbs"].as_array().cloned().unwrap_or_default()),
@@ -101,6 +102,7 @@ fn covers(rule: &Value, part: &Value) -> bool {
             .iter()
             .any(|own| matches!(own, &"*") || own == name || Some(*own) == everywhere)
     };
+    // A rule without names covers every name, so one with names never covers it.
     let (names, own_names) = (texts(part, "resourceNames"), texts(rule, "resourceNames"));
     all("verbs")
         && all("apiGroups")

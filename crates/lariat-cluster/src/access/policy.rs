@@ -78,12 +78,14 @@ impl Access {
 
 /// Puts a rule before all others.
 fn first(rules: &mut Vec<Value>, rule: Value) {
+    // The role cluster-admin has the same rule, which would be listed twice.
     rules.retain(|each| *each != rule);
     rules.insert(0, rule);
 }
 
 fn is_public(attributes: &Attributes) -> bool {
     match &attributes.subject {
+        // As the role system:public-info-viewer, which names both spellings of the version's path.
         Subject::Path(path) => attributes.verb == "get" && PUBLIC.contains(&path.as_str()),
         Subject::Resource(_) => false,
     }

@@ -120,6 +120,7 @@ fn grants(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Grant> {
         };
         bindings.map(grant).collect::<Vec<Grant>>()
     };
+    // As VisitRulesFor: those of the cluster first, so that they are the reason where both allow.
     let mut grants = bindings("clusterrolebindings", "ClusterRoleBinding", None);
     if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
         grants.extend(bindings("rolebindings", "RoleBinding", Some(namespace)));
@@ -134,6 +135,7 @@ fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
         "User" => text("name") == user.name(),
         "Group" => user.belongs_to(text("name")),
         "ServiceAccount" => {
+            // As appliesToUser: a subject without a namespace is in that of the binding.
             let namespace = match text("namespace") {
                 "" => namespace,
                 namespace => namespace,
@@ -148,6 +150,7 @@ fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
 fn role_rules(store: &Store, role: &Value, namespace: Option<&str>) -> Vec<Value> {
     let name = role["name"].as_str().unwrap_or_default();
     let (plural, key) = match role["kind"].as_str() {
+        // Also for a RoleBinding, which grants such a role within its namespace.
         Some("ClusterRole") => ("clusterroles", ObjectKey::cluster(name)),
         _ => (
             "roles",
@@ -189,6 +192,7 @@ fn allows(rule: &Value, attributes: &Attributes) -> bool {
 
 fn allows_path(rule: &Value, path: &str) -> bool {
     texts(rule, "nonResourceURLs").iter().any(|url| {
+        // As NonResourceURLMatches: a star only at the end, and it also stands for nothing.
         let prefix = url.strip_suffix('*');
         *url == path || prefix.is_some_and(|prefix| path.starts_with(prefix))
     })
@@ -199,10 +203,12 @@ fn allows_resource(rule: &Value, target: &Target) -> bool {
         Some(subresource) => format!("{}/{subresource}", target.plural),
         None => target.plural.clone(),
     };
+    // As ResourceMatches, in which `*/scale` is the subresource of every resource.
     let everywhere = target.subresource.as_ref().map(|name| format!("*/{name}"));
     let resources = names(rule, "resources", &resource)
         || everywhere.is_some_and(|any| texts(rule, "resources").contains(&any.as_str()));
     let resource_names = texts(rule, "resourceNames");
+    // A request without a name is only allowed by rules without names.
     let name = target.name.as_deref().unwrap_or_default();
     resources
         && names(rule, "apiGroups", &target.group)

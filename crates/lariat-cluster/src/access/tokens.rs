@@ -121,6 +121,7 @@ impl Tokens {
             id: random.uid(),
             expires_at,
         };
+        // Clients read the claims but cannot check the signature, so any secret will do as one.
         let header = json!({"alg": "RS256", "kid": "lariat"});
         let token = format!(
             "{}.{}.{}",
@@ -129,6 +130,7 @@ impl Tokens {
             random.secret()?
         );
         let mut issued = self.issued.lock();
+        // Expired tokens go when a new one is issued, which spares a timer.
         issued.retain(|_, account| account.expires_at > now);
         issued.insert(token.clone(), account);
         Ok(token)

@@ -13,6 +13,7 @@ impl Request<'_> {
     pub(super) fn authorizer(&self) -> Authorize {
         let (server, user) = (Arc::clone(self.server), self.user.clone());
         Arc::new(move |check| {
+            // `authorizer.serviceAccount(…)` in an expression asks about another user than that of the request.
             let account = check.account.as_ref();
             let account = account
                 .map(|(namespace, name)| User::service_account(namespace, name).authenticated());

@@ -71,6 +71,7 @@ impl Request<'_> {
         if !self.attributes.name.is_empty() {
             return self.validate(None, Some(object)).await;
         }
+        // The name was generated after the attributes were made.
         let mut named = self.clone();
         name.clone_into(&mut named.attributes.name);
         named.validate(None, Some(object)).await

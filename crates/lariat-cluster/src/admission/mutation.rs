@@ -123,6 +123,7 @@ async fn ask_all(
         let Some(invocation) = request.select(hook, old, Some(&*object)).await? else {
             continue;
         };
+        // The second round is for those that want it and were called before something changed.
         if rounds.round > 0 && !rounds.again.contains(&at) {
             continue;
         }
@@ -175,6 +176,7 @@ async fn ask_one(
     // through the version of the request.
     patched = request.taken_back(invocation, patched).await?;
     request.read(&mut patched)?;
+    // A patch that changes nothing does not count for the second round of webhooks.
     let is_changed = managed::differ(object, &patched);
     note(&question, place, is_changed);
     Ok(is_changed.then_some(patched))
@@ -219,6 +221,7 @@ fn managers(object: &Object) -> Option<&Value> {
 
 /// Puts back what webhooks must not break.
 fn finish(request: &Request<'_>, before: Option<Value>, object: &mut Object) {
+    // What is of another kind is not stored, so it has no managers to keep.
     if !request.is_of_resource() {
         return;
     }

@@ -126,6 +126,7 @@ impl Run<'_> {
             if let Err(reason) = carried_out {
                 self.refuse("Invalid", policy, Some(binding), &reason);
             }
+            // Only now: its own change is no reason to ask it again.
             if policy.reinvocation == Reinvocation::IfNeeded {
                 self.rounds.asked.insert(key);
             }
@@ -246,6 +247,7 @@ impl Step<'_> {
                 applied.insert("apiVersion".into(), version.clone().into());
                 let name = metadata_text(seen, "name").to_owned();
                 metadata_mut(&mut applied).insert("name".into(), name.into());
+                // Name and time show nowhere: the managers are put back below.
                 let write = Write::new(&schema, &version, "policy", "1970-01-01T00:00:00Z");
                 let merged = write.apply(Some(seen), &applied, true);
                 let mut merged =

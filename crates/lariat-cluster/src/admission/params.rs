@@ -24,6 +24,7 @@ impl Request<'_> {
         let resource = self.param_resource(version, kind)?;
         let resource = &*resource;
         let found = self.find(resource, param)?;
+        // Otherwise a binding without params evaluates nothing, which lets the request through.
         if found.is_empty() && param.denies_missing {
             return Err(
                 "no params found for policy binding with `Deny` parameterNotFoundAction".to_owned(),
@@ -67,6 +68,7 @@ impl Request<'_> {
                 let reason = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
                 return Err(reason.to_owned());
             }
+            // A paramRef without a namespace means that of the request.
             (true, "", own) => Some(own),
             (true, given, _) => Some(given),
         };

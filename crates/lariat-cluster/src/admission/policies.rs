@@ -137,6 +137,7 @@ fn enforce(
     for (key, value) in evaluation.annotations {
         request.annotate(format!("{}/{key}", policy.name), value);
     }
+    // The failure policy was applied by then: what is an error here denies the request, whatever the actions are.
     refusals.extend(evaluation.errors.into_iter().map(|message| Refusal {
         message: denied(policy_name, binding_name, &message),
         reason: String::new(),

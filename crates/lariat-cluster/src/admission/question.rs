@@ -117,10 +117,12 @@ fn decode(body: &[u8], wanted: &str) -> Result<Value, String> {
         let what = "status code: 200 and content type: application/json";
         return Err(format!("0-length response with {what}"));
     }
+    // Go's decoder takes YAML as well as JSON, whatever the content type.
     let mut review = Document::yaml(body).map_err(malformed)?.value;
     if !review.is_object() {
         return Err(malformed(go_json::type_error(&review, HEAD)));
     }
+    // Go's decoder takes what was asked for as the default.
     for (member, default) in [("kind", "AdmissionReview"), ("apiVersion", wanted)] {
         if review[member].as_str().unwrap_or_default().is_empty() {
             review[member] = default.into();

@@ -16,6 +16,7 @@ use crate::status::{ApiError, Warnings};
 use crate::strategy;
 
 /// The kinds that no webhook is asked about, so that none can lock everyone out.
+// As IsExemptAdmissionConfigurationResource in webhook/predicates/rules.
 const EXEMPT: [&str; 6] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -64,6 +65,7 @@ impl Request<'_> {
 
     /// Returns the name for errors, also if the name is still to be generated.
     pub(super) fn shown_name(&self, object: Option<&Object>) -> String {
+        // As extractResourceName in admission/errors.go, with its word for none.
         let in_object = |member: &str| object.map(|object| metadata_text(object, member));
         let given = Some(self.attributes.name.as_str());
         let names = [given, in_object("name"), in_object("generateName")];

@@ -68,6 +68,7 @@ impl Request<'_> {
         };
         let found = if matching.any_without_rules && is_excluded() {
             None
+        // Without rules a binding's policy matches everything, and a webhook nothing.
         } else if matching.any_without_rules && matching.rules.is_empty() {
             Some(self.as_requested())
         } else {
@@ -98,6 +99,7 @@ impl Request<'_> {
         let catalog = self.server.kinds.catalog();
         let equivalents = catalog
             .all()
+            // Groups and versions that share a table are one resource, as in Go's EquivalentResourceMapper.
             .filter(|each| each.table == self.resource.table);
         let names: Vec<ResourceName> = equivalents
             .map(|each| ResourceName {
@@ -195,6 +197,7 @@ impl Request<'_> {
         if namespace.is_empty() && attributes.resource.plural != "namespaces" || is_all(selector) {
             return Ok(true);
         }
+        // The labels it is going to have: the stored namespace may not be there yet, or be older.
         if self.is_write_of_namespace() {
             return Ok(object.is_some_and(|object| selects(selector, object)));
         }
@@ -208,6 +211,7 @@ impl Request<'_> {
 /// Returns whether a selector selects an object, or the state that it replaces.
 pub(super) fn is_selected(selector: &Value, old: Option<&Object>, object: Option<&Object>) -> bool {
     let selects = |object: Option<&Object>| object.is_some_and(|object| selects(selector, object));
+    // Also by the old state: otherwise a write could take off the label that selects its object.
     is_all(selector) || selects(object) || selects(old)
 }
 

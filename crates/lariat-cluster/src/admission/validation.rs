@@ -30,6 +30,7 @@ pub(super) async fn validate(
         .iter()
         .enumerate()
         .map(|(at, (hook, invocation))| ask(request, at, (*hook, invocation), (old, object)));
+    // All are waited for, so that the denial that is answered does not depend on which webhook is fastest.
     join_all(asked).await.into_iter().collect()
 }
 

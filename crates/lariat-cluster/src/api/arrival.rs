@@ -47,6 +47,8 @@ impl Arrival {
             in_process,
             legacy: false,
         };
+        // The older path, as `/api/v1/watch/pods`, is a watch without the parameter; a name at its end selects one
+        // object.
         if let Route::Objects(target) = &mut arrival.route
             && target.watches
         {
@@ -129,6 +131,7 @@ impl Arrival {
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Option<Authority>> {
         let headers = self.parts.headers.get_all(HOST).into_iter();
         let named = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
+        // HTTP/2 has the host in `:authority`, which is a part of the URI here.
         named.chain(self.parts.uri.authority().cloned().map(Some))
     }
 

@@ -41,6 +41,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
         return Ok(User::admin().authenticated());
     }
     let (scheme, token) = authorization.split_once(' ').unwrap_or_default();
+    // As in Go, where each authenticator leaves what it does not know to the next: another scheme is as good as none.
     if !scheme.eq_ignore_ascii_case("bearer") || token.trim().is_empty() {
         return Ok(if is_open {
             User::admin().authenticated()
@@ -83,6 +84,7 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
         server.check(&user, &impersonate(named("", "groups", group)))?;
     }
     let mut other = match account {
+        // Groups that are given replace those of the account.
         Some((namespace, name)) if groups.is_empty() => User::service_account(namespace, name),
         _ => User::new(name),
     };
@@ -104,6 +106,7 @@ fn with_rest(
     mut other: User,
 ) -> Result<User, ApiError> {
     for (key, value) in arrival.headers_below("impersonate-extra-") {
+        // As unescapeExtraKey: the name of a header cannot have every character of a key.
         let key = percent_decode_str(key).decode_utf8_lossy();
         let target = Target {
             subresource: Some(key.clone().into_owned()),

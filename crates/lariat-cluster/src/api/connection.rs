@@ -42,6 +42,7 @@ impl Connection {
 
     /// Notes that a request has come.
     pub(super) fn used(&self) {
+        // Relaxed here and below: the flags guard no other memory.
         self.state.is_used.store(true, Ordering::Relaxed);
     }
 
@@ -69,6 +70,7 @@ impl Connection {
     pub(super) fn witness(&self, request: Option<Mark>) -> Witness {
         Witness {
             connection: self.clone(),
+            // HTTP/1.1 has none: its connection carries one response at a time.
             delivery: DELIVERY.try_with(Delivery::clone).ok(),
             request,
         }

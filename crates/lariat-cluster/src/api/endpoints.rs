@@ -100,6 +100,7 @@ fn metrics(server: &Server) -> String {
          check split by kind.\n# TYPE apiserver_storage_objects gauge\n",
     );
     let catalog = server.kinds.catalog();
+    // Reviews are answered and never stored.
     for resource in catalog.each_table().filter(|each| !each.rules.review) {
         let (name, count) = (resource.qualified(), count(server, resource));
         text.push_str(&format!(

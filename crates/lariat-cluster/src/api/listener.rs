@@ -23,6 +23,7 @@ use crate::idle_timeout::IdleTimeout;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a connection may be open without a request, as on a real server.
+// ReadHeaderTimeout in apiserver's secure_serving.go.
 const FIRST_REQUEST: Duration = Duration::from_secs(32);
 
 /// How many requests an HTTP/2 connection carries at a time, as in Go's server.

@@ -10,6 +10,7 @@ use crate::wire::verb::Verb;
 
 /// Carries a call out and answers it, with the warnings it gave.
 pub(super) async fn answer(call: Call, verb: Verb, form: Form) -> Reply {
+    // Custom resources have one handler for all paths and verbs, which warns first.
     if call.resource.rules.custom {
         warn(&call);
     }

@@ -59,6 +59,7 @@ where
         }
         Box::pin(async move {
             let reply = respond(server, request, connection.as_ref()).await;
+            // A fault breaks the connection, and with it every request that it carries.
             if let (Err(_), Some(connection)) = (&reply, &connection) {
                 connection.ended.cancel();
             }
@@ -84,6 +85,7 @@ where
     let (parts, body) = request.into_parts();
     let (arrival, mut applied) = Arrival::new(&server, parts, connection.is_none());
     let compresses = arrival.accepts_gzip();
+    // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
@@ -170,6 +172,7 @@ where
         Ok(form) => form,
         Err(error) => return Ok(refused(resource, error)),
     };
+    // The body comes last: what is refused before is refused without waiting for it.
     let call = Call {
         body: read(&server, &arrival, body).await?,
         content_type,

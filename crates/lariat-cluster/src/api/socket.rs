@@ -41,6 +41,7 @@ impl Socket {
         write: impl Fn(&mut std::net::TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         while ready!(self.idle_timeout.poll(cx)) == Passed::Pause {
+            // Past tokio, which would ask the system again whether the socket can be written.
             let mut stream = SockRef::from(&self.stream).try_clone()?.into();
             match write(&mut stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

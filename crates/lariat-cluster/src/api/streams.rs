@@ -85,6 +85,7 @@ impl<F> Served<F> {
             self.idle_timeout.renew();
             return Poll::Pending;
         };
+        // Another piece is offered than at the last look, so the client has taken the one before.
         if std::mem::replace(&mut self.offered, offered) != offered {
             self.idle_timeout.renew();
         }

@@ -46,18 +46,21 @@ pub(crate) fn is_built_in(group: &str, version: &str) -> bool {
 ///
 /// The API of API services itself comes before all others.
 pub(crate) fn groups_by_priority() -> impl Iterator<Item = &'static str> {
+    // As apisHandler of kube-aggregator, which always adds its own group first: there is no APIService for it.
     let others = PRIORITIES.iter().map(|each| each.0);
     std::iter::once("apiregistration.k8s.io").chain(others.filter(|group| !group.is_empty()))
 }
 
 /// Makes the API service of a version that CRDs define.
 pub(crate) fn api_service(group: &str, version: &str) -> Value {
+    // As manageContinuously of autoregister: the label says that the object is restored whenever it changes.
     service(group, version, CUSTOM, "true")
 }
 
 /// Makes the API services of the built-in groups, with a gap for the time.
 pub(super) fn built_in() -> impl Iterator<Item = Value> {
     PRIORITIES.iter().map(|(group, version, high, low)| {
+        // As manageOnStart: created at the start of a server and left alone from then on.
         let mut object = service(group, version, (*high, *low), "onstart");
         object["status"] = json!({"conditions": [{
             "type": "Available", "status": "True", "lastTransitionTime": Template::TIME,

@@ -23,6 +23,7 @@ const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 644
 /// Creates the Service `kubernetes`, or updates its endpoints to this server.
 pub(super) fn create(server: &Server, address: Option<SocketAddr>) {
     let address = reached(address.unwrap_or(NOWHERE));
+    // An earlier run may have left these objects. What clients changed in them stays, beside what depends on this run.
     set(server, "services", service(address), |old, new| {
         old["spec"]["ports"] = new["spec"]["ports"].clone();
     });
@@ -118,6 +119,7 @@ fn service(address: SocketAddr) -> Value {
 fn endpoints(address: SocketAddr) -> Value {
     json!({
         "kind": "Endpoints", "apiVersion": "v1",
+        // Its EndpointSlice is created with it, so no controller is to mirror one.
         "metadata": metadata(&json!({"endpointslice.kubernetes.io/skip-mirror": "true"})),
         "subsets": [{
             "addresses": [{"ip": address.ip().to_string()}],

@@ -129,6 +129,7 @@ fn flow() -> impl Iterator<Item = Seed> {
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty());
     lines.map(|line| {
+        // The third part is JSON, which has spaces of its own.
         let mut words = line.splitn(3, ' ');
         let (kind, name) = (words.next(), words.next().unwrap_or_default());
         let spec: Value = words

@@ -22,6 +22,7 @@ pub(super) fn all() -> Vec<(&'static str, Value)> {
         let words: Vec<&str> = line.split_whitespace().collect();
         if !line.starts_with(' ') {
             all.extend(object(&words));
+        // An indented line is a rule of the role above it.
         } else if let (Some((_, role)), Some(rule)) = (all.last_mut(), rule(&words))
             && let Some(rules) = role["rules"].as_array_mut()
         {

@@ -528,6 +528,7 @@ impl ClusterBuilder {
         let security = self
             .security
             .ready(self.address.map(|address| address.ip()))?;
+        // An address that is taken is found before the data file is touched.
         let listener = match self.address {
             Some(address) => {
                 let acceptor = security.acceptor()?;
@@ -544,6 +545,7 @@ impl ClusterBuilder {
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
         let mut tokens = self.tokens.0;
         if tokens.is_empty() && self.mode != Mode::Open {
+            // From the seed as it was given, so that the token is the same after a restart.
             tokens.push((Random::new(self.seed).secret()?, User::admin()));
         }
         let identity = tokens.first().map(|(token, _)| token.clone());
@@ -559,9 +561,11 @@ impl ClusterBuilder {
             ..Server::new(store, seed, self.admin, self.control, access)
         });
         let address = listener.as_ref().map(|(socket, _)| socket.local_addr());
+        // Before anything runs: the first request finds these objects, and no watch sees them come.
         bootstrap::create_objects(&server, address.transpose()?);
         let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
+        // Custom kinds of the data file or the snapshot are served when this returns.
         if !begins_empty {
             server.reconciled().await.map_err(io::Error::other)?;
         }

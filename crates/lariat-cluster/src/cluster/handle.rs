@@ -65,6 +65,7 @@ impl Cluster {
     ) -> io::Result<Self> {
         let local = |(listener, _): &(TcpListener, Acceptor)| listener.local_addr();
         let cluster = Self {
+            // The port is known only now if the system chose it.
             address: listener.as_ref().map(local).transpose()?,
             tasks: TaskTracker::new(),
             server,
@@ -399,6 +400,7 @@ impl Cluster {
     /// Dropping the future does not undo the stop; only the wait is lost.
     pub async fn shutdown(self) {
         self.server.stopped.cancel();
+        // Otherwise `wait` would not end, as more tasks might come.
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -406,6 +408,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
+        // Nothing can be awaited here: the tasks see that the cluster has stopped, and end by themselves.
         self.server.stopped.cancel();
     }
 }

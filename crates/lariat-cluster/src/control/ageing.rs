@@ -27,6 +27,7 @@ pub(super) struct Ageing {
 impl Controller for Ageing {
     fn observe(&mut self, plane: &Plane, _: &Change) {
         let age = plane.server.time.history_age;
+        // A zero age keeps changes until other bounds drop them.
         if age.is_zero() {
             return;
         }

@@ -49,6 +49,7 @@ impl Controller for Aggregation {
         let Ok(page) = plane.server.store.range(resource.table, &Range::default()) else {
             return false;
         };
+        // All roles are read again: any of them may gain or lose the label that is selected.
         let parts: Vec<RolePart<'_, &Arc<Stored>>> = page.objects.iter().map(part).collect();
         let writer = Writer {
             server: &plane.server,

@@ -64,6 +64,7 @@ fn reconcile(writer: Writer<'_>, resource: &Resource) -> bool {
     let mut raced = false;
     let page = writer.server.store.range(resource.table, &Range::default());
     for stored in page.map(|page| page.objects).unwrap_or_default() {
+        // What is left in `wanted` after the loop has no API service yet.
         let service = wanted.remove(stored.key().name());
         // Those of the server itself are looked at when it starts, those of users never.
         if is_managed(&stored) {
@@ -116,6 +117,7 @@ fn wanted(server: &Server) -> BTreeMap<String, Value> {
         let versions = spec["versions"].as_array().into_iter().flatten();
         for version in versions.filter(|version| version["served"] == true) {
             let name = version["name"].as_str().unwrap_or_default();
+            // A CRD in a group version of the server's own does not take over its API service.
             if !bootstrap::is_built_in(group, name) {
                 let service = bootstrap::api_service(group, name);
                 wanted.insert(format!("{name}.{group}"), service);

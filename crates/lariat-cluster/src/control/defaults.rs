@@ -51,6 +51,7 @@ impl Controller for Defaults {
             && self.tables.contains(&(change.table, key.name()))
             && let Some(namespace) = key.namespace()
         {
+            // As ServiceAccountsController and rootcacertpublisher: what is deleted comes back.
             self.queue.insert(namespace.to_owned());
         }
     }
@@ -96,6 +97,7 @@ fn create(plane: &Plane, namespace: &str, plural: &str, object: &Value) {
         manager: MANAGER,
     };
     if let Err(error) = writer.create(resource, Some(namespace), object) {
+        // It is there already as a rule, or its namespace is going.
         tracing::trace!(namespace, plural, ?error, "a default object is not created");
     }
 }

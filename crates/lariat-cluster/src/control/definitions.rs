@@ -146,6 +146,7 @@ impl Definitions {
         let is_current = accepted == Some(&decision.names_json());
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
+                // As Go's establishing controller, which gives other servers of a cluster time to see the names.
                 if self.is_too_early(look) {
                     return Ok(());
                 }
@@ -162,6 +163,7 @@ impl Definitions {
                 "the initial names have been accepted",
             ),
             (Some(_), false) => established("False", "NotAccepted", "not all names are accepted"),
+            // Once established, a CRD stays so: if its new names are taken, the old ones are served on.
             (_, true) => {
                 let reason = look.reason("NamesAccepted");
                 if !is_current || reason != decision.condition()["reason"].as_str() {
@@ -187,6 +189,8 @@ impl Definitions {
             return Ok(());
         }
         let table = look.server.store.table(name);
+        // Calls under way hold the flag with the old resources and must see it set later. A kind that returns needs a
+        // new one, since the old one is set for good.
         let terminating = known
             .filter(|_| !returns)
             .map(|served| Arc::clone(&served.terminating))
@@ -198,6 +202,7 @@ impl Definitions {
             definition.spec.conversion = Value::Null;
         }
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
+        // First the kind and then the end of its watches: clients that watch again at once find the new one.
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers see depends on the CRD, so they have to watch again.
@@ -232,6 +237,7 @@ impl Definitions {
             is_unservable = self.serve(look, &look.accepted_names()).is_err();
         }
         if let Some(served) = self.served.get(name) {
+            // Set before the sweep, so that no instance is created behind it; see `Write::terminating`.
             served.terminating.store(true, Ordering::Relaxed);
             if !remove_instances(look, served.table) {
                 return;
@@ -270,6 +276,7 @@ impl Definitions {
 
 /// Stops serving a table, and expires its history.
 fn withdraw(server: &Server, table: TableId) {
+    // In this order: a client whose watch ends must not be able to watch the kind again.
     server.kinds.serve(table, Vec::new());
     server.store.expire(table);
     server.store.end_watches(Some(table), Ending::Drained);

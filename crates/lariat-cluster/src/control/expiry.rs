@@ -81,6 +81,7 @@ impl Controller for Expiry {
             let Some(node) = self.queue.take_due() else {
                 return false;
             };
+            // It was deleted since it was queued.
             let Some(changed) = self.changed.get(&node) else {
                 continue;
             };

@@ -36,6 +36,7 @@ impl Metadata {
     /// Returns the owner references, at once where there are none.
     pub(super) fn owners_of(stored: &Stored) -> Vec<OwnerReference> {
         let text = std::str::from_utf8(stored.metadata()).unwrap_or_default();
+        // Quotes inside of values are escaped, so this can only be the member.
         if !text.contains(r#""ownerReferences":["#) {
             return Vec::new();
         }

@@ -51,6 +51,7 @@ impl Accepted {
     }
 
     fn look(&self, definition: &str, spec: &Spec) -> Decision {
+        // As calculateNamesAndConditions in apiextensions' status/naming_controller.go.
         let held = self.held.iter().find(|(name, _, _)| name == definition);
         let own = held.map(|(_, _, names)| names.clone()).unwrap_or_default();
         let others = || {
@@ -72,6 +73,7 @@ impl Accepted {
         let wanted = &spec.names;
         let mut decision = Decision {
             names: Names {
+                // Categories are shared on purpose. Every other name is unique in its group.
                 categories: wanted.categories.clone(),
                 short_names: own.short_names.clone(),
                 ..Names::default()
@@ -119,6 +121,7 @@ impl Decision {
         held: &str,
         is_taken: impl Fn(&str) -> bool,
     ) -> String {
+        // A name the CRD already holds stays its own, even if another CRD asks for it.
         if wanted.is_empty() || wanted == held || !is_taken(wanted) {
             return wanted.to_owned();
         }

@@ -51,6 +51,7 @@ impl Controller for Protection {
         };
         let is_deleting = change.event.object.is_deleting();
         self.is_due |= is_deleting && (is_of(&self.claims) || is_of(&self.volumes));
+        // Pods change often, and concern nothing here unless something waits for them.
         self.is_due |= self.waiting > 0 && self.pods == Some(change.table);
     }
 
@@ -98,6 +99,7 @@ fn is_bound(resource: &Resource, object: &Object) -> bool {
     let phase = object
         .get("status")
         .and_then(|status| status["phase"].as_str());
+    // Only volumes are held by their phase; a claim is bound until it goes.
     !resource.namespaced && phase == Some("Bound")
 }
 
@@ -117,6 +119,8 @@ fn is_mounted(server: &Server, pods: TableId, claim: &Stored) -> bool {
         );
         let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
         let mut names = volumes.map(|volume| &volume["persistentVolumeClaim"]["claimName"]);
+        // As pvc_protection_controller.go: a kubelet starts no Pod whose claim is being deleted, so what is not placed
+        // does not count.
         let is_placed = pod["spec"]["nodeName"]
             .as_str()
             .is_some_and(|name| !name.is_empty());

@@ -56,12 +56,14 @@ impl Quotas {
             let mut seen = BTreeSet::new();
             let mut used = Amounts::default();
             for resource in catalog.all() {
+                // Several versions have one table, and their objects are counted once.
                 if resource.namespaced && quota.concerns(resource) && seen.insert(resource.table) {
                     used.add(&strategy::used(server, &quota, resource, namespace));
                 }
             }
             let status = quota.status(&object, &used);
             if object.get("status") != Some(&status) {
+                // A lost race is not repeated: the change that won leads to the next count.
                 writer.update(quotas, Part::Status, &stored, |object| {
                     object.insert("status".into(), status);
                 });
@@ -86,6 +88,7 @@ impl Controller for Quotas {
                 self.known.remove(namespace);
             }
         }
+        // Most namespaces have no quota, and their changes cost nothing.
         if self.known.contains_key(namespace) {
             self.queue.insert(namespace.to_owned());
         }

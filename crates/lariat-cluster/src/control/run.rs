@@ -22,6 +22,7 @@ pub(crate) async fn run(server: Arc<Server>) {
         graph: Graph::default(),
         server: Arc::clone(&server),
     };
+    // The store may come from a snapshot or a data file, whose objects nothing has observed.
     server.store.replay_changes();
     let mut controllers = all_controllers(&plane);
     while !server.stopped.is_cancelled() {
@@ -61,6 +62,7 @@ pub(crate) async fn run(server: Arc<Server>) {
 
 fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     let mut all: Vec<Box<dyn Controller>> = vec![
+        // First, so that the others see new kinds in the turn in which these get served.
         Box::new(CrdController::new()),
         Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),
@@ -103,6 +105,7 @@ fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
         plane.graph.observe(change);
     }
     let plane = &*plane;
+    // After changes there is another turn, for what the controllers commit in this one.
     let mut more = !changes.is_empty();
     for controller in controllers {
         // A defect met by one controller must not end the others, nor its own later work.

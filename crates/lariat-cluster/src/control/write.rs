@@ -70,6 +70,7 @@ impl Writer<'_> {
         // The edit is made to a copy of the state that was looked at; the store refuses it if that state has been
         // replaced.
         edit(&mut new);
+        // The fields that a controller leaves out get their defaults, as in a request.
         strategy::complete(resource, &mut new);
         verbs::account_as(
             self.server,

@@ -42,6 +42,7 @@ pub(crate) fn add(schemas: &mut Map<String, Value>) {
 pub(crate) fn of_fields<'a>(
     wanted: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> HashMap<(&'a str, &'a str), String> {
+    // From each key to itself: a part of the text does not live as long as the keys that are returned.
     let wanted: HashMap<(&str, &str), (&'a str, &'a str)> =
         wanted.map(|each| (each, each)).collect();
     let text = expand();

@@ -240,6 +240,7 @@ impl From<&Rule> for RuleForm {
             namespace: filter.namespace,
             name: filter.name,
             client: filter.client,
+            // Defaults are left out, so that a rule reads as it was written.
             skip: Some(options.skip).filter(|skip| *skip > 0),
             times: Some(options.times).filter(|times| *times < u64::MAX),
             probability: Some(options.probability).filter(|probability| *probability < 1.0),

@@ -71,6 +71,7 @@ impl Faults {
     /// ```
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn partition(&self, client: &str) -> RuleId {
+        // The rule comes first, so that a watch that is cut off cannot be opened again in between.
         let rule = self.add(Rule::new(Action::Disconnect).client(client));
         self.server.faults.isolate(rule, client, false);
         rule

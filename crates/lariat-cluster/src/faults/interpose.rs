@@ -104,6 +104,7 @@ impl<'a> Connection<'a> {
     async fn hold(&mut self, time: Duration) -> io::Result<()> {
         let stopped = &self.server.stopped;
         let is_silent = tokio::select! {
+            // A client that is cut off at the same moment gets no answer.
             biased;
             is_silent = cut_off(&mut self.isolated, self.client) => is_silent,
             () = stopped.cancelled() => return Ok(()),

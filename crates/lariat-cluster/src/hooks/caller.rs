@@ -82,6 +82,7 @@ impl Target {
         Ok(Self {
             host: host.to_owned(),
             port: uri.port_u16().unwrap_or(443),
+            // A query or a fragment is refused when the webhook is configured.
             path: uri.path().to_owned(),
             address: None,
         })
@@ -98,6 +99,7 @@ impl Target {
             path => path,
         };
         let slash = if path.starts_with('/') { "" } else { "/" };
+        // Go's client sends its timeout along.
         format!("{slash}{path}?timeout={}s", timeout.as_secs())
     }
 
@@ -113,6 +115,7 @@ impl Target {
         let connected = match self.address {
             Some(address) => TcpStream::connect(address).await,
             None => {
+                // An IPv6 address has brackets only in a URL.
                 let host = self.host.trim_matches(['[', ']']);
                 TcpStream::connect((host, self.port)).await
             }

@@ -48,6 +48,7 @@ pub(super) fn address(
     let mut addresses = slices
         .iter()
         .filter(|slice| slice.labels().get(SERVICE_OF_SLICE) == Some(name))
+        // Ports of Services and slices have the same names; the numbers may differ.
         .filter_map(|slice| ready(&slice.object(), port_name));
     addresses
         .next()
@@ -63,6 +64,7 @@ fn ready(slice: &Object, port_name: &str) -> Option<SocketAddr> {
     let named = |port: &&Value| port["name"].as_str().unwrap_or_default() == port_name;
     let port = list("ports").find(named)?["port"].as_u64()?;
     let port = u16::try_from(port).ok()?;
+    // An endpoint of which nothing is said counts as ready.
     let is_ready = |endpoint: &&Value| endpoint["conditions"]["ready"] != false;
     let mut found = list("endpoints").filter(is_ready).filter_map(|endpoint| {
         let address: IpAddr = endpoint["addresses"][0].as_str()?.parse().ok()?;

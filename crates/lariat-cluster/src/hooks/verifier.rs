@@ -50,6 +50,7 @@ pub(super) fn config(bundle: &[u8]) -> Result<ClientConfig, String> {
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
+    // `exchange` speaks HTTP/1.1 only.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -66,6 +67,7 @@ impl ServerCertVerifier for Verifier {
         let verified = self
             .by_authority
             .verify_server_cert(certificate, chain, name, stapled, now);
+        // The check of webpki for this has no variant of its own in `CertificateError`.
         let is_of_authority = matches!(
             &verified,
             Err(Error::InvalidCertificate(CertificateError::Other(_)))

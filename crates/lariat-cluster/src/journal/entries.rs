@@ -126,6 +126,7 @@ impl Journal {
         entries.requests.push_back(request);
         if entries.requests.len() > self.capacity {
             entries.requests.pop_front();
+            // Marks count from the first request there ever was, so they stay valid.
             entries.first += 1;
         }
         Mark(entries.end() - 1)
@@ -254,6 +255,7 @@ impl Journal {
     pub fn clear(&self) {
         let mut entries = self.entries.lock();
         entries.first = entries.end();
+        // A deque that is only cleared would keep its memory.
         entries.requests = VecDeque::new();
     }
 }

@@ -88,6 +88,7 @@ impl RequestFilter {
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == value)
         };
+        // An empty text in a filter asks for requests without this part.
         let is_optional = |wanted: &Option<String>, value: &Option<String>| {
             is(wanted, value.as_deref().unwrap_or_default())
         };

@@ -17,6 +17,7 @@ const SUFFIX: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// Returns the random numbers of one item, independent of all other items.
 pub(super) fn random(seed: u64, what: u64, number: usize) -> Rng {
+    // Large odd factors, so that neighbouring numbers do not lead to similar seeds.
     let mixed = (number as u64)
         .wrapping_add(1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -68,6 +69,7 @@ pub(super) fn dotted(address: [usize; 4]) -> String {
 /// Returns a time of January 2026 or a little later, the same in every run.
 pub(super) fn time(seconds: u32) -> String {
     let (day, hour) = (seconds / 86_400 + 1, seconds / 3600 % 24);
+    // January and February are enough: a load spans less.
     let (month, day) = if day > 31 { (2, day - 31) } else { (1, day) };
     let (minute, second) = (seconds / 60 % 60, seconds % 60);
     format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")

@@ -80,11 +80,13 @@ impl App {
             memory: 128 + 32 * rng.u32(..16),
             sidecar: number.is_multiple_of(10),
             probe: rng.bool(),
+            // Most Pods never restarted, and a few did up to three times.
             restarts: rng.u8(..20).saturating_sub(16),
             env: (0..rng.usize(1..4))
                 .map(|at| env(at, &name, &mut rng))
                 .collect(),
             created: rng.u32(..SPAN),
+            // The last Deployment has what is left.
             replicas: REPLICAS.min(load.pods - number * REPLICAS),
             name,
         }

@@ -53,6 +53,7 @@ fn spec(app: &App, pod: &Instance) -> Value {
 }
 
 fn volume(name: &str) -> Value {
+    // 420 is 0644 in octal, and 3607 is Go's WarnOnlyBoundTokenExpirationSeconds, an hour and a bit.
     json!({"name": name, "projected": {"defaultMode": 420, "sources": [
         {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
         {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

@@ -55,6 +55,7 @@ pub(super) fn replica_set(app: &App) -> Value {
             "generation": 1, "creationTimestamp": names::time(app.created), "labels": labels,
             "annotations": {
                 "deployment.kubernetes.io/desired-replicas": app.replicas.to_string(),
+                // The surge of 25 % is rounded up, as Go's controller does.
                 "deployment.kubernetes.io/max-replicas": (app.replicas + app.replicas.div_ceil(4)).to_string(),
                 "deployment.kubernetes.io/revision": "1",
             },

@@ -85,6 +85,7 @@ async fn load_into(server: &Server, load: &Load) -> Loaded {
         writer.write("apps", "deployments", &deployment).await;
         let replica_set = workload::replica_set(&app);
         writer.write("apps", "replicasets", &replica_set).await;
+        // Encoded once for each Deployment, whose pods differ in the blanks only.
         let pods = Writer::draft(&pod::pod(&app, &Instance::blank()));
         for replica in 0..app.replicas {
             let instance = app.instance(load, number * REPLICAS + replica);
@@ -123,6 +124,7 @@ impl Writer<'_> {
         write.namespaces = Some(self.server.kinds.namespaces);
         match self.server.store.commit(write) {
             Ok(_) => self.loaded.created += 1,
+            // There is such an object already, or its namespace is being deleted.
             Err(_) => self.loaded.skipped += 1,
         }
         if (self.loaded.created + self.loaded.skipped).is_multiple_of(TURN) {

@@ -49,6 +49,7 @@ impl Data {
             if is_new {
                 // What the store begins with is written first of all.
                 store.keep();
+                // A rewind to itself is recorded as a reset, by which the file gets all there is.
                 let first = store.snapshot();
                 store.rewind_to(&first);
             } else {

@@ -36,6 +36,7 @@ impl Keeper {
                     log = Some(held);
                     tokio::select! {
                         () = server.store.unwritten() => {}
+                        // There is one more turn, for what was committed until then.
                         () = server.stopped.cancelled() => {}
                     }
                 }

@@ -74,6 +74,7 @@ impl Log {
     pub(super) fn open(path: PathBuf, history: Retention) -> Result<(Self, bool), DataError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
+            // One task at a time has the connection, so SQLite needs no lock of its own.
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let of = |error| DataError::of(&path, error);
         let connection = Connection::open_with_flags(&path, flags).map_err(of)?;

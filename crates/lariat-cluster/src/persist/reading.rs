@@ -34,6 +34,7 @@ impl Log {
             store
                 .recall(past)
                 .map_err(|what| damaged(what.to_owned()))?;
+            // These rows count when it is decided whether the file is to be compacted.
             self.added.rows += 1;
             let value = row.get_ref(5).map_err(of)?.as_blob_or_null();
             self.added.bytes += value.ok().flatten().map_or(0, <[u8]>::len);

@@ -50,6 +50,7 @@ impl Table {
 
     /// Returns whether the columns are those of kinds that have none of their own.
     pub(crate) fn has_default_columns(&self) -> bool {
+        // As rest.NewDefaultTableConvertor; a custom kind may have given its columns the same names.
         !self.resource.rules.custom
             && self.columns.len() == 2
             && self.columns[1].name == "Created At"

@@ -13,6 +13,7 @@ use super::rule::{Rule, RuleId};
 use crate::fault::Action;
 
 /// Separates chance in faults from that in uids and names.
+// The letters of `faults`.
 const STREAM: u64 = 0x6661_756c_7473;
 
 /// All rules there are.
@@ -119,6 +120,7 @@ impl Rules {
 
     /// Returns every rule as it is now, in the order in which they were added.
     pub(crate) fn each(&self) -> Vec<CurrentRule> {
+        // Cloned, so that the lock of the channel is not held while the rules are locked.
         let isolated = self.isolated.borrow().clone();
         let known = self.known.lock();
         let now = Instant::now();
@@ -178,6 +180,7 @@ impl Rules {
         let mut known = self.known.lock();
         let AddedRules { rules, random, .. } = &mut *known;
         for added in rules {
+            // In this order: a request that gets a place under a limit does not count as one that the rule fired at.
             if !added.is_for(info) || added.lets_in(&mut applied) || !added.fires(random) {
                 continue;
             }
@@ -189,6 +192,7 @@ impl Rules {
                 _ => None,
             };
             if let Some((held, time)) = held {
+                // Delays of several rules add up, and do not keep later rules from deciding.
                 *held = held.saturating_add(*time);
                 continue;
             }
@@ -222,6 +226,7 @@ impl AddedRule {
 
     /// Counts a request the rule is for, and returns whether the rule fires.
     fn fires(&mut self, random: &mut fastrand::Rng) -> bool {
+        // Drawn for every match, needed or not, so that the sequence depends on the requests alone.
         let fires = self.rule.fires(self.matches, self.fired, random.f64());
         self.matches += 1;
         self.fired += u64::from(fires);

@@ -23,6 +23,7 @@ impl RequestInfo<'_> {
     pub(super) fn is_about(&self, kind: &str) -> bool {
         let catalog = self.kinds.catalog();
         let group = &self.request.group;
+        // A kind need not be in every version of its group.
         let mut versions = catalog.versions(group).into_iter();
         versions.any(|version| {
             let resource = catalog.resource(group, version, &self.request.resource);
@@ -75,7 +76,9 @@ impl Action {
             | Self::Truncate(_)
             | Self::Garble
             | Self::Html => true,
+            // As WithMaxInFlightLimit, which does not count long-running requests.
             Self::LimitRequests(_) => &*info.request.verb != "watch",
+            // Other reads take the newest state, which cannot expire.
             Self::Expire | Self::Gone => info.watches_from_version() || info.lists_old_state(),
             Self::StaleRead => info.is(&["get", "list", "watch"]) && info.version() == "0",
             Self::Conflict => info.is(&["update", "patch"]),

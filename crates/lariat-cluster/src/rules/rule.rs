@@ -182,6 +182,7 @@ impl Filtered<RuleOptions> {
     pub(super) fn end(&self, now: Instant) -> Option<Instant> {
         let RuleOptions { lasts, until, .. } = self.inner;
         let lasts_to = lasts.and_then(|time| now.checked_add(time));
+        // With both the earlier one counts.
         until.into_iter().chain(lasts_to).min()
     }
 

@@ -37,6 +37,7 @@ impl Rule {
             times => write!(f, ", {times} times at most")?,
         }
         if options.probability < 1.0 {
+            // A negative probability counts as 0, but is stored as it was given.
             let percent = (options.probability * 100.0).max(0.0);
             write!(f, ", with a probability of {percent:.0} %")?;
         }

@@ -83,6 +83,7 @@ impl ApiError {
     }
 
     pub(crate) fn about(mut self, kind: &str, group: &str, name: &str) -> Self {
+        // Without kind and name this still writes `details: {}`, as NewGenericServerResponse does.
         let details = self.status.details.get_or_insert_default();
         (details.kind, details.group, details.name) = (kind.into(), group.into(), name.into());
         self
@@ -184,6 +185,7 @@ impl ApiError {
             many => format!("[{}]", many.join(", ")),
         };
         let message = format!("{} {name:?} is invalid: {detail}", qualified(kind, group));
+        // As NewInvalid in Go: the list of causes keeps those that were found twice.
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
@@ -257,6 +259,7 @@ impl ApiError {
 
     /// Returns whether it is that of a media type for which there is no route.
     pub(crate) fn is_without_route(&self) -> bool {
+        // Both kinds of 406 have the same reason; only the text tells them apart.
         self.status.message.starts_with("406: ")
     }
 
@@ -349,6 +352,7 @@ impl ApiError {
     /// Source: `WithTimeoutForNonLongRunningRequests` in `k8s.io/apiserver/pkg/server/filters`.
     pub(crate) fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";
+        // As NewTimeoutError with 0 seconds: the details are there, but empty.
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 

@@ -30,6 +30,7 @@ impl ApiError {
 
     /// A request that a webhook denies, with the status it answers.
     pub(crate) fn denied_by_webhook(denial: &Denial) -> Self {
+        // A webhook may answer any number, and one that is no HTTP status would not get onto the wire.
         let code = StatusCode::from_u16(denial.code).unwrap_or(StatusCode::BAD_REQUEST);
         let error = Self::new(code, denial.reason.clone(), denial.message.clone());
         error.with_details(&denial.details)

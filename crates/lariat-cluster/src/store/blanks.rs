@@ -30,6 +30,7 @@ impl Draft {
         let text =
             |text: &str| String::from_utf8_lossy(&filled(text.as_bytes(), values)).into_owned();
         let (metadata, content) = self.after.split_at(self.metadata_after);
+        // The values are longer or shorter than the blanks, so where the metadata ends is counted again.
         let mut after = filled(metadata, values);
         let metadata_after = after.len();
         after.extend_from_slice(&filled(content, values));
@@ -52,6 +53,7 @@ impl Draft {
 }
 
 fn filled(text: &[u8], values: &[&str]) -> Vec<u8> {
+    // What is before the first blank has no digit; every other part begins with that of its blank.
     let mut parts = text.split(|byte| *byte == BLANK);
     let mut filled = Vec::with_capacity(text.len() + 32 * values.len());
     filled.extend_from_slice(parts.next().unwrap_or_default());

@@ -26,7 +26,9 @@ pub(crate) struct TableCounts {
 impl Store {
     /// Counts the objects of each resource, and locks one resource at a time.
     pub(crate) fn counts(&self) -> Vec<TableCounts> {
+        // Tables are only ever added, so their number stays good after the lock is given back.
         let tables = self.state.lock().tables.len();
+        // One lock for each table: to count a large one keeps writers waiting, and so must not last for all of them.
         let counts = |at| TableCounts::of(TableId(at), &self.state.lock().tables[at]);
         (0..tables).map(counts).collect()
     }

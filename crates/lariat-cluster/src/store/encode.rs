@@ -44,6 +44,7 @@ pub(super) fn draft(object: &Object) -> Draft {
 
 fn head_json(object: &Object) -> Vec<u8> {
     let mut json = vec![b'{'];
+    // TypeMeta comes first in Go's structs, so these two lead the JSON of a genuine server.
     for name in ["kind", "apiVersion"] {
         if let Some(value) = object.get(name) {
             member(&mut json, name, value);
@@ -68,6 +69,7 @@ fn metadata_json(metadata: &Object) -> (Vec<u8>, Vec<u8>) {
     before.extend_from_slice(br#""resourceVersion":""#);
     let mut after = br#"""#.to_vec();
     for (name, value) in metadata {
+        // The sent version is that of the state the writer read; the new one is stamped at the commit.
         if name != "resourceVersion" && !METADATA_ORDER.contains(&name.as_str()) {
             member(&mut after, name, value);
         }

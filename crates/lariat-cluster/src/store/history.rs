@@ -127,6 +127,7 @@ impl History {
     /// Forgets everything up to a revision, before which all are expired.
     pub(super) fn compact(&mut self, revision: u64) {
         self.forget(revision);
+        // Also where nothing was forgotten: `forget` expires no further than the last event it drops.
         self.expire(revision);
     }
 
@@ -134,6 +135,7 @@ impl History {
     ///
     /// Watchers that are open continue.
     pub(super) fn expire(&mut self, revision: u64) {
+        // Ageing, dropping and compaction come in any order, and a floor never goes back.
         self.floor = self.floor.max(revision);
     }
 
@@ -190,6 +192,7 @@ impl History {
         // Events may have been dropped: then there are fewer to send again than asked for.
         let end = self.position_after(revision);
         let first = self.events.range(end.saturating_sub(events)..end).next();
+        // A cursor stands behind what is read, so it goes before the first event that is to be read again.
         first.map_or(revision, |first| first.event.revision - 1)
     }
 

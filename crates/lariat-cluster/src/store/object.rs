@@ -203,6 +203,7 @@ impl Stored {
     }
 
     /// Returns the type of the object: `"kind":…,"apiVersion":…`, without braces.
+    // Without the opening brace, which a list and a metadata frame write themselves.
     pub(crate) fn head(&self) -> &[u8] {
         &self.encoded.frame[opening(self.event).len() + 1..self.encoded.content]
     }
@@ -250,6 +251,7 @@ impl Stored {
             deleting: self.deleting,
             event,
             encoded: self.encode(revision, event),
+            // Not that of the old revision: it has the old version in it.
             metadata_frame: OnceLock::new(),
         }
     }
@@ -271,6 +273,7 @@ impl Stored {
             metadata_end,
         } = &self.encoded;
         Parts {
+            // With the opening brace, unlike `head`.
             head: &frame[opening(self.event).len()..*content],
             before: &frame[*content..version.start],
             after: &frame[version.end..frame.len() - CLOSING.len()],

@@ -62,6 +62,7 @@ impl KeyBounds {
             Some(namespace) => (format!("{namespace}/"), Some(format!("{namespace}0"))),
             None => (String::new(), None),
         };
+        // A token of another namespace must not widen the range beyond this one.
         if let Some(after) = range.start.filter(|after| **after > *start) {
             start = after.to_owned();
         }

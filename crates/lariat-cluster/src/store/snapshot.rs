@@ -138,6 +138,7 @@ impl Store {
     pub(crate) fn rewind_to(&self, snapshot: &Snapshot) {
         let mut state = self.state.lock();
         state.add_tables(snapshot);
+        // Only the revision goes back. The sequence, by which requests wait for the disk, counts on.
         state.revision = snapshot.revision();
         state.floor = snapshot.revision();
         state.compacted = snapshot.revision();
@@ -146,6 +147,7 @@ impl Store {
             table.objects = snapshot.table(&table.name);
             // Its events have revisions that will be used again for other changes, so none of them may be sent.
             table.history = History::new(snapshot.revision(), changes);
+            // All watches, also of tables without a change: their cursors are revisions of the history that is gone.
             table.signal.send_modify(|signal| {
                 signal.ended += 1;
                 signal.ending = Ending::Cut;
@@ -179,6 +181,7 @@ impl StoreState {
     }
 
     fn restore_table(&mut self, id: TableId, wanted: &Objects) {
+        // A copy, since the table changes while the two are compared.
         let present = self.tables[id.0].objects.clone();
         let keys: BTreeSet<&ObjectKey> = present.keys().chain(wanted.keys()).collect();
         for key in keys {
@@ -192,6 +195,7 @@ impl StoreState {
             let Some(wanted) = wanted else {
                 continue;
             };
+            // An object with the same content keeps its revision, so that watchers are sent only what differs.
             if !is.as_ref().is_some_and(|is| is.has_content_of(wanted)) {
                 let stamp = |revision, event| wanted.with_version(revision, event);
                 self.put(id, is, stamp);

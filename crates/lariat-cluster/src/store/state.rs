@@ -156,6 +156,7 @@ impl StoreState {
     /// takes nothing from the others. The last change of each stays, since watchers have to see it.
     pub(super) fn remember(&mut self, id: TableId, event: Arc<Event>) {
         let history = &mut self.tables[id.0].history;
+        // Taken off and added again, because the push may drop an event of this history.
         self.history_bytes -= history.bytes();
         history.push(event);
         self.history_bytes += history.bytes();
@@ -195,6 +196,7 @@ impl StoreState {
                 previous: None,
             }),
         };
+        // What was not taken yet is replaced, not extended: the control plane starts over from the whole.
         self.changes = Changes {
             is_complete: true,
             list: objects.map(added).collect(),
@@ -203,6 +205,7 @@ impl StoreState {
 
     /// Has a table announced, now that its changes may be seen.
     pub(super) fn announce(&mut self, id: TableId) {
+        // Few tables change between two rounds, so that a search through the list is cheap.
         if !self.unannounced.contains(&id) {
             self.unannounced.push(id);
         }

@@ -68,6 +68,8 @@ impl Store {
         // Checked under the lock of the write: a namespace that starts to terminate after admission has looked must get
         // no new object, or its controller, having found it empty, would leave that object behind.
         state.check_namespace(&write)?;
+        // `Relaxed` is enough: the sweep takes this lock after the flag is set. Either this write comes first and the
+        // sweep finds its object, or it comes later and sees the flag.
         if write
             .terminating
             .is_some_and(|flag| flag.load(Ordering::Relaxed))
@@ -81,6 +83,7 @@ impl Store {
             return Err(Refused::Raced);
         }
         let object = match (current, write.draft) {
+            // There is nothing to remove. The caller reads again, and answers that.
             (None, None) => return Err(Refused::Raced),
             (Some(last), None) => state.remove(write.table, last),
             (previous, Some(draft)) => {

@@ -31,6 +31,7 @@ impl Template {
     /// Encodes an object; its uid and its time of creation are set.
     pub(crate) fn new(mut object: Object) -> Self {
         let metadata = metadata_mut(&mut object);
+        // Only marks, at which the encoded object is split.
         metadata.insert("uid".into(), UID.into());
         metadata.insert("creationTimestamp".into(), Self::TIME.into());
         let draft = Draft::new(&object);
@@ -52,6 +53,7 @@ impl Template {
 
     /// Makes an object of the template.
     pub(crate) fn draft(&self, uid: &str, now: &str) -> Draft {
+        // The parts are what was around the time, so joining them with it fills every gap.
         let mut after = self.metadata.join(now.as_bytes());
         let metadata_after = after.len();
         after.extend(self.content.join(now.as_bytes()));

@@ -100,6 +100,7 @@ impl Store {
         self.durability.is_kept = true;
         let state = self.state.get_mut();
         state.unwritten.is_kept = true;
+        // What is there already was read from the disk.
         state.unwritten.visible = state.revision;
     }
 
@@ -132,6 +133,7 @@ impl Store {
             previous,
         });
         table.set(&event);
+        // Older changes shape the objects only: no watch may begin before the floor.
         if past.revision > state.floor {
             state.remember(id, event);
         }

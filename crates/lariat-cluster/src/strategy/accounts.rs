@@ -39,12 +39,14 @@ pub(super) fn admit(server: &Server, pod: &mut Object) -> Result<(), String> {
         .to_owned();
     let key = ObjectKey::namespaced(&namespace, &name);
     let stored = server.store.get(server.store.table(ACCOUNTS), &key);
+    // As getServiceAccount, except that Go asks ten times for the default account of a new namespace.
     if stored.is_none() && name != DEFAULT {
         return Err(format!(
             "error looking up service account {namespace}/{name}: serviceaccount {name:?} not found"
         ));
     }
     let account = stored.map(|stored| stored.object()).unwrap_or_default();
+    // The second is the deprecated name of the first, which Go's conversion writes too.
     for member in ["serviceAccountName", "serviceAccount"] {
         spec.insert(member.into(), name.clone().into());
     }
@@ -53,6 +55,7 @@ pub(super) fn admit(server: &Server, pod: &mut Object) -> Result<(), String> {
             .get("automountServiceAccountToken")
             .and_then(Value::as_bool)
     };
+    // What the Pod says itself counts before what its account says.
     if mounts(spec).or_else(|| mounts(&account)).unwrap_or(true) {
         mount_token(server, spec);
     }
@@ -101,6 +104,7 @@ fn mount_token(server: &Server, spec: &mut Object) {
     }
     let volumes = spec.entry("volumes").or_insert_with(|| json!([]));
     if let Some(volumes) = volumes.as_array_mut() {
+        // 420 is 0644. 3607 is WarnOnlyBoundTokenExpirationSeconds, by which Go knows a token that no client asked for.
         volumes.push(json!({"name": volume, "projected": {"defaultMode": 420, "sources": [
             {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
             {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},

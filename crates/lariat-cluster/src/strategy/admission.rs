@@ -64,6 +64,7 @@ pub(crate) fn admit_create(
         ("", "pods") => {
             let name = metadata_text(object, "name").to_owned();
             let forbidden = |reason: &str| ApiError::forbidden(resource, &name, reason);
+            // In the order of the plugins of kube-apiserver.
             limits::set_defaults(server, object);
             accounts::admit(server, object).map_err(|reason| forbidden(&reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
@@ -100,6 +101,7 @@ fn taint(node: &mut Object) {
         return;
     };
     let taints = spec.entry("taints").or_insert_with(|| json!([]));
+    // As addNotReadyTaint of the admission plugin nodetaint.
     if let Some(taints) = taints.as_array_mut()
         && !taints.iter().any(|taint| taint["key"] == NOT_READY)
     {
@@ -120,6 +122,7 @@ pub(crate) fn admit_update(
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => {
+            // Neither can be changed, so an update that lacks them does not mean to.
             let kept = ["priority", "preemptionPolicy"].map(|member| {
                 let value = old.get("spec").and_then(|spec| spec.get(member));
                 value.map(|value| (member, value.clone()))
@@ -156,6 +159,7 @@ fn set_priority(server: &Server, spec: &mut Object) -> Result<(), String> {
         name => named(server, name)
             .ok_or_else(|| format!("no PriorityClass with name {name} was found"))?,
     };
+    // The same number is let through, so that a Pod can be created again from what was read of it.
     if let Some(given) = spec.get("priority").and_then(Value::as_i64)
         && given != priority.value
     {
@@ -245,6 +249,7 @@ fn tolerate(spec: &mut Object) {
     let covers = |toleration: &Value, taint: &str| {
         let text = |member: &str| toleration[member].as_str().unwrap_or_default();
         matches!(text("effect"), "" | "NoExecute")
+            // A toleration without a key tolerates every taint.
             && (text("key").is_empty() || text("key") == taint)
     };
     let missing = TAINTS

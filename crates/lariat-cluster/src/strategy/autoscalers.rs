@@ -22,9 +22,11 @@ pub(crate) fn to_first(object: &mut Object) {
     let conditions = take(object, "status", "conditions");
     let (of_cpu, others): (Vec<Value>, Vec<Value>) =
         items(metrics).partition(|metric| cpu(metric, "target").is_some());
+    // Further targets of the CPU are lost, as in Go.
     if let Some(percent) = of_cpu.first().and_then(|metric| cpu(metric, "target")) {
         put(object, "spec", TARGET, percent);
     }
+    // Unlike the targets, all current values go into the annotation, with that of the CPU among them.
     let current: Vec<Value> = items(current).collect();
     if let Some(percent) = current.iter().find_map(|metric| cpu(metric, "current")) {
         put(object, "status", CURRENT, percent);
@@ -51,6 +53,7 @@ pub(crate) fn to_second(object: &mut Object) {
         metrics.push(metric);
     }
     let mut current = listed_in(object, CURRENT_METRICS, "current");
+    // An annotation has it already.
     if let Some(percent) = take(object, "status", CURRENT)
         && current.is_empty()
     {
@@ -191,6 +194,7 @@ fn newer(mut metric: Value, word: &str) -> Value {
             .iter()
             .find(|(_, member)| values.contains_key(*member))
     {
+        // Values and types have the same names, except for this one.
         let kind = flat.replace("AverageUtilization", "Utilization");
         values.insert("type".into(), kind.into());
     }

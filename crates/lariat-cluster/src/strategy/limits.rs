@@ -16,6 +16,7 @@ const QUOTAS: &str = "resourcequotas";
 /// Sets a new Pod's requests and limits from the defaults of its namespace.
 pub(super) fn set_defaults(server: &Server, pod: &mut Object) {
     let namespace = metadata_text(pod, "namespace").to_owned();
+    // Each adds what is still missing, so the first one with a default wins.
     for range in in_namespace(server, RANGES, &namespace) {
         usage::set_defaults(&range.object(), pod);
     }
@@ -38,6 +39,7 @@ pub(crate) fn check_limits(
         // The resources of a Pod do not change later but by a resize.
         "pods" => old.is_none(),
         "persistentvolumeclaims" => {
+            // A claim that is being deleted must be able to lose its finalizer, whatever the limits are by now.
             old.is_none_or(|old| metadata_text(old, "deletionTimestamp").is_empty())
         }
         _ => false,

@@ -26,6 +26,7 @@ pub(crate) fn tidy(metadata: &mut Object) {
             metadata.remove(member);
         }
     }
+    // In Go null is the same as absent.
     metadata.retain(|_, value| !value.is_null());
 }
 
@@ -36,6 +37,7 @@ pub(crate) fn as_go_writes(object: &mut Object) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
+    // Go reads null as the zero value of its type: an empty text here, an empty reference below.
     for member in ["labels", "annotations"] {
         let map = metadata.get_mut(member).and_then(Value::as_object_mut);
         let values = map.into_iter().flat_map(Map::values_mut);

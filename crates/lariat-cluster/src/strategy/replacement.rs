@@ -36,6 +36,7 @@ pub(crate) fn replacement(
     sent: Object,
 ) -> Result<Replacement, ApiError> {
     shape::check(resource, &sent)?;
+    // Before anything is restored: what a client made up is refused, not replaced without a word.
     let mut found = changes_of_fixed(resource, part, old, &sent);
     let mut new = restrict(resource, part, old, sent);
     defaults::drop_disabled(resource, &mut new);
@@ -43,6 +44,7 @@ pub(crate) fn replacement(
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
     if found.is_empty() && !managed::differ(old, &new) {
+        // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
         return Ok(Replacement::Unchanged);
     }
     found.extend(late_finalizers(old, &new));
@@ -81,7 +83,9 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             }
             sent.retain(|member, _| old.contains_key(member) || member == "status");
             match &*resource.plural {
+                // As deploymentStatusStrategy.
                 "deployments" => copy_metadata(old, &mut sent, "labels"),
+                // As podStatusStrategy: old kubelets damage them.
                 "pods" => copy_metadata(old, &mut sent, "ownerReferences"),
                 _ if keeps_metadata(resource) => {
                     for member in COLLECTIONS {
@@ -180,6 +184,7 @@ fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -
     };
     match rule {
         Generation::None | Generation::Created => false,
+        // The annotations of a Deployment are a part of what its controller has to do: they go to the ReplicaSets.
         Generation::ContentAndAnnotations
             if part != Part::Status && annotations(old) != annotations(new) =>
         {

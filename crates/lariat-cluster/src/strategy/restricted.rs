@@ -18,6 +18,7 @@ pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
                 .for_each(|member| copy_metadata(sent, &mut new, member));
         }
         Part::Resize => resize(sent, &mut new),
+        // These parts are taken over by their own functions.
         Part::Main | Part::Status | Part::Finalize => {}
     }
     new
@@ -51,6 +52,7 @@ fn resize(sent: &Object, new: &mut Object) {
     for member in lists {
         let wanted = list(sent, "spec", member);
         let mut pairs = wanted.iter().zip(list(new, "spec", member));
+        // Other containers are no resize. Taken over as they are, they are refused by the validation.
         if pairs.any(|(wanted, is)| wanted["name"] != is["name"]) {
             copy(sent, new, ["spec", member]);
             continue;

@@ -62,6 +62,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
     match special(resource) {
         Some(Special::Namespace) => {
             label_namespace(new);
+            // The spec has nothing but the finalizers, which only `finalize` may change.
             if part != Part::Finalize {
                 let spec = old.get("spec").cloned().unwrap_or_else(|| json!({}));
                 new.insert("spec".into(), spec);
@@ -127,6 +128,7 @@ pub(crate) fn check_update(
 
 /// Refuses to delete what the cluster cannot do without.
 pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiError> {
+    // As immortalNamespaces of the plugin NamespaceLifecycle.
     let protected = matches!(name, "default" | "kube-system" | "kube-public");
     if special(resource) == Some(Special::Namespace) && protected {
         let reason = "this namespace may not be deleted";
@@ -137,6 +139,7 @@ pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiErr
 
 /// Returns whether an object that is being deleted has nothing left to wait for.
 pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
+    // As ShouldDeleteDuringUpdate of the generic registry, and its twin for namespaces.
     let metadata = object.get("metadata").and_then(Value::as_object);
     let grace = metadata.and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
     metadata.is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
@@ -147,6 +150,7 @@ pub(crate) fn may_go(resource: &Resource, object: &Object) -> bool {
 
 /// Drops all but the names of the secrets that a ServiceAccount refers to.
 fn name_secrets(account: &mut Object) {
+    // As cleanSecretReferences.
     let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
     for secret in secrets.into_iter().flatten() {
         if let Some(secret) = secret.as_object_mut() {

@@ -63,6 +63,7 @@ pub async fn eventually<T, E: Display>(
     let started = Instant::now();
     let mut pause = FIRST_PAUSE;
     for attempts in 1.. {
+        // Asked before the attempt, so that the last one begins after the timeout.
         let late = started.elapsed() >= timeout;
         match attempt().await {
             Ok(found) => return Ok(found),

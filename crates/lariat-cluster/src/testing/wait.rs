@@ -279,6 +279,7 @@ impl<K: Watched> Wait<K> {
         let mut first = None;
         let is_gone = |object: Option<&K>| {
             let uid = object.map(|object| object.meta().uid.clone());
+            // Another uid under the name means that the first object is gone.
             uid.is_none_or(|uid| *first.get_or_insert(uid.clone()) != uid)
         };
         self.watch(&title, is_gone).await
@@ -321,6 +322,7 @@ impl<K: Watched> Wait<K> {
         loop {
             match self.round(seen, done).await {
                 Ok(ControlFlow::Break(())) => return,
+                // That a watch ends is no failure.
                 Ok(ControlFlow::Continue(())) => pause = FIRST_PAUSE,
                 Err(error) => seen.trouble = Some(lariat_core::describe(&error)),
             }

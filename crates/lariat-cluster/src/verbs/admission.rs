@@ -13,6 +13,8 @@ use crate::status::ApiError;
 impl Call {
     /// Returns the call as a creation of an object, for admission.
     pub(super) fn as_creation(&self, object: &Object, dry_run: bool) -> Request<'_> {
+        // The path of a POST has no name. Admission is given that of the object, and none if it is still to be
+        // generated.
         let named = metadata_text(object, "name");
         let name = if named.is_empty() { self.name() } else { named };
         let options = self.options("CreateOptions", dry_run);
@@ -48,6 +50,7 @@ impl Call {
         let request = of_kind(self.as_creation(&object, dry_run), api_version, kind);
         object.insert("kind".into(), kind.into());
         object.insert("apiVersion".into(), api_version.into());
+        // No plugin of the server is about kinds that are not stored.
         let object = request.mutate(&|_| Ok(()), None, object).await?;
         request.validate(None, Some(&object)).await?;
         Ok(object)
@@ -61,6 +64,7 @@ impl Call {
         dry_run: bool,
     ) -> Request<'_> {
         let resource = &self.resource;
+        // As RequestInfoFactory: the namespace of a Namespace is itself.
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         let namespace = self.namespace().filter(|_| resource.namespaced);
         let namespace = namespace

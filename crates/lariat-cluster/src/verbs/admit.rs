@@ -87,6 +87,7 @@ fn name_requester(creation: &Creation<'_>, object: &mut Object) {
     let Some(spec) = spec.filter(|_| is_request && !creation.resource.rules.custom) else {
         return;
     };
+    // As csrStrategy.PrepareForCreate: what a client says of itself does not count.
     for member in ["username", "uid", "groups", "extra"] {
         spec.remove(member);
     }
@@ -107,6 +108,7 @@ fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let given = metadata_text(object, "namespace").to_owned();
     let metadata = metadata_mut(object);
     let Some(namespace) = creation.namespace.filter(|_| creation.resource.namespaced) else {
+        // As rest.EnsureObjectNamespaceMatchesRequestNamespace: dropped, not refused.
         metadata.remove("namespace");
         return Ok(());
     };
@@ -129,6 +131,7 @@ fn name(creation: &Creation<'_>, metadata: &mut Object) {
         return;
     }
     let base = text("generateName");
+    // limitrangeStrategy.PrepareForCreate names it with a UUID.
     let is_limit_range = creation.resource.kind == "LimitRange" && !creation.resource.rules.custom;
     // Without both it is refused with whatever else is wrong, unless its kind does not mind.
     let name = match base {

@@ -132,6 +132,7 @@ impl Call {
             Some("ephemeralcontainers") => Part::Ephemeral,
             Some("resize") => Part::Resize,
             Some("approval") => Part::Approval,
+            // A scale, for example, writes into the main part.
             _ => Part::Main,
         }
     }

@@ -45,6 +45,7 @@ impl Continuation {
                 parsed.v
             )));
         }
+        // As DecodeContinue in apiserver's continue.go; -1 stands for a continuation at the newest version.
         if parsed.rv == 0 {
             return Err(invalid(
                 "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",

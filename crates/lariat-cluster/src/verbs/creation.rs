@@ -18,6 +18,7 @@ use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
 /// How many generated names are tried before a clash is reported.
+// As maxNameGenerationCreateAttempts in Go's generic registry.
 const NAME_ATTEMPTS: usize = 8;
 
 /// Where an object is created.
@@ -87,6 +88,7 @@ impl Creation<'_> {
             } else {
                 std::mem::take(&mut sent)
             };
+            // Every attempt generates a name and a uid of its own.
             let mut object = admit::create(self, candidate, dry_run)?;
             let name = metadata_text(&object, "name").to_owned();
             strategy::check_limits(self.server, self.resource, &object, None)?;
@@ -141,6 +143,7 @@ impl Creation<'_> {
         key: &ObjectKey,
         object: &Object,
     ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
+        // Held until the commit: two creations must not both take the last that a quota has left.
         let held = self.resource.namespaced.then(|| self.server.hold_quotas());
         strategy::check_quotas(self.server, self.resource, object, None)?;
         let committed = self.commit(key, object);
@@ -165,6 +168,7 @@ impl Creation<'_> {
         if self.resource.is_terminating() {
             return Err(self.refusal(Refused::KindTerminating, name));
         }
+        // Looked at early for the answer's sake. What counts is the same check under the lock of the commit.
         let Some(namespace) = self.namespace.filter(|_| self.resource.namespaced) else {
             return Ok(());
         };
@@ -181,6 +185,7 @@ impl Creation<'_> {
     fn refusal(&self, refused: Refused, name: &str) -> ApiError {
         let namespace = self.namespace.unwrap_or_default();
         match refused {
+            // A creation expects no object, so it loses only to one that has its name.
             Refused::Raced => ApiError::already_exists(self.resource, name, false),
             Refused::KindTerminating => {
                 let reason = "create not allowed while custom resource definition is terminating";

@@ -54,6 +54,7 @@ impl Call {
         }
         if let Value::Object(members) = document.value {
             let is_type = |name: &str| name == "kind" || name == "apiVersion";
+            // The type was checked and set by then; only the other members are read anew.
             object.extend(members.into_iter().filter(|(name, _)| !is_type(name)));
         }
         Ok(())
@@ -85,6 +86,7 @@ impl Call {
     /// Reads the body; protobuf is read as the type that it names.
     fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         match self.media_type() {
+            // As NegotiateInputSerializer: without a content type the body is JSON.
             "" | JSON | YAML => self
                 .text_document()
                 .map_err(|error| self.unrecognized(wanted, &error)),
@@ -112,6 +114,7 @@ impl Call {
     /// Reads the options of a deletion, which may have another type, or none.
     pub(super) fn decode_options(&self, wanted: Expected<'_>) -> Result<Value, ApiError> {
         let document = match self.media_type() {
+            // As DeleteResource, which passes the decoder's error on as it is.
             "" | JSON | YAML => self.text_document().map_err(ApiError::bad_request)?,
             _ => self.document(wanted)?,
         };
@@ -147,6 +150,7 @@ fn without_type(value: &Value) -> String {
 fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
     let key = call.resource.key(call.namespace(), call.name());
     let replaces = !call.name().is_empty() && call.target.subresource.is_none();
+    // A custom resource that is missing is reported before its kind is looked at.
     if replaces && call.server.store.get(call.resource.table, &key).is_none() {
         return call.not_found();
     }
@@ -162,6 +166,7 @@ const ENVELOPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitemp
 
 /// Returns the beginning of a body, in hexadecimal if it does not look like JSON.
 fn summary(body: &[u8]) -> String {
+    // The length that transformDecodeError gives to summarizeData.
     const MOST: usize = 30;
     let beginning = &body[..body.len().min(MOST)];
     let dots = if body.len() > MOST { " ..." } else { "" };
@@ -212,6 +217,7 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
     if wanted.custom {
         return Err(wrong_kind(call, object, kind));
     }
+    // Go names the package of its type: `core`, or the first label of the group.
     let package = |api_version: &str| match api_version.split_once('/') {
         Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),
         None => "core".to_owned(),

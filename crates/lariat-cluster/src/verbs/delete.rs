@@ -27,6 +27,7 @@ pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
         options.check_preconditions(call, &current)?;
         let deletion = options.deletion();
         let removal = delete_rules::removal(&call.resource, &call.server.clock, &current, deletion);
+        // As Store.Delete of Go's generic registry, which answers a pending deletion before admission.
         if !matches!(removal, Removal::Pending) {
             admit(call, &options, &current).await?;
         }
@@ -73,6 +74,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
     let page = list::present(call).await?;
+    // One by one, and the first refusal ends it: what was deleted before stays deleted, as on a genuine server.
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
         options.check_preconditions(call, stored)?;
@@ -96,6 +98,7 @@ pub(crate) fn remove(server: &Server, resource: &Resource, stored: &Stored, grac
 /// Deletes an object or marks it as deleted, in whatever state it is.
 pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, deletion: Deletion) {
     while let Some(current) = server.store.get(resource.table, stored.key()) {
+        // Another object has the name now, so the one that was meant is gone.
         if current.uid() != stored.uid() {
             return;
         }
@@ -153,6 +156,7 @@ fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stor
             return gone;
         }
     }
+    // Another deletion took it in between, and its revision is not known here.
     marked
 }
 

@@ -79,6 +79,7 @@ impl DeleteOptions {
             Some(kind) => {
                 let version = options.api_version.as_deref().unwrap_or_default();
                 Err(ApiError::bad_request(format!(
+                    // Go names the place in its own source where the scheme is made.
                     "no kind {kind:?} is registered for version {version:?} in scheme \
                      \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
                 )))
@@ -117,6 +118,7 @@ impl DeleteOptions {
                 causes.push(StatusCause::invalid("propagationPolicy", &value, reason));
             }
             if Propagation::parse(policy).is_none() {
+                // Go's list of what is supported has this `nil` in it, as a text.
                 let supported = r#""Foreground", "Background", "Orphan", "nil""#;
                 causes.push(StatusCause::unsupported(
                     "propagationPolicy",
@@ -215,6 +217,7 @@ impl DeleteOptions {
         if let Some(uid) = &preconditions.uid
             && uid != stored.uid()
         {
+            // The storage of namespaces compares by itself, before BeforeDelete, and has words of its own.
             if is_namespace {
                 let is = stored.uid();
                 return Err(ApiError::namespace_precondition(name, "UID", uid, is));

@@ -86,11 +86,14 @@ pub(super) fn removal(
     let old = current.object();
     let mut object = old.clone();
     let way = way(resource);
+    // As REST.Delete in registry/core/namespace/storage and in apiextensions' registry/customresourcedefinition: the
+    // first deletion only marks, whatever its options.
     if way == Way::Emptied && !current.is_deleting() {
         begin_emptying(resource, &mut object, clock, deletion.propagation);
         metadata_mut(&mut object).insert("deletionTimestamp".into(), clock.now().into());
         return Removal::Mark(object);
     }
+    // Only namespaces have them. Until they are gone the namespace controller is at work.
     if way == Way::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
         return Removal::Held;
     }
@@ -110,6 +113,7 @@ pub(super) fn removal(
         None if !is_held => Removal::Now,
         None => {
             mark(&mut object, clock);
+            // A repeated deletion that changes nothing is not stored, and so makes no event.
             if object == old {
                 Removal::Held
             } else {
@@ -131,6 +135,7 @@ fn begin_emptying(
         if let Some(status) = status.as_object_mut() {
             status.insert("phase".into(), "Terminating".into());
         }
+        // As in Go, a namespace takes the finalizer of the propagation with the mark; a CRD has only its own.
         set_finalizers(resource, object, propagation);
         return;
     }
@@ -156,6 +161,7 @@ fn mark(object: &mut Object, clock: &Clock) {
         count_change(object);
     }
     let metadata = metadata_mut(object);
+    // As markAsDeleting: a time that is still to come was the end of a grace period, which is over now.
     let at = metadata
         .get("deletionTimestamp")
         .and_then(Value::as_str)
@@ -198,11 +204,13 @@ fn shorten(pod: &mut Object, clock: &Clock, asked: Option<u64>) -> Grace {
     let metadata = metadata_mut(pod);
     let known = metadata.get("deletionGracePeriodSeconds");
     let Some(known) = known.and_then(Value::as_u64) else {
+        // As BeforeDelete: an object that was marked without a period goes at once.
         return Grace::Over;
     };
     match asked.filter(|asked| *asked < known) {
         None => Grace::Pending,
         Some(asked) => {
+            // As BeforeDelete: the period counts from the first deletion, not from this one.
             let at = clock.earlier(&marked, known - asked);
             metadata.insert("deletionTimestamp".into(), at.into());
             metadata.insert("deletionGracePeriodSeconds".into(), json!(asked));
@@ -219,6 +227,7 @@ fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
         value.and_then(Value::as_str).unwrap_or_default()
     };
     let is_over = matches!(text("status", "phase"), "Succeeded" | "Failed");
+    // As podStrategy.CheckGracefulDelete: what runs nowhere ends at once, also if time was asked for.
     if text("spec", "nodeName").is_empty() || is_over {
         return 0;
     }
@@ -230,6 +239,7 @@ fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
 /// Puts on the finalizer that the propagation asks for, and takes off the other.
 fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propagation>) {
     let known = owned_finalizers(object);
+    // As deletionFinalizersForGarbageCollection in the generic registry.
     let wanted = match propagation(resource, &known, asked) {
         Propagation::Background => None,
         Propagation::Foreground => Some(FOREGROUND),
@@ -259,6 +269,7 @@ fn propagation(resource: &Resource, known: &[String], asked: Option<Propagation>
     let default = match (&*resource.group, &*resource.plural) {
         // Events own nothing.
         ("" | "events.k8s.io", "events") => return Propagation::Background,
+        // Older than the garbage collector, when nothing deleted dependents.
         ("", "replicationcontrollers") | ("batch", "jobs") => Propagation::Orphan,
         _ => Propagation::Background,
     };

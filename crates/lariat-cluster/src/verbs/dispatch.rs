@@ -47,9 +47,11 @@ impl Call {
             Verb::Get => read::get(self).await,
             Verb::List => list::list(self).await,
             Verb::Watch => watch::watch(self).await,
+            // Members are visited by recursion, which for a deep document needs a larger stack.
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
                 OnStack::new(self.write(verb)).await
             }
+            // Boxed: this future is by far the largest, and reads would carry its size.
             Verb::Create | Verb::Update | Verb::Patch => Box::pin(self.write(verb)).await,
             Verb::Delete => delete::delete(self).await,
             Verb::DeleteCollection => delete::delete_collection(self).await,

@@ -25,6 +25,7 @@ pub(super) fn check(
     user: &User,
     object: &Object,
 ) -> Result<(), ApiError> {
+    // As EscalationAllowed. In the other modes everything is allowed, and so are `escalate` and `bind`.
     if resource.group != GROUP || server.access.mode != Mode::Rbac || user.belongs_to(MASTERS) {
         return Ok(());
     }
@@ -87,6 +88,7 @@ impl Grant<'_> {
     fn of_role(&self, role: &Object) -> Vec<Value> {
         let rules = role.get("rules").and_then(Value::as_array);
         let mut rules = rules.cloned().unwrap_or_default();
+        // As fullAuthority in clusterrole/policybased: who may add labels to a role could fill this one.
         if self.namespace.is_none() && role.contains_key("aggregationRule") {
             rules.push(json!({"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}));
             rules.push(json!({"nonResourceURLs": ["*"], "verbs": ["*"]}));

@@ -34,6 +34,8 @@ impl Filter {
     ) -> Result<Self, ApiError> {
         let in_metadata = |path: &str| matches!(path, "metadata.name" | "metadata.namespace");
         let supported = &resource.rules.field_labels;
+        // A kind without a conversion function of its own gets DefaultMetaV1FieldSelectorConversion, which knows both
+        // labels, whether the kind is namespaced or not.
         let has_namespace = resource.namespaced || !names_its_labels(resource);
         let unknown = |path: &&str| match *path {
             "metadata.name" => false,
@@ -66,6 +68,7 @@ impl Filter {
     }
 
     fn fields_match(&self, stored: &Stored) -> bool {
+        // Name and namespace are in the key.
         let object = if self.decodes {
             view::present(&self.resource, stored)
         } else {
@@ -99,6 +102,7 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
         _ if !names_its_labels(resource) => {
             format!("{path:?} is not a known field selector: only {known}")
         }
+        // Each group words it in its own conversion function of field labels.
         "batch" => format!("field label {path:?} not supported for {kind}"),
         "resource.k8s.io" => {
             let version = resource.api_version();

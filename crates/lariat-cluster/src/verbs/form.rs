@@ -55,6 +55,7 @@ pub(super) fn normalize(
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
     if is_converted(call, origin) {
+        // FromUnstructured sets numbers by reflection, which does not check their range.
         let typed = call.resource.types().root();
         for (name, value) in object.iter_mut() {
             if let Some(below) = typed.member(name) {
@@ -159,6 +160,7 @@ pub(super) fn refuse_patch(call: &Call, misfit: &Misfit) -> ApiError {
 
 fn shown_patch(call: &Call) -> String {
     match serde_json::from_slice::<Value>(&call.body) {
+        // By then it is a map in Go, and printed as one.
         Ok(patch) if call.is_strategic() => go_text::value(&patch),
         _ => String::from_utf8_lossy(&call.body).into_owned(),
     }

@@ -12,6 +12,7 @@ use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
 /// How long the name of a manager may be.
+// FieldManagerMaxLength in apimachinery's metav1 validation.
 const LONGEST_NAME: usize = 128;
 
 /// What a manager's writes need to be accounted for.
@@ -166,6 +167,7 @@ pub(super) fn refusal_of(
         untyped => {
             let [namespace, name] =
                 ["namespace", "name"].map(|member| metadata_text(applied, member));
+            // Go prints the core group as an empty one before the slash.
             let group = if api_version.contains('/') { "" } else { "/" };
             ApiError::internal(format!(
                 "failed to create typed patch object ({namespace}/{name}; {group}{api_version}, Kind={kind}): {untyped}"

@@ -36,5 +36,6 @@ fn stale(call: &Call, key: &ObjectKey, revision: u64) -> Option<Arc<Stored>> {
         ..Range::default()
     };
     let page = call.server.store.range(call.resource.table, &range).ok()?;
+    // If there was none by this name, the first one is another object behind it.
     page.objects.into_iter().find(|stored| stored.key() == key)
 }

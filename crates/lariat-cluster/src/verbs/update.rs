@@ -26,6 +26,7 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
     strategy::check_shape(&call.resource, &sent)?;
     check_name(call, &mut sent)?;
     let key = call.resource.key(call.namespace(), call.name());
+    // A lost race comes back here: for a version that was sent it is a conflict, an update without one goes on.
     loop {
         let Some(current) = call.server.store.get(call.resource.table, &key) else {
             let puts_create = call.resource.rules.put_creates;
@@ -36,6 +37,7 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
                 return Err(call.not_found());
             }
             let mut new = sent.clone();
+            // Unlike with POST it is no error, but has no meaning either.
             metadata_mut(&mut new).remove("resourceVersion");
             match create::store_new(call, new, dry_run).await {
                 // Another client was faster, so there is something to update.
@@ -95,11 +97,13 @@ fn check_version(
         ));
     }
     match metadata_text(sent, "resourceVersion") {
+        // ObjectResourceVersion reads a number, of which 0 is none.
         "" | "0" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }
         "" | "0" => Ok(()),
         version if version == current.revision().to_string() => Ok(()),
+        // With 500: the error of ObjectResourceVersion is no API status.
         version if version.parse::<u64>().is_err() => Err(ApiError::internal(format!(
             "strconv.ParseUint: parsing {version:?}: invalid syntax"
         ))),
@@ -138,6 +142,7 @@ pub(super) async fn store_changed(
         _ => Ok(()),
     };
     let mut sent = request.mutate(&plugins, Some(old), sent).await?;
+    // `mutate` does not call them where nothing is registered, and what webhooks changed last they have not seen.
     plugins(&mut sent)?;
     if part == Part::Main {
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
@@ -146,6 +151,7 @@ pub(super) async fn store_changed(
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
     let replacement = strategy::replacement(&call.resource, part, old, sent)?;
+    // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
     }
@@ -165,6 +171,7 @@ pub(super) async fn store_changed(
         strategy::check_limits(&call.server, &call.resource, object, replaced)?;
     }
     request.validate(Some(old), Some(object)).await?;
+    // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
     if matches!(part, Part::Main | Part::Resize) {
         strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
     }

@@ -17,6 +17,7 @@ use crate::idle_timeout::IdleTimeout;
 use crate::status::ApiError;
 
 /// The largest request body, as on a real server.
+// MaxRequestBodyBytes in apiserver's config.
 const LIMIT: usize = 3 * 1024 * 1024;
 
 /// The body of a response: whole, in pieces made on the way, or a stream.
@@ -78,6 +79,7 @@ impl ResponseBody {
 
     /// Shows how it is sent.
     pub(crate) fn delivered_by(mut self, delivery: Delivery) -> Self {
+        // The head of the response is there to be taken before any piece is asked for.
         delivery.offer();
         self.delivery = Some(delivery);
         self
@@ -96,6 +98,7 @@ impl ResponseBody {
     pub(crate) fn keep(self, kept: impl Send + 'static) -> Self {
         match self.kind {
             Kind::Stream(pieces) => Self::stream(pieces.map(move |piece| {
+                // Moves it into the closure, which is dropped with the stream.
                 let _kept = &kept;
                 piece
             })),
@@ -122,6 +125,7 @@ impl ResponseBody {
             Kind::Pieces(pieces) => pieces,
             small @ (Kind::Whole(_) | Kind::Stream(_)) => return (Self::of(small), false),
         };
+        // Read ahead until it is known whether the answer is large.
         let (mut first, mut length) = (Vec::new(), 0);
         while length < THRESHOLD
             && let Some(piece) = pieces.next()
@@ -144,6 +148,7 @@ impl ResponseBody {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             let next = self.kind.poll_next(cx);
+            // The sender asks for more, so the client has taken all that was there.
             if let (Poll::Pending, Some(delivery)) = (&next, &self.delivery) {
                 delivery.rest();
             }
@@ -209,6 +214,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let read = tokio::select! {
+        // A body that is complete counts, even if its time is over at the same moment.
         biased;
         read = Limited::new(body, LIMIT).collect() => read,
         () = IdleTimeout::new(timeout).wait() => return Err(ApiError::timed_out()),

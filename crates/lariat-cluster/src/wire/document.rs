@@ -95,6 +95,7 @@ impl Document {
 
     /// Reads YAML, of which JSON is a part.
     pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
+        // The reader of JSON is much faster. Only duplicates are left to that of YAML, which words them otherwise.
         let begins_json = bytes.trim_ascii_start().starts_with(b"{");
         if begins_json
             && let Ok(document) = Self::json(bytes)
@@ -182,6 +183,7 @@ fn read_yaml(text: &str) -> Result<Document, String> {
         }
         serde_saphyr::from_str_with_options::<Value>(text, options)
     };
+    // Strictly first, since only the error says which key is there twice.
     let strict = read(DuplicateKeyPolicy::Error);
     let line = strict.as_ref().err().and_then(duplicate);
     let value = if line.is_some() {
@@ -259,6 +261,7 @@ fn nesting(text: &str) -> usize {
     let indentation = |line: &str| {
         let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
         let indented = line.len() - line.trim_start_matches(is_indicator).len();
+        // A level takes two columns at least.
         indented.div_ceil(2)
     };
     brackets(text.as_bytes()) + text.lines().map(indentation).max().unwrap_or(0)
@@ -371,6 +374,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
         while let Some(name) = members.next_key::<String>()? {
             let path = field_path::member(self.path, &name);
             let typed = self.typed.and_then(|typed| typed.member(&name));
+            // The path of this member is put in front of a misfit that was found below it, not of an earlier one.
             let was_fit = self.found.misfit.is_none();
             let seed = Reader {
                 path: &path,

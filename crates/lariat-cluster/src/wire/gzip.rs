@@ -8,6 +8,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 /// Answers smaller than this go as they are, as on a real server.
+// As defaultGzipThresholdBytes and defaultGzipContentEncodingLevel in endpoints/handlers/responsewriters.
 pub(super) const THRESHOLD: usize = 128 * 1024;
 
 /// The level of a real server: time matters more than the last few bytes.

@@ -124,6 +124,7 @@ impl Form {
                 _ => return None,
             };
             let shape = match kind {
+                // Go has no protobuf form of a table.
                 "Table" if encoding != Encoding::Protobuf => Shape::Table,
                 "PartialObjectMetadata" => Shape::Metadata,
                 "PartialObjectMetadataList" => Shape::MetadataList,
@@ -153,6 +154,7 @@ pub(crate) fn choose<T>(
     };
     let mut alternatives: Vec<Alternative<'_>> =
         accept.split(',').filter_map(Alternative::parse).collect();
+    // As goautoneg: wildcards come behind what is named, and the order of the header decides the rest.
     alternatives.sort_by_key(|each| (Reverse(each.quality), each.wildcards));
     let mut known = alternatives
         .iter()
@@ -182,6 +184,7 @@ impl<'a> Alternative<'a> {
             "application/json" => (Encoding::Json, 0),
             "application/yaml" => (Encoding::Yaml, 0),
             "application/vnd.kubernetes.protobuf" => (Encoding::Protobuf, 0),
+            // JSON is the first of the media types that a server offers.
             "application/*" => (Encoding::Json, 1),
             "*/*" => (Encoding::Json, 2),
             _ => return None,

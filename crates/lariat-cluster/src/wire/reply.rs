@@ -126,6 +126,7 @@ impl Reply {
     /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
     pub(crate) fn encoded(self, encoding: Encoding) -> Self {
         let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
+        // Compressed documents are those of OpenAPI, whose form is negotiated elsewhere.
         if encoding == Encoding::Json || !is_json || self.is_compressed() {
             return self;
         }
@@ -146,6 +147,7 @@ impl Reply {
                 )
             }
         };
+        // What has no form in the other encoding stays JSON.
         let Some(written) = written else {
             return Self(Response::from_parts(parts, ResponseBody::whole(bytes)));
         };

@@ -20,6 +20,7 @@ pub(crate) enum Verb {
 impl Verb {
     /// Returns the verb of a request, or `None` where the method has no meaning.
     pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        // An eviction or a binding, for example, creates something below an object that the path names.
         if *method == Method::POST && target.subresource.is_some() {
             return Some(Self::Create);
         }

@@ -37,7 +37,9 @@ pub(super) fn owners(script: &mut Script<'_>) {
     };
     script.step("wait", "GET", until, Body::None);
     script.how(How::UntilGone);
+    // What the policy has made of the dependents.
     script.step("list", "GET", CONFIGMAPS, Body::None);
+    // The sequence was begun for another kind, by which its differences would be named.
     for step in &mut script.steps {
         "ConfigMap".clone_into(&mut step.kind);
     }

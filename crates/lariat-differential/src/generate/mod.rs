@@ -62,11 +62,13 @@ impl Generator {
     /// Makes the sequence of a number.
     #[must_use]
     pub fn sequence(&self, number: usize) -> Sequence {
+        // Odd constants without a pattern: neighbouring numbers and seeds get unrelated random numbers.
         let stride = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Rng::with_seed(self.seed.wrapping_mul(0xd134_2543_de82_ef95) ^ stride);
         let kind = self.kind(&mut random);
         let mut script = Script::new(&mut random, kind);
         match script.random.u32(..100) {
+            // The arms overlap: for such kinds dry runs take the place of lives.
             0..80 if kind.is_worked_on() => objects::dry(&mut script),
             0..55 => objects::live(&mut script),
             55..80 => objects::dry(&mut script),

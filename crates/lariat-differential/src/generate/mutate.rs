@@ -56,6 +56,7 @@ pub(super) fn content(random: &mut Rng, document: &Value) -> Edit {
 /// Returns the paths outside of what every kind has.
 pub(super) fn content_paths(document: &Value) -> Vec<Vec<String>> {
     let mut paths = paths(document);
+    // Metadata have edits of their own, and a wrong kind is a matter of the protocol.
     paths.retain(|path| !matches!(path[0].as_str(), "apiVersion" | "kind" | "metadata"));
     paths
 }
@@ -77,6 +78,7 @@ fn graft(random: &mut Rng, variants: &[Value]) -> Option<Edit> {
 /// Takes a member of an object that has nonsense in every field over.
 fn made(random: &mut Rng, document: &Value) -> Option<Edit> {
     let api_version = document["apiVersion"].as_str()?;
+    // The custom kinds of the sequences have no built-in type to make an object from.
     if api_version.contains("differential.dev") {
         return None;
     }
@@ -89,6 +91,7 @@ fn made(random: &mut Rng, document: &Value) -> Option<Edit> {
 fn unknown(random: &mut Rng, document: &Value) -> Edit {
     let mut paths = content_paths(document);
     paths.retain(|path| at(document, path).is_some_and(Value::is_object));
+    // The document itself is an object as well.
     paths.push(Vec::new());
     let mut path = paths.swap_remove(random.usize(..paths.len()));
     path.push("unknown".to_owned());

@@ -165,6 +165,7 @@ fn delete(script: &mut Script<'_>, which: usize) {
         return;
     }
     let path = script.path(which);
+    // No step has this id, so that the placeholder gets its default.
     let last = script.last[which].unwrap_or(999);
     let options = match script.random.u32(..12) {
         0 => json!({"preconditions": {"uid": format!("${{uid:{last}}}")}}),
@@ -180,6 +181,7 @@ fn delete(script: &mut Script<'_>, which: usize) {
     let body = if options.is_null() {
         Body::None
     } else {
+        // Servers take options without a kind too.
         let mut options = options;
         if script.chance(50) {
             options["kind"] = "DeleteOptions".into();

@@ -25,6 +25,7 @@ impl Aggregated {
     pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Option<Self>, ApiError> {
         let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
             None => Some(None),
+            // Go writes the legacy documents in protobuf, but these only as JSON.
             Some(_) if encoding == Encoding::Protobuf => None,
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(Some(Self::V2)),
             Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1")) => {
@@ -66,6 +67,7 @@ pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Byt
             .collect(),
     };
     let text = serde_json::to_string(&document).unwrap_or_default();
+    // Go's encoder ends a document with a line feed.
     (text + "\n").into()
 }
 

@@ -87,6 +87,7 @@ pub(crate) fn resources(catalog: &Catalog, group: &str, version: &str) -> Result
     let resources = sorted(catalog, group, version).into_iter();
     Ok(reply(&ResourceList {
         kind: "APIResourceList",
+        // A genuine server leaves `apiVersion` out for the core group.
         api_version: (!group.is_empty()).then_some("v1"),
         group_version: group_version(group, version),
         resources: resources.flat_map(with_parts).collect(),
@@ -134,6 +135,7 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     }
     let mut verbs = COLLECTION_VERBS.to_vec();
     if resource.group.is_empty() && resource.plural == "namespaces" {
+        // Each namespace is deleted on its own: its REST storage in Go has no DeleteCollection.
         verbs.retain(|verb| *verb != "deletecollection");
     }
     verbs

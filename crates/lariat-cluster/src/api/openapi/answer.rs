@@ -41,6 +41,7 @@ pub(crate) fn answer(
     if wanted.is_empty() {
         return Ok(reply);
     }
+    // Under this URL nothing else will ever be found: another document has another digest.
     let reply = reply.header(CACHE_CONTROL, "public, immutable");
     Ok(reply.header(EXPIRES, &server.clock.later_in_http(YEAR)))
 }

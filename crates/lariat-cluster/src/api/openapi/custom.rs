@@ -67,6 +67,7 @@ fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     let properties = &mut schema["properties"];
     properties["apiVersion"] = text(docs.api_version);
     properties["kind"] = text(docs.kind);
+    // In OpenAPI 3.0 nothing may stand beside a reference, hence `allOf` with a description beside it.
     properties["metadata"] = json!({
         "description": docs.metadata, "allOf": [reference(&shared_name(metadata))],
     });

@@ -42,6 +42,7 @@ fn parts(resource: &Resource) -> Value {
 }
 
 fn of(parts: &Value) -> String {
+    // Another version of this program may describe the same resources in other words.
     let program = (env!("CARGO_PKG_VERSION"), descriptions::PRESENT);
     etag::digest(json!([program, parts]).to_string().as_bytes())
 }

@@ -61,6 +61,7 @@ pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
             let slot = &catalog.document(group, version)?.json;
             once(slot, || write(catalog, group, version))
         }
+        // These are small and rarely asked for, so they are not kept.
         None => gzip::compress(fixed::document(path).to_string().as_bytes()),
     })
 }
@@ -84,6 +85,7 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
     let (mut paths, mut schemas) = (Map::new(), SchemasOf::default());
     let mut info = info();
     for resource in catalog.resources(group, version) {
+        // Go builds the documents of CRDs apart from its own, and gives them this title.
         if resource.rules.custom {
             info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
         }

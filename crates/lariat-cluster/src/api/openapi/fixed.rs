@@ -50,6 +50,7 @@ pub(super) fn all(catalog: &Catalog) -> Vec<(Path, &'static str)> {
 fn of_path(path: &str) -> (Path, &'static str) {
     let (kind, id, tag, description) = match path.strip_prefix("apis/") {
         Some(group) => {
+            // The ids of Go's operations do not have the suffix, as in `getRbacAuthorizationAPIGroup`.
             let group = group.trim_end_matches(".k8s.io");
             (
                 "meta.v1.APIGroup",

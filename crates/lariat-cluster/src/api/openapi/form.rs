@@ -22,6 +22,7 @@ impl Form {
             return Some(Self::Json);
         }
         let mut clauses: Vec<(u16, Option<Self>)> = accept.split(',').map(clause).collect();
+        // A stable sort: of two with the same quality the first counts.
         clauses.sort_by_key(|(quality, _)| Reverse(*quality));
         let mut named = clauses.into_iter().filter_map(|(_, form)| form);
         named.find(|form| there_are.contains(form))

@@ -102,6 +102,7 @@ pub(super) fn paths(
         everywhere: true,
         ..make
     };
+    // A review can only be created, and is not there afterwards.
     if resource.rules.review {
         return vec![Path::new(collection, vec![make.create()])];
     }
@@ -177,6 +178,7 @@ impl Maker<'_> {
 
     /// Returns the operations of a subresource, unless it is a stream.
     fn of_part(self, part: &Subresource) -> Option<Vec<Operation>> {
+        // These are the kinds of options: exec, attach, portforward and proxy.
         let is_stream = part.kind.is_some_and(|kind| kind.ends_with("Options"));
         if is_stream || part.name == "log" {
             return None;
@@ -350,6 +352,7 @@ fn api_version(group: &str, version: &str) -> String {
 
 /// Returns the article of a kind, between spaces; plurals have none.
 fn article(kind: &str) -> &'static str {
+    // As GetArticleForNoun in endpoints/installer.go.
     if kind.ends_with('s') && !kind.ends_with("ss") {
         " "
     } else if kind.starts_with(['A', 'E', 'I', 'O', 'U']) {

@@ -22,6 +22,7 @@ pub(super) fn describe(path: &Path) -> Value {
             parameter
         })
         .collect();
+    // Discovery has no `pretty`.
     if path.operations.iter().any(|each| each.about.is_some()) {
         parameters.push(parameter("pretty", "query"));
         document.insert("parameters".into(), parameters.into());

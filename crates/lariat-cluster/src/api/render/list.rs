@@ -35,6 +35,7 @@ pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item =
     std::iter::from_fn(move || {
         let is_first = opening.is_some();
         let mut piece = opening.take().unwrap_or_default();
+        // The first piece is written even without an object, since it has the opening of the list.
         if !is_first && objects.peek().is_none() {
             return None;
         }

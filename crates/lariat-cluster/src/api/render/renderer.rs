@@ -25,6 +25,7 @@ use crate::wire::verb::Verb;
 pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
     let offers = Offers::of(!call.resource.rules.custom);
     if verb == Verb::Watch && form.encoding == Encoding::Yaml {
+        // Go reads the options of a watch before it looks at the media type.
         call.query.list()?;
         return Err(ApiError::only_acceptable(offers.streams()));
     }
@@ -71,6 +72,7 @@ fn go_type(resource: &Resource, is_list: bool) -> String {
         return format!("*unstructured.Unstructured{list}");
     }
     let package = match resource.group.split('.').next().unwrap_or_default() {
+        // Events of both groups have one internal type in Go.
         "" | "events" => "core",
         package => package,
     };

@@ -75,6 +75,7 @@ impl Lines {
             let shown = reread.as_ref().unwrap_or(stored);
             return table_line(table, &mut self.columns_sent, shown, event.as_str());
         }
+        // The usual form is encoded once for all watchers.
         if self.only_metadata && self.head == METADATA_HEAD {
             return stored.metadata_frame(event);
         }

@@ -112,6 +112,7 @@ impl Given {
             .collect::<Result<Vec<_>, _>>()
             .map_err(unreadable)?;
         let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(unreadable)?;
+        // With its own provider, so that the process needs no default, which another library might set.
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|config| {
@@ -120,6 +121,7 @@ impl Given {
                     .with_single_cert(certificates, key)
             })
             .map_err(|error| invalid(&error))?;
+        // In the order of preference: of what a client offers the first of these is taken.
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }

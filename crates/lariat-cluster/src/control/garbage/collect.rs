@@ -107,6 +107,7 @@ impl Look<'_> {
         metadata: &Metadata,
         classes: &Classes<'_>,
     ) -> Outcome {
+        // The cases are those of attemptToDeleteItem in Go's garbage collector.
         if metadata.owner_references.is_empty() {
             return Outcome::Done;
         }

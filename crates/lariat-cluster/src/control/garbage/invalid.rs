@@ -26,6 +26,8 @@ pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &
         return;
     };
     let (name, own) = (node.key.name(), node.key.namespace());
+    // As makeEvent of client-go's recorder: Events about cluster-scoped objects are in `default`, and their names have
+    // the time in hexadecimal.
     let namespace = own.unwrap_or("default");
     let now = plane.server.clock.now();
     let nanoseconds = plane.server.clock.timestamp().as_nanosecond();

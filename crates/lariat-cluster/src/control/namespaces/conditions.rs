@@ -42,6 +42,8 @@ fn wanted(contents: &Contents) -> [Condition; 5] {
         well: (reason, message),
     };
     [
+        // Go discovers the resources by requests, which may fail. This control plane knows them, so three of the
+        // conditions are always fine.
         fine(
             "NamespaceDeletionDiscoveryFailure",
             "ResourcesDiscovered",

@@ -40,6 +40,7 @@ impl Contents {
             .each_table()
             .filter(|resource| resource.namespaced)
             .partition(|resource| is_pods(resource));
+        // As the feature OrderedNamespaceDeletion: a Pod must not run on without the policies that restrict it.
         for resources in [pods, others] {
             for resource in resources {
                 contents.delete_all(plane, resource, namespace);
@@ -73,6 +74,7 @@ impl Contents {
                 None => break,
             }
         }
+        // Read again: some objects are only marked, and wait for finalizers or for their grace period.
         let left = everything(plane, resource, namespace);
         if left.is_empty() {
             return;

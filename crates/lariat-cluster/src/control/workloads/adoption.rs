@@ -14,6 +14,7 @@ use crate::control::write::Written;
 ///
 /// Adopted Pods count from the next reconcile on, which the change of the Pod causes.
 pub(super) fn adopt(set: &Reconcile<'_>, selectors: &Selectors) -> Option<Requeue> {
+    // What is being deleted adopts nothing, or its deletion would take the adopted Pods along.
     if set.stored.is_deleting() {
         return None;
     }

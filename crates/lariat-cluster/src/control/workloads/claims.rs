@@ -38,6 +38,7 @@ pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
         let mount = json!({"name": volume, "persistentVolumeClaim": {"claimName": name}});
         match pod["spec"]["volumes"].as_array_mut() {
             Some(volumes) => {
+                // As updateStorage: the claim takes the place of a volume of the template that has its name.
                 volumes.retain(|each| each["name"] != volume);
                 volumes.push(mount);
             }
@@ -67,6 +68,7 @@ pub(super) fn bind(claim: &Reconcile<'_>) -> Requeue {
             Requeue::OnChange
         };
     };
+    // In the order of `bind` in pv_controller.go: the volume, then the claim, then the status of the claim.
     if volume.text("/status/phase") != "Bound" {
         let written =
             claim.edit_status(&volume, |volume| volume["status"]["phase"] = "Bound".into());
@@ -121,6 +123,7 @@ fn volume(claim: &Reconcile<'_>, name: &str) -> Value {
 /// Deletes a volume whose claim is gone.
 pub(super) fn reclaim(volume: &Reconcile<'_>) -> Requeue {
     let uid = volume.text("/spec/claimRef/uid");
+    // The name is made of a uid, so volumes that users create never match.
     let is_ours = volume.name() == volume_name(uid) && !volume.stored.is_deleting();
     let is_claimed = volume.plane.graph.node(uid).is_some();
     if is_ours && !is_claimed && volume.text("/status/phase") == "Bound" {

@@ -65,6 +65,7 @@ impl Condition {
         if before["status"] == next["status"] {
             next["lastTransitionTime"] = before["lastTransitionTime"].clone();
         }
+        // The times do not count: every reconcile would be a change otherwise, which leads to the next one.
         let is_same = ["status", "reason", "message"]
             .iter()
             .all(|member| before.get(member) == next.get(member));

@@ -105,6 +105,7 @@ impl Simulation {
                 self.kubelet.forget(stored.uid());
                 self.unscheduled.remove(stored.key());
             }
+            // The look at a Service that is gone deletes its Endpoints.
             Kind::Service => self.enqueue_now(kind, stored.key()),
             Kind::Claim => {
                 let volume = ObjectKey::cluster(&claims::volume_name(stored.uid()));
@@ -116,6 +117,7 @@ impl Simulation {
 
     /// Enqueues all objects that depend on which nodes exist.
     fn observe_node(&mut self, plane: &Plane, change: &Change) {
+        // Most changes of a node are of its status and concern no Pod.
         if !self.nodes.observe_node(&change.event) {
             return;
         }
@@ -155,6 +157,7 @@ impl Simulation {
             return Requeue::OnChange;
         };
         match item.kind {
+            // One item of the queue stands for a Pod; who works on it next depends on its state.
             Kind::Pod if scheduler::is_to_schedule(&cx) => {
                 let next = scheduler::schedule(&cx, &mut self.nodes, &mut self.kubelet);
                 if next == Requeue::OnNodes {

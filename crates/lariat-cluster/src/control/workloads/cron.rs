@@ -67,6 +67,7 @@ impl Schedule {
     pub(super) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Every(span) => {
+                // As ConstantDelaySchedule.Next, which counts from whole seconds.
                 let whole = Timestamp::from_second(after.as_second()).ok()?;
                 whole.checked_add(*span).ok()
             }
@@ -106,6 +107,7 @@ fn comes(cron: &Cron) -> bool {
     let days = cron.pattern.days.values();
     let mut months = cron.pattern.months.values().into_iter();
     let first = days.first().copied().unwrap_or(u16::MAX);
+    // Where a day of the week is given, it is enough that one of the two matches, and such a day comes every week.
     !cron.pattern.is_dow_wildcard() || months.any(|month| first <= LENGTHS[usize::from(month) - 1])
 }
 
@@ -144,11 +146,13 @@ fn run(part: &str, bounds: &Bounds) -> Option<String> {
         None => (part, None),
     };
     let (first, last) = match (range, range.split_once('-')) {
+        // As getRange in robfig/cron: a step of more than one takes the meaning of a star away.
         ("*" | "?", _) if step.is_none_or(|step| step == 1) => return Some("*".to_owned()),
         ("*" | "?", _) => (*bounds.range.start(), *bounds.range.end()),
         (_, Some((first, last))) => (bounds.number(first)?, bounds.number(last)?),
         (one, None) => {
             let first = bounds.number(one)?;
+            // With a step, one number is the beginning of a range up to the end.
             let last = step.map_or(first, |_| *bounds.range.end());
             (first, last)
         }

@@ -119,6 +119,7 @@ fn run(cron: &Reconcile<'_>, jobs: &[Child], status: &mut Value) -> Requeue {
     let Some(due) = due(cron, &schedule, now) else {
         return following;
     };
+    // As getJobName: the time in minutes.
     let name = format!("{}-{}", cron.name(), due.as_second() / 60);
     let is_known = jobs.iter().any(|job| job.name() == name);
     let active: Vec<&Child> = jobs.iter().filter(|job| !is_finished(job)).collect();

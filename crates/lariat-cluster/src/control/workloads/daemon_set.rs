@@ -38,6 +38,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
         };
         let is_surplus = |pod: &&Child| {
             !pod.is_going()
+                // As podsShouldBeOnNode, without its back-off: a Pod that has ended is replaced.
                 && (pod.is_over() || !wanted.contains(node_of(pod)) || is_duplicate(pod))
         };
         for pod in pods.iter().filter(is_surplus) {
@@ -76,6 +77,7 @@ fn age(pod: &Child) -> (bool, &str, &str) {
 
 /// Returns the node that a Pod is bound or pinned to.
 fn node_of(pod: &Child) -> &str {
+    // A new Pod names its node in this affinity until the scheduler binds it.
     let pinned = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0/values/0";
     match pod.text("/spec/nodeName") {
@@ -88,6 +90,7 @@ fn pod(set: &Reconcile<'_>, node: &str, hash: &str) -> Value {
     let mut pod = template::pod(set);
     let generation = set.generation().to_string();
     template::label(&mut pod, REVISION, hash);
+    // As CreatePodTemplate in daemonset_util.go, which still writes this deprecated label.
     template::label(&mut pod, "pod-template-generation", &generation);
     let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
     pod["spec"]["affinity"]["nodeAffinity"] = json!({
@@ -107,10 +110,12 @@ fn update(set: &Reconcile<'_>, pods: &[Child], wanted: usize, hash: &str) -> Req
     let given = set.at("/spec/updateStrategy/rollingUpdate/maxUnavailable");
     let allowed = match given {
         Value::Null => 1,
+        // With 0 no Pod could ever be replaced.
         given => share(given, 0, all, true).max(1),
     };
     let is_working = |pod: &&Child| pod.is_active() && pod.is_ready();
     let working = i64::try_from(pods.iter().filter(is_working).count()).unwrap_or(0);
+    // Negative when more are unavailable than may be; then none that works is deleted.
     let room = usize::try_from(allowed - (all - working)).unwrap_or(0);
     let old = |pod: &&Child| !pod.is_going() && pod.label(REVISION) != hash;
     // Pods that are not available do not count against the limit.

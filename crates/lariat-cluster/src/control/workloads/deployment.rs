@@ -24,6 +24,7 @@ pub(super) fn reconcile(deployment: &Reconcile<'_>) -> Requeue {
         let age = |set: &Child| set.text("/metadata/creationTimestamp").to_owned();
         (age(a), a.name()).cmp(&(age(b), b.name()))
     });
+    // As FindNewReplicaSet: the oldest, if several sets have the template.
     let at = sets.iter().position(|set| is_of_template(set, deployment));
     let new = at.map(|at| sets.remove(at));
     let rollout = Rollout::new(deployment, new, sets);
@@ -36,6 +37,7 @@ pub(super) fn reconcile(deployment: &Reconcile<'_>) -> Requeue {
             return next;
         }
     }
+    // The template was used before: a rollback makes its set the newest one.
     if let Some(new) = rollout
         .new
         .as_ref()
@@ -51,6 +53,7 @@ pub(super) fn reconcile(deployment: &Reconcile<'_>) -> Requeue {
 
 fn is_of_template(set: &Child, deployment: &Reconcile<'_>) -> bool {
     let mut template = set.at("/spec/template").clone();
+    // As EqualIgnoreHash: the label is written into the set's template only.
     if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
         labels.remove(HASH);
     }
@@ -249,6 +252,7 @@ fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Requeu
         progressing(true, "NewReplicaSetAvailable", message).set(list, now, Some("lastUpdateTime"));
         return Requeue::OnChange;
     }
+    // Other reasons are left from an earlier rollout.
     let moved = rollout.has_moved();
     if moved
         || !matches!(

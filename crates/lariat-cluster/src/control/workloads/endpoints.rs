@@ -99,6 +99,7 @@ pub(super) fn pods(service: &Reconcile<'_>) -> Option<Vec<Child>> {
     let selector = selectors::of_map(service.at("/spec/selector"))?;
     let mut pods = service.selected(&selector);
     pods.retain(|pod| !pod.text("/status/podIP").is_empty() && !pod.is_over());
+    // In a fixed order, so that the same Pods make the same Endpoints.
     pods.sort_by_cached_key(|pod| pod.text("/status/podIP").parse::<IpAddr>().ok());
     Some(pods)
 }
@@ -166,6 +167,7 @@ fn subsets(service: &Reconcile<'_>, pods: &[Child]) -> Value {
             .at("/spec/ports")
             .as_array()
             .is_some_and(|all| !all.is_empty());
+        // Without the port that the Service names the Pod cannot serve it. A Service without ports takes every Pod.
         if ports.is_empty() && wants_ports {
             continue;
         }
@@ -177,6 +179,7 @@ fn subsets(service: &Reconcile<'_>, pods: &[Child]) -> Value {
             address["hostname"] = name.into();
         }
         let lists = by_ports.entry(ports).or_default();
+        // The first list has the ready ones.
         lists[usize::from(!all && !pod.is_ready())].push(address);
     }
     let subsets = by_ports.into_iter();

@@ -134,6 +134,7 @@ impl<'a> Job<'a> {
         }
         let is_done = match self.completions {
             Some(wanted) => self.succeeded() >= wanted,
+            // Pods that share a work queue end by themselves after the first success.
             None => self.succeeded() > 0 && self.active().next().is_none(),
         };
         if is_done {
@@ -204,6 +205,7 @@ impl<'a> Job<'a> {
     fn pod(&self, index: Option<usize>) -> Value {
         let mut pod = template::pod(self.cx);
         let name = self.cx.name();
+        // Go writes each label under its older name, too.
         for label in ["batch.kubernetes.io/job-name", "job-name"] {
             template::label(&mut pod, label, name);
         }
@@ -245,6 +247,8 @@ impl<'a> Job<'a> {
         }
         status["ready"] = active.iter().filter(|pod| pod.is_ready()).count().into();
         status["terminating"] = self.pods.iter().filter(|pod| pod.is_going()).count().into();
+        // Go tracks Pods by finalizers, with those that are not counted yet in here. The Pods that exist are counted
+        // here.
         status["uncountedTerminatedPods"] = json!({});
         if self.is_indexed {
             status["completedIndexes"] = intervals(&self.completed()).into();
@@ -271,6 +275,7 @@ impl<'a> Job<'a> {
         let Some(verdict) = verdict else {
             return;
         };
+        // Go sets the first of the two while Pods still end, and the other once they have; here both come at once.
         let kinds = if verdict.succeeded {
             ["SuccessCriteriaMet", "Complete"]
         } else {
@@ -300,6 +305,7 @@ fn intervals(indexes: &BTreeSet<usize>) -> String {
     }
     let text = |(start, end): &(usize, usize)| match end - start {
         0 => start.to_string(),
+        // As orderedIntervals in Go's job controller: only three and more make a range.
         1 => format!("{start},{end}"),
         _ => format!("{start}-{end}"),
     };

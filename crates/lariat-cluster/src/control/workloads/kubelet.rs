@@ -48,6 +48,7 @@ impl Kubelet {
         let now = Instant::now();
         let entry = self.waiting.entry(pod.stored.shared_uid());
         let (known, since) = entry.or_insert((transition, now));
+        // The time runs from the moment at which this transition became the next one.
         if *known != transition {
             (*known, *since) = (transition, now);
         }
@@ -72,6 +73,7 @@ impl Kubelet {
             return Requeue::At(at);
         }
         let written = match transition {
+            // The scheduler waits under this transition, and carries it out itself.
             Transition::Bind => Written::Done,
             Transition::Start => {
                 let address = self.address();
@@ -95,6 +97,7 @@ impl Kubelet {
     /// Skips all addresses up to one that a Pod has already.
     pub(super) fn note_address(&mut self, address: &str) {
         let address = address.parse::<Ipv4Addr>().map(|each| each.octets());
+        // All addresses are in 10.64.0.0/10; others are of Pods whose status a client wrote.
         if let Ok([10, second @ 64..128, third, fourth]) = address {
             let number = u32::from_be_bytes([0, second - 64, third, fourth]);
             self.addresses = self.addresses.max(number);
@@ -142,6 +145,7 @@ fn backoff(pod: &Reconcile<'_>) -> Duration {
     let Some(again) = restarts.unwrap_or(0).checked_sub(1) else {
         return Duration::ZERO;
     };
+    // The shift is bounded, since a Pod may restart any number of times.
     let seconds = 10_u64 << again.min(5);
     Duration::from_secs(seconds.min(300))
 }

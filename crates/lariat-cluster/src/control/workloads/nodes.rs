@@ -56,6 +56,7 @@ impl Nodes {
                 .map(|each| text(&each["address"]))
                 .unwrap_or_default(),
         };
+        // The heartbeats of nodes must not wake all unscheduled Pods.
         if self.nodes.get(name) == Some(&state) {
             return false;
         }
@@ -74,6 +75,7 @@ impl Nodes {
             }
             return None;
         }
+        // A Pod never changes its node, so that only its binding has to be decoded.
         if self.bound.contains_key(&uid) {
             return None;
         }
@@ -107,6 +109,7 @@ impl Nodes {
     pub(super) fn choose(&self, fits: impl Fn(&str, &NodeState) -> bool) -> Option<&str> {
         let fitting = self.nodes.iter().filter(|(name, node)| fits(name, node));
         let count = |name: &str| self.pods.get(name).copied().unwrap_or(0);
+        // Of equals this takes the first by name, so that every run places Pods alike.
         let chosen = fitting.min_by_key(|(name, _)| count(name));
         chosen.map(|(name, _)| name.as_str())
     }
@@ -171,6 +174,7 @@ fn status(name: &str, number: usize, now: &str) -> Value {
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         })
     };
+    // Addresses ending in .0 and .1 are left out, as those of a network and its gateway.
     let address = format!("172.18.{}.{}", number / 250, number % 250 + 2);
     json!({
         "capacity": resources, "allocatable": resources,

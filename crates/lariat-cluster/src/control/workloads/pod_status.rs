@@ -27,6 +27,7 @@ fn annotation<'a>(pod: &'a Reconcile<'_>, name: &str) -> &'a str {
 /// Returns how long the containers of a Pod run, or `None` if they run for ever.
 pub(super) fn run_time(pod: &Reconcile<'_>) -> Option<Duration> {
     let given = parse_duration(annotation(pod, RUN_FOR));
+    // What is not restarted for ever has an end, or no Job would complete.
     let is_over_by_itself = matches!(pod.text("/spec/restartPolicy"), "Never" | "OnFailure");
     let fails = exit_code(pod) != 0;
     given.or((is_over_by_itself || fails).then_some(pod.settings.run_time))
@@ -78,6 +79,7 @@ pub(super) fn ready(pod: &Reconcile<'_>) -> Value {
     let containers = status["containerStatuses"].as_array_mut();
     for container in containers.into_iter().flatten() {
         container["ready"] = true.into();
+        // After a back-off they start only now.
         if container["state"]["running"].is_null() {
             container["started"] = true.into();
             container["state"] = json!({"running": {"startedAt": now}});
@@ -118,6 +120,7 @@ pub(super) fn ended(pod: &Reconcile<'_>, code: i64) -> Value {
         }
     }
     let conditions = &mut status["conditions"];
+    // The phase stays Running while containers wait to be started again.
     if restarts {
         set_ready(conditions, false, &names(pod), &now);
         return status;

@@ -121,6 +121,7 @@ impl<'a> Reconcile<'a> {
         let then: jiff::Timestamp = time.parse().ok()?;
         let end = then.checked_add(after).unwrap_or(jiff::Timestamp::MAX);
         let signed = end.duration_since(self.plane.server.clock.timestamp());
+        // A negative time does not fit into a Duration, so `None` says that the end has passed.
         let left = Duration::try_from(signed).ok()?;
         (!left.is_zero()).then(|| Instant::now() + left)
     }
@@ -145,6 +146,7 @@ impl<'a> Reconcile<'a> {
             Child::new(resource, stored)
         });
         children
+            // The graph has every owner, of which at most one is the controller.
             .filter(|child| child.is_controlled_by(uid))
             .collect()
     }
@@ -223,6 +225,7 @@ impl<'a> Reconcile<'a> {
     pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> Written {
         let deletion = Deletion {
             grace,
+            // As DeletePod of RealPodControl, whose delete options leave it to the default, which for Pods is this.
             propagation: Some(Propagation::Background),
         };
         self.writer()
@@ -233,6 +236,7 @@ impl<'a> Reconcile<'a> {
     pub(super) fn delete_self(&self) -> Written {
         let deletion = Deletion {
             grace: None,
+            // As processJob in Go's controller ttlafterfinished.
             propagation: Some(Propagation::Foreground),
         };
         self.writer().delete(&self.resource, &self.stored, deletion)

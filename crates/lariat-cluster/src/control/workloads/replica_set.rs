@@ -26,6 +26,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
     let mut next = released;
     if !set.stored.is_deleting() {
         let count = i64::try_from(active.len()).unwrap_or(i64::MAX);
+        // Those that are missing then follow in the reconcile that these Pods cause.
         for _ in 0..(wanted - count).clamp(0, BURST) {
             if !set.create(Kind::Pod, &template::pod(set)) {
                 break;
@@ -48,6 +49,7 @@ pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
 /// Returns a sort key: Pods that are deleted first do not run, are not ready, or are young.
 fn rank(pod: &Child) -> (bool, bool, bool, std::cmp::Reverse<String>) {
     (
+        // As ActivePodsWithRanks, without its ranks by node and by restarts.
         !pod.text("/spec/nodeName").is_empty(),
         pod.text("/status/phase") == "Running",
         pod.is_ready(),

@@ -74,6 +74,7 @@ impl<'a> Rollout<'a> {
 
     /// Returns whether a rollout progressed since the Deployment's status was written.
     pub(super) fn has_moved(&self) -> bool {
+        // As DeploymentProgressing.
         let known = |member: &str| {
             let number = self.deployment.number(&format!("/status/{member}"));
             number.unwrap_or(0)
@@ -105,6 +106,7 @@ impl<'a> Rollout<'a> {
 
     fn has_old_pods(&self) -> bool {
         self.sum_old("/spec/replicas") > 0
+            // Old Pods must have ended, not only be unwanted, and the numbers in the status come late.
             || self.old.iter().any(|set| {
                 let cx = Reconcile::new(
                     self.deployment.plane,
@@ -139,6 +141,7 @@ impl<'a> Rollout<'a> {
         for set in &self.old {
             let present = set.number("/spec/replicas");
             let unavailable = (present - set.number("/status/availableReplicas")).max(0);
+            // As cleanupUnhealthyReplicas: unavailable Pods go first, since that takes no availability away.
             let unhealthy = unavailable.min(room).min(present);
             let healthy = (present - unhealthy)
                 .min(healthy_room)

@@ -41,8 +41,10 @@ pub(super) fn schedule(pod: &Reconcile<'_>, nodes: &mut Nodes, kubelet: &mut Kub
                 .because("Unschedulable", message)
                 .set(&mut status["conditions"], &now, None);
         });
+        // The condition is a change, which leads to one more look; that one finds nothing to write.
         return Requeue::from(written).or(Requeue::OnNodes);
     };
+    // Node and condition in one write, as the registry's assignPod does for a Binding.
     Requeue::from(writer.store(&pod.resource, &pod.stored, |object| {
         let mut value = Value::Object(std::mem::take(object));
         value["spec"]["nodeName"] = node.into();
@@ -74,6 +76,7 @@ pub(super) fn selects(selector: &Value, node: &NodeState) -> bool {
 
 /// Returns the only node that the affinity of a Pod admits by name.
 fn pinned_node<'a>(pod: &'a Reconcile<'_>) -> Option<&'a str> {
+    // Only in the form that the controller of DaemonSets writes.
     let term = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
         /nodeSelectorTerms/0/matchFields/0";
     let field = pod.at(term);

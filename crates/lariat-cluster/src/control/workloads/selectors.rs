@@ -48,6 +48,7 @@ impl Selectors {
             return concerned;
         }
         self.orphans.insert(pod.key().clone(), pod.labels().clone());
+        // By the present labels alone: what selected it before cannot adopt it.
         let sets = selecting(&self.replica_sets, pod.key(), &labels[..1]);
         concerned.extend(sets.map(|key| (Kind::ReplicaSet, key)));
         concerned

@@ -147,6 +147,7 @@ fn endpoint(service: &Reconcile<'_>, pod: &Child) -> Value {
     let mut endpoint = json!({
         "addresses": [pod.at("/status/podIP")],
         "conditions": {
+            // Published means ready, even while the Pod terminates.
             "ready": is_published || (serving && !pod.is_going()),
             "serving": serving, "terminating": pod.is_going(),
         },

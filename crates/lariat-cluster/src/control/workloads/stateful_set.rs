@@ -66,6 +66,7 @@ impl<'a> Set<'a> {
         let is_wanted =
             |pod: &&Child| ordinal(cx, pod).is_some_and(|each| ordinals.contains(&each));
         let mut condemned: Vec<&Child> = pods.iter().filter(|pod| !is_wanted(pod)).collect();
+        // As descendingOrdinal in stateful_set_utils.go.
         condemned.sort_by_key(|pod| std::cmp::Reverse(ordinal(cx, pod)));
         let hash = template::hash(cx.at("/spec/template"), 0);
         Self {
@@ -82,10 +83,12 @@ impl<'a> Set<'a> {
         for (ordinal, pod) in &self.wanted {
             match pod {
                 None => {
+                    // In order, the next Pod is created only once this one is available, which a change will say.
                     if !self.create(*ordinal) || !self.is_parallel {
                         return Requeue::OnChange;
                     }
                 }
+                // A Pod that has ended is deleted, to be created again under its name.
                 Some(pod) if pod.is_over() && !pod.is_going() => {
                     return Requeue::from(self.cx.delete(pod, None));
                 }
@@ -183,6 +186,7 @@ impl<'a> Set<'a> {
         let updated = count(&|pod| self.is_current(pod) && !pod.is_going());
         let is_over = updated == pods.len() && self.condemned.is_empty();
         let before = self.cx.text("/status/currentRevision");
+        // As completeRollingUpdate: the revision is the current one as soon as all Pods have it.
         let current = if is_over || before.is_empty() {
             self.revision.as_str()
         } else {

@@ -16,6 +16,7 @@ pub(super) fn pod(owner: &Reconcile<'_>) -> Value {
         "generateName": format!("{}-", owner.name()),
         "ownerReferences": [owner.controller_reference()],
     });
+    // As GetPodFromTemplate, which takes over no other metadata.
     for member in ["labels", "annotations", "finalizers"] {
         if !template["metadata"][member].is_null() {
             metadata[member] = template["metadata"][member].clone();
@@ -56,6 +57,7 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
         hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
     }
     let digits = hash.to_string();
+    // As rand.SafeEncodeString.
     let encode = |digit: u8| char::from(CHARACTERS[usize::from(digit) % CHARACTERS.len()]);
     digits.bytes().map(encode).collect()
 }

@@ -26,6 +26,7 @@ pub(super) fn service_ports(ports: Row<'_>) -> String {
 pub(super) fn service_address(service: Row<'_>) -> String {
     let external = join(service.at("/spec/externalIPs"));
     match service.text("/spec/type") {
+        // As getServiceExternalIP.
         "ClusterIP" | "NodePort" if external.is_empty() => NONE.to_owned(),
         "ClusterIP" | "NodePort" => external,
         "LoadBalancer" => {
@@ -48,6 +49,8 @@ pub(super) fn balancer(ingress: Row<'_>) -> String {
         .map(|ingress| ingress.text_or("/ip", ingress.text("/hostname")))
         .filter(|address| !address.is_empty())
         .collect();
+    // As loadBalancerStatusStringer with `wide`, which is how a server always prints: the addresses are a set, and
+    // nothing is cut at 16 characters.
     addresses.sort_unstable();
     addresses.dedup();
     addresses.join(",")
@@ -88,6 +91,7 @@ pub(super) fn endpoints(endpoints: Row<'_>) -> String {
 fn addresses(subset: Row<'_>) -> Vec<String> {
     let addresses = || subset.rows("/addresses").map(|address| address.text("/ip"));
     if subset.list("/ports").is_empty() {
+        // A subset without ports shows its addresses alone.
         return addresses().map(str::to_owned).collect();
     }
     let with_port = |port: Row<'_>| {

@@ -72,6 +72,7 @@ pub(super) fn readiness_gates(pod: Row<'_>) -> String {
 }
 
 fn summarize(pod: Row<'_>) -> Summary {
+    // As printPod in pkg/printers/internalversion.
     let sidecars = pod
         .rows("/spec/initContainers")
         .filter(|container| container.text("/restartPolicy") == "Always");
@@ -92,6 +93,7 @@ fn summarize(pod: Row<'_>) -> Summary {
     };
     let sidecar_restarts = summary.initialize(pod);
     if let Some((restarts, restarted)) = sidecar_restarts {
+        // Of the init containers, those that ended for good do not count any more.
         (summary.restarts, summary.restarted) = (restarts, restarted);
         summary.run(pod);
     }
@@ -149,6 +151,7 @@ impl Summary {
                 self.ready += 1;
             }
         }
+        // One container has completed while another still runs.
         if self.reason == "Completed" && running {
             let ready = pod.condition("Ready") == "True";
             self.reason = if ready { "Running" } else { "NotReady" }.to_owned();

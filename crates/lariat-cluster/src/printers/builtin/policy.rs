@@ -23,6 +23,7 @@ pub(super) fn quota(quota: Row<'_>, of_limits: bool) -> String {
     let shown = resources.filter(|(resource, _)| resource.starts_with("limits") == of_limits);
     let texts: Vec<String> = shown
         .map(|(resource, _)| {
+            // Names of extended resources have a slash.
             let pointer = format!("/{}", resource.replace('~', "~0").replace('/', "~1"));
             let [used, hard] = [used, hard].map(|amounts| amounts.scalar_or(&pointer, "0"));
             format!("{resource}: {used}/{hard}")

@@ -42,6 +42,7 @@ pub(super) fn job_status(job: Row<'_>) -> &'static str {
     let has = |kind: &&&str| job.condition(kind) == "True";
     let first_of = |kinds: &[&'static str]| kinds.iter().find(has).copied();
     let deleted = || job.is_deleting().then_some("Terminating");
+    // A Job that has ended shows this also while it is being deleted.
     first_of(&["Complete", "Failed"])
         .or_else(deleted)
         .or_else(|| first_of(&["Suspended", "FailureTarget", "SuccessCriteriaMet"]))

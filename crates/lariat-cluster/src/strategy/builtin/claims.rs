@@ -41,6 +41,7 @@ pub(in crate::strategy) fn prepare(object: &mut Object, old: Option<&Object>) {
             let reference = copied(source);
             spec.insert("dataSourceRef".into(), reference);
         }
+        // The older member cannot name an object in another namespace.
         (None, Some(reference)) if is_void(reference.get("namespace")) => {
             let source = copied(reference);
             spec.insert("dataSource".into(), source);

@@ -58,6 +58,7 @@ pub(in crate::strategy) fn check_status(
         let mut results = list(object, &RESULTS).iter();
         results.position(|result| result["adminAccess"] == true)
     };
+    // Only new access needs the label, which may have been taken off the namespace since.
     let index = granted(new).filter(|_| granted(old).is_none());
     let place =
         index.map(|index| format!("status.allocation.devices.results[{index}].adminAccess"));
@@ -112,6 +113,7 @@ pub(in crate::strategy) fn drop_deallocated(part: Part, old: &Object, new: &mut 
     };
     said.retain(|device| {
         let device = identity(device);
+        // What is said of a device that was never allocated stays, for the validation to refuse.
         !had.contains(&device) || has.contains(&device)
     });
     if said.is_empty() {

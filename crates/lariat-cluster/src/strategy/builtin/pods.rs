@@ -49,6 +49,7 @@ fn class_of_service(object: &Object) -> &'static str {
             };
             let (request, limit) = (amount("requests"), amount("limits"));
             any |= request.is_some() || limit.is_some();
+            // A request that is not set is the same as the limit.
             guaranteed &= limit.is_some() && (request.is_none() || request == limit);
         }
     }

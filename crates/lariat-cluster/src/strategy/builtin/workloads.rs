@@ -17,6 +17,7 @@ pub(in crate::strategy) fn count_templates(old: Option<&Object>, new: &mut Objec
         count.and_then(|count| count.as_str()?.parse::<i64>().ok())
     };
     let generation = match old {
+        // As daemonSetStrategy.PrepareForCreate.
         None => count(new).unwrap_or(0).max(1),
         Some(old) => {
             let template = |object: &Object| at(object, &["spec", "template"]).cloned();

@@ -15,6 +15,7 @@ use crate::verbs::fields::Filter;
 use crate::wire::query::{ListQuery, VersionMatch};
 
 /// How long a read waits for a revision the server has not reached.
+// As blockTimeout in storage/cacher/watch_cache.go.
 pub(crate) const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
 pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
@@ -92,11 +93,13 @@ impl Plan {
                 or_oldest: call.stale().is_some(),
                 ..plan
             },
+            // A version that is not reached yet is waited for before it is read.
             (Some(version), Some(VersionMatch::Exact)) => Self {
                 exactly: Some(version),
                 not_older_than: Some(version),
                 ..plan
             },
+            // From the time before `resourceVersionMatch`: a page at a version is of exactly this version.
             (Some(version), None) if limit.is_some() => Self {
                 exactly: Some(version),
                 not_older_than: Some(version),
@@ -112,6 +115,7 @@ impl Plan {
     /// The error for a state that is no longer known.
     fn expired(&self) -> ApiError {
         let continuation = self.continuation.as_ref();
+        // The error has a token that goes on from the same place in the present state.
         continuation.map_or_else(ApiError::list_expired, |continuation| {
             ApiError::continue_expired(continuation.inconsistent().token())
         })
@@ -133,6 +137,7 @@ pub(crate) async fn wait_for(call: &Call, revision: Option<u64>) -> Result<(), A
         return Ok(());
     };
     let reached = async {
+        // Subscribed before the revision is read, so that no commit between the two is missed.
         let mut commits = call.server.store.commits();
         while call.server.store.revision() < wanted && commits.changed().await.is_ok() {}
     };
@@ -155,6 +160,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<ListPage, ApiErro
         .continuation
         .as_ref()
         .map(|continuation| match namespace {
+            // As in Go, the key in a token is relative to the path of the list.
             Some(namespace) => format!("{namespace}/{}", continuation.start()),
             None => continuation.start().to_owned(),
         });

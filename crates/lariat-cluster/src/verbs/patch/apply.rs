@@ -32,6 +32,7 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
         if live.is_none() && call.target.subresource.is_some() && !creates_by_status(call) {
             return Err(call.not_found());
         }
+        // In later turns, too: the object may have been deleted since the turn before.
         if live.is_none() {
             check_create(call)?;
             Creation::of(call).check_admission(call.name())?;

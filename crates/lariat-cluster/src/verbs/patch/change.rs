@@ -40,6 +40,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     let change = Change::parse(call)?;
     let dry_run = call.query.dry_run("PatchOptions")?;
     let key = call.resource.key(call.namespace(), call.name());
+    // A patch without a version never conflicts: a lost race means to patch the newer state.
     loop {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;

@@ -54,6 +54,7 @@ pub(super) fn check_identity(
     call.check_same_namespace(patched)?;
     call.check_same_name(patched)?;
     match metadata_text(patched, "resourceVersion") {
+        // `AllowUnconditionalUpdate` is false in the strategy of such a kind.
         "" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }

@@ -16,6 +16,7 @@ use crate::wire::route::Target;
 pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();
+    // Of the three only LocalSubjectAccessReview is namespaced.
     let is_local = call.resource.namespaced;
     let is_self = call.resource.kind == "SelfSubjectAccessReview";
     let causes = validate(&spec, is_self, is_local);

@@ -12,6 +12,7 @@ use crate::wire::verb::Verb;
 /// Returns whether a call creates something that is answered and not stored.
 pub(in crate::verbs) fn is_review(call: &Call) -> bool {
     let resource = &call.resource;
+    // A binding is carried out, not answered.
     let is_binding = resource.group.is_empty() && resource.plural == "bindings";
     is_token_request(call) || (resource.rules.review && !is_binding)
 }

@@ -76,6 +76,7 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
         ("v1" | "", "Secret") => ("secrets", call.namespace()),
         ("v1" | "", "Node") => ("nodes", None),
         (version, kind) => {
+            // As GroupVersionKind.String in Go, which writes the slash for the core group too.
             let group = if version.contains('/') { "" } else { "/" };
             return Err(ApiError::bad_request(format!(
                 "cannot bind token to object of type {group}{version}, Kind={kind}"
@@ -134,6 +135,7 @@ pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     }
     let Server { store, clock, .. } = &*call.server;
     let Some(known) = call.server.access.tokens.look_up(store, clock, token) else {
+        // Two authenticators of a genuine server refuse it, and Go joins their errors.
         let error = "[invalid bearer token, token lookup failed]";
         return Ok(created(object, json!({"user": {}, "error": error})));
     };

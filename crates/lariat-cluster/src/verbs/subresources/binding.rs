@@ -28,6 +28,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
         },
     )?;
     let named = metadata_text(&binding, "name");
+    // The older resource has the name in the body only.
     let name = call.target.name.clone().unwrap_or_else(|| named.to_owned());
     let name = name.as_str();
     if name.is_empty() {
@@ -45,6 +46,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
         .resource("", "v1", "pods")
         .ok_or_else(|| call.not_found())?;
     let key = pods.key(call.namespace(), name);
+    // A Pod that changes meanwhile is no conflict, unless the binding names a version.
     loop {
         let found = call.server.store.get(pods.table, &key);
         let current = found.ok_or_else(|| ApiError::not_found(pods, name))?;
@@ -55,6 +57,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
         if dry_run {
             return Ok(Answer::ActionDone);
         }
+        // As setPodNodeAndMetadata, which writes to the storage past strategies and field managers.
         let replacement = Replacement::Changed(pod);
         if update::replace(&call.server, pods, &current, &replacement).is_some() {
             return Ok(Answer::ActionDone);

@@ -60,6 +60,7 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
         // What was taken from the budget stays taken if the Pod changes before it goes.
         if !is_allowed && counts(&current) {
             is_allowed = use_budget(call, &current, dry_run)?;
+            // Another client took from the budget first: the Pod and the budget are read again.
             if !is_allowed {
                 continue;
             }
@@ -108,6 +109,7 @@ fn counts(pod: &Stored) -> bool {
     let phase = object
         .get("status")
         .and_then(|status| status.get("phase")?.as_str());
+    // As canIgnorePDB: such a Pod serves nothing that its deletion could disrupt.
     let runs = !matches!(phase, Some("Pending" | "Succeeded" | "Failed"));
     runs && !pod.is_deleting()
 }
@@ -150,6 +152,7 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
     let now = call.server.clock.now();
     if let Some(status) = new.get_mut("status") {
         status["disruptionsAllowed"] = rest.into();
+        // The disruption controller counts the Pod as gone before it sees the deletion.
         status["disruptedPods"][call.name()] = now.into();
     }
     let replacement = replacement(budgets, Part::Status, &old, new)?;

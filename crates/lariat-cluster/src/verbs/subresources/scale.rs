@@ -143,6 +143,7 @@ fn check_applicable(call: &Call) -> Result<(), ApiError> {
         )));
     }
     let wanted = sent.get("spec").and_then(|spec| spec.get("replicas"));
+    // Go leaves out a number that is 0, so an applied scale without replicas changes nothing there.
     let is = replicas_of(call, &live).filter(|count| *count != 0);
     if wanted.and_then(Value::as_i64) == is {
         return Ok(());
@@ -157,6 +158,7 @@ fn check_applicable(call: &Call) -> Result<(), ApiError> {
 async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let (mut sent, duplicates) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     patch::check_duplicates(call, &duplicates)?;
+    // That the object is missing comes before anything that is wrong with the scale.
     current(call)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
@@ -310,6 +312,7 @@ async fn admit(
     let admitted = request.mutate(&|_| Ok(()), Some(&old), scale(new)).await?;
     request.validate(Some(&old), Some(&admitted)).await?;
     let replicas = at(&admitted, &SPEC_REPLICAS).and_then(Value::as_i64);
+    // Only what admission changed is written, so that replicas which are not set stay unset.
     if replicas.unwrap_or(0) != replicas_of(call, new).unwrap_or(0) {
         set(new, &path(call), replicas.unwrap_or(0));
     }

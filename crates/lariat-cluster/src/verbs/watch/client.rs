@@ -30,6 +30,7 @@ impl Client {
 
     /// Returns how the watch breaks if its client was cut off since the last question.
     pub(super) fn cut_off(&mut self) -> Option<Break> {
+        // An error means that the faults of the server are gone, and with them whatever could cut clients off.
         if self.is_cut_off || !self.isolated.has_changed().unwrap_or(false) {
             return None;
         }
@@ -48,6 +49,7 @@ impl Client {
         // A receiver of its own leaves the change to be seen by `cut_off`.
         let mut isolated = self.isolated.clone();
         if isolated.changed().await.is_err() {
+            // No change can come any more, and the other branches of the watcher's select have to end it.
             std::future::pending::<()>().await;
         }
     }

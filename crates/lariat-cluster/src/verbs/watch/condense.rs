@@ -18,6 +18,7 @@ pub(super) fn condensed(events: &[Arc<Event>]) -> Vec<Event> {
     let net = |(uid, last): (&str, &Event)| {
         let before = &first.get(uid)?.previous;
         let event = match (before, last.event) {
+            // The client never knew of it.
             (None, EventType::Deleted) => return None,
             (None, _) => EventType::Added,
             (Some(_), EventType::Deleted) => EventType::Deleted,
@@ -31,6 +32,7 @@ pub(super) fn condensed(events: &[Arc<Event>]) -> Vec<Event> {
         })
     };
     let mut net: Vec<Event> = last.into_iter().filter_map(net).collect();
+    // The map has lost the order of the changes.
     net.sort_unstable_by_key(|event| event.revision);
     net
 }

@@ -20,11 +20,14 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     let version = query.version.as_deref().map(parse_version).transpose()?;
+    // Made before anything is read: from here on the watch counts as open, which keeps its history from ageing, and an
+    // ending of all watches ends it too.
     let mut watcher = Watcher::new(call, &query, filter);
     // Without a version, or at any with initial events, a watch begins with the present state.
     let begins_with_state = query
         .initial_events
         .unwrap_or(matches!(version, None | Some(0)));
+    // From here on 0 means what no version means: with the state both read the present, without it both begin now.
     let version = version.filter(|version| *version > 0);
     if begins_with_state {
         match list::wait_for(call, version).await {
@@ -33,6 +36,7 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
                 watcher.begin_with_state(call, marks_end);
                 watcher.convert_state().await;
             }
+            // As Cacher.Watch: once the version is parsed, errors are events of type ERROR and not responses.
             Err(error) => watcher.fail(&error),
         }
     } else {
@@ -50,6 +54,7 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
 
 fn parse_version(text: &str) -> Result<u64, ApiError> {
     text.parse().map_err(|_| {
+        // With 500, unlike a list: Cacher.Watch returns the error of its parser, which is no API status.
         ApiError::internal(format!(
             "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
         ))

@@ -77,6 +77,8 @@ impl Watcher {
     pub(super) fn new(call: &Call, query: &ListQuery, filter: Filter) -> Self {
         let signals = call.server.store.subscribe(call.resource.table);
         let timeout = query.timeout.unwrap_or_else(|| {
+            // As handleWatch in endpoints/handlers/get.go: between once and twice the shortest time, so that watches
+            // which began together do not all end together.
             let shortest = call.server.time.watch_timeout;
             shortest.mul_f64(1.0 + f64::from(call.server.random.fraction()))
         });
@@ -122,6 +124,7 @@ impl Watcher {
             or_oldest: call.stale().is_some(),
             ..Range::default()
         };
+        // Neither the present nor the oldest state can have expired.
         let Ok(page) = self.server.store.range(self.table, &range) else {
             return self.finish();
         };
@@ -149,6 +152,7 @@ impl Watcher {
             return;
         }
         let events = self.server.store.events(self.table, revision, Portion::ALL);
+        // The history was dropped since the check. The first read finds that out, and ends the watch.
         let Ok((events, complete_to)) = events else {
             return;
         };
@@ -178,6 +182,7 @@ impl Watcher {
     /// Returns the error for a revision after which not everything is known.
     pub(super) fn expired(&self, revision: u64) -> ApiError {
         let oldest = self.server.store.oldest(self.table);
+        // A fault may expire a revision that is still known. The message has to name a later one all the same.
         ApiError::watch_expired(revision, oldest.max(revision.saturating_add(1)))
     }
 
@@ -194,6 +199,7 @@ impl Watcher {
     /// Waits for the next event; an error is a connection that breaks.
     pub(crate) async fn next(mut self: Box<Self>) -> Option<(io::Result<WatchEvent>, Box<Self>)> {
         loop {
+            // A break comes before what is ready, which it drops.
             if let Some(planned) = self.planned.take_if(|planned| planned.is_due()) {
                 self.break_off(planned.breaks).await;
             }
@@ -217,6 +223,8 @@ impl Watcher {
             if self.finished {
                 return None;
             }
+            // The first state is sent whole, even past the deadline: a client cut off in it would begin again each
+            // time.
             if let Some(stored) = self.state.pop_front() {
                 self.send_state(stored);
                 continue;
@@ -257,6 +265,7 @@ impl Watcher {
         let shown = conversion::all_shown(&self.server, &self.resource, vec![stored]).await;
         match shown.map(|mut shown| shown.pop()) {
             Ok(Some(stored)) => WatchEvent::Object { event, stored },
+            // Does not happen: `all_shown` answers as many states as it was given.
             Ok(None) => WatchEvent::HalfLine,
             Err(error) => {
                 self.ready.clear();
@@ -289,6 +298,7 @@ impl Watcher {
 
     /// Sends nothing, until all watches are ended.
     async fn hang(&mut self) {
+        // Its deadline does not end it: the client has to notice the silence, as behind a router that drops packets.
         loop {
             let signal = *self.signals.borrow_and_update();
             if signal.ended != self.endings_before {
@@ -340,6 +350,7 @@ impl Watcher {
             Ok((mut events, mut complete_to)) => {
                 if let Some(frozen) = self.frozen {
                     events.retain(|event| event.revision <= frozen);
+                    // A watch may begin behind the frozen revision, and its cursor does not go back.
                     complete_to = complete_to.min(frozen).max(self.cursor);
                 }
                 for event in &events {
@@ -348,6 +359,7 @@ impl Watcher {
                     self.ready.extend(seen);
                 }
                 self.move_to(complete_to);
+                // Events that the filter hides count, too: more may follow them.
                 !events.is_empty()
             }
             // The history has moved on past this watcher, as past a slow one on a real server: it has
@@ -374,6 +386,8 @@ impl Watcher {
                 (EventType::Deleted, Arc::clone(&event.object))
             }
             (true, false) => {
+                // As convertToWatchEvent of Go's cacheWatcher: the last state that was selected, under the revision of
+                // the change that took it out.
                 let old = event.previous.as_ref()?;
                 let left = old.with_version(event.revision, EventType::Deleted);
                 (EventType::Deleted, Arc::new(left))
@@ -391,10 +405,12 @@ impl Watcher {
         self.push_bookmark(false);
         let now = Instant::now();
         let time = &self.server.time;
+        // As nextBookmarkTime of Go's cacheWatcher: every period, and once more shortly before the deadline.
         let last = self.deadline - time.last_bookmark.min(self.deadline.duration_since(now));
         self.bookmark_at = Some(match now + time.bookmark_period {
             next if next < last => next,
             _ if now < last => last,
+            // The last one was sent: the next time lies behind the deadline, and never comes.
             _ => self.deadline + time.bookmark_period,
         });
     }

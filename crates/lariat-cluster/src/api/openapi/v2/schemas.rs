@@ -45,6 +45,7 @@ fn converted(schema: Value) -> Value {
     for key in LEFT_OUT {
         schema.remove(key);
     }
+    // A reference with a description beside it. In v2 it can stand for itself.
     if let Some(Value::Array(all)) = schema.remove("allOf")
         && let [Value::Object(one)] = &all[..]
         && let Some(reference) = one.get("$ref")
@@ -89,6 +90,7 @@ fn convert_inner(schema: &mut Map<String, Value>) {
     for property in properties.values_mut() {
         *property = converted(property.take());
     }
+    // kubectl takes a null for a member that is missing.
     require(schema, |name| !nullable.iter().any(|each| name == each));
 }
 

@@ -41,6 +41,7 @@ impl Message {
     }
 
     pub(super) fn flag(&mut self, number: u32, value: &Value) {
+        // Defaults are left out in proto3, here and below.
         if value == true {
             self.key(number, VARINT);
             self.varint(1);
@@ -50,6 +51,7 @@ impl Message {
     pub(super) fn whole(&mut self, number: u32, value: &Value) {
         if let Some(whole) = value.as_i64().filter(|whole| *whole != 0) {
             self.key(number, VARINT);
+            // A negative number takes ten bytes, which is how protobuf writes an int64.
             self.varint(whole as u64);
         }
     }
@@ -80,6 +82,7 @@ impl Message {
     /// Adds any value: as YAML, which JSON is.
     pub(super) fn any(&mut self, number: u32, value: &Value) {
         if !value.is_null() {
+            // The second field of `Any` is YAML, which JSON is a part of.
             self.nested(number, |any| any.str(2, &value.to_string()));
         }
     }

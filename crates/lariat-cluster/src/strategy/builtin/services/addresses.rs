@@ -31,6 +31,7 @@ pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Resu
                 "the provided IP ({asked}) is not in the valid range. The range of valid IPs is \
                  {RANGE}"
             )
+        // As the allocator's DryRun, which looks at the range only.
         } else if taken.contains(&asked) && !allocation.dry_run {
             "provided IP is already allocated".to_owned()
         } else {
@@ -62,6 +63,7 @@ fn is_in_range(address: &str) -> bool {
 
 fn free(allocation: &Allocation<'_>) -> String {
     loop {
+        // At random, as in Go: an address that was just released is not given to the next Service.
         let number = 1 + allocation.server.random.number(ADDRESSES - 2);
         let [_, high, middle, low] = (number as u32).to_be_bytes();
         let address = format!("10.{}.{middle}.{low}", 96 + high);

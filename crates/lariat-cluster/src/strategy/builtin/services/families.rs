@@ -20,6 +20,7 @@ pub(super) fn choose(
     old: Option<&Object>,
     object: &mut Object,
 ) -> Result<(), ApiError> {
+    // The second as isMatchingPreferDualStackClusterIPFields.
     if is_external(object) || old.is_some_and(|old| prefers_same(old, object)) {
         return Ok(());
     }
@@ -83,6 +84,7 @@ fn set_policy(old: Option<&Object>, object: &mut Object) {
     }
     let chosen = match old.map(policy) {
         Some(policy) if !policy.is_empty() => policy,
+        // Without addresses and Pods of its own it can promise every family.
         _ if is_free(object) => "RequireDualStack",
         _ => "SingleStack",
     };
@@ -101,6 +103,7 @@ fn settle(old: Option<&Object>, object: &mut Object) -> Vec<StatusCause> {
         for (member, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
             let (was, is) = (list(old, member), list(object, member));
             if single && was == is && is.len() > 1 {
+                // A change of the policy alone is enough to give up the second one.
                 spec_mut(object)[member] = json!([is[0]]);
             } else if !single && !is.is_empty() && is.len() < was.len() {
                 let detail = format!("must be 'SingleStack' to release the secondary {what}");
@@ -116,6 +119,7 @@ fn settle(old: Option<&Object>, object: &mut Object) -> Vec<StatusCause> {
             causes.push(StatusCause::invalid(POLICY, &shown, &detail));
         }
     }
+    // A family is inferred from an address only where none is given; validation compares the given ones.
     let mut families = list(object, "ipFamilies").to_vec();
     let addresses = list(object, "clusterIPs");
     for (index, address) in addresses.iter().enumerate() {

@@ -31,6 +31,7 @@ fn gets_ports(object: &Object) -> bool {
 
 /// Fills in what was allocated before and is needed still.
 pub(super) fn keep(old: &Object, new: &mut Object) {
+    // As patchAllocatedValues in registry/core/service/strategy.go.
     let addresses = !is_external(old) && !is_external(new);
     let keeps_ports = gets_ports(old) && gets_ports(new);
     let checks = needs_check(old) && needs_check(new);
@@ -111,6 +112,7 @@ pub(super) fn drop(old: &Object, new: &mut Object) {
     let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
     };
+    // As dropTypeDependentFields: what the client has changed stays, and is refused by the validation.
     let mut drop_same = |members: &[&str]| {
         if members
             .iter()

@@ -112,6 +112,7 @@ fn allocate_new(taking: &mut Taking<'_>, object: &mut Object) -> Result<(), ApiE
     let mut shared: HashMap<i64, i64> = HashMap::new();
     for (index, port) in list.iter().enumerate() {
         let own = node_port(port);
+        // As initNodePorts: nothing is given, but what is asked for is respected.
         if own.is_none() && !gives {
             continue;
         }
@@ -152,6 +153,7 @@ fn allocate_changed(
     let list = spec.map_or(&[] as &[_], ports).to_vec();
     let gives = gives(object);
     let (mut asked_before, mut seen) = (Vec::new(), Vec::new());
+    // Its own ports must not be given to it once more. To ask for one of them is fine.
     taking.taken.extend(own);
     for (index, port) in list.iter().enumerate() {
         let number = match node_port(port) {
@@ -171,6 +173,7 @@ fn allocate_changed(
             }
         };
         let key = json!([port["protocol"], number]);
+        // Protocols have their own ports, so the same number may be there for each.
         if seen.contains(&key) {
             let protocol = port["protocol"].as_str().unwrap_or_default();
             let message = format!("duplicate nodePort: {{{protocol} {number}}}");
