@@ -5,7 +5,7 @@
 //! state.
 //!
 //! Start with [`SqlCache`]: its [builder](SqlCacheBuilder) takes a [`Schema`] of [`Field`]s for each kind. A
-//! [`SqlKind`] answers a [`Query`] with an [`Answer`], and a [`Watch`] reports changes from an answer's [`Revision`]
+//! [`SqlKind`] answers a [`Query`] with a [`QueryResult`], and a [`Watch`] reports changes from an answer's [`Revision`]
 //! on. [`Access`] restricts what a user sees; [`AccessReviews`] determines it.
 //!
 //! | feature | adds |
@@ -36,7 +36,9 @@ mod watch;
 
 pub use access::{Access, AccessError, AccessReviews, User, Verb};
 pub use association::Association;
-pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
+pub use cache::{
+    Count, FoundObject, QueryResult, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus,
+};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, PostgresError};
@@ -47,7 +49,7 @@ pub use query::{
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
 pub use sql::StorageError;
-pub use watch::{Watch, WatchError, WatchEvent, Watched};
+pub use watch::{Watch, WatchError, WatchEvent, WatchedObject};
 
 #[cfg(feature = "http")]
 pub mod http;

@@ -12,7 +12,7 @@ use crate::sql::StorageError;
 /// The result of a query, all of it at one revision.
 #[derive(Default)]
 pub(crate) struct Read {
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<FoundObject>,
     /// The number of objects on all pages; `None` if it was not requested.
     pub(crate) total: Option<u64>,
     /// The cursor for the next objects; `None` at the end.
@@ -23,7 +23,7 @@ pub(crate) struct Read {
 }
 
 /// An object that a query has found.
-pub(crate) struct Found {
+pub(crate) struct FoundObject {
     pub(crate) key: String,
     pub(crate) version: String,
     pub(crate) json: Vec<u8>,

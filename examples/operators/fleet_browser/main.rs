@@ -17,7 +17,7 @@ use lariat::cache::SharedCacheFactory;
 use lariat::cluster::Load;
 use lariat::prelude::*;
 use lariat::sql::http::SqlService;
-use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
+use lariat::sql::{Field, FieldType, Query, QueryResult, Schema, SqlCache, SqlKind};
 use lariat_examples::{ExampleCluster, TextTable, arguments, error_exit, log_errors, say};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
@@ -161,7 +161,7 @@ async fn ask(pods: &SqlKind, question: &str) -> Result<()> {
     Ok(())
 }
 
-fn print(answer: &Answer) -> Result<()> {
+fn print(answer: &QueryResult) -> Result<()> {
     for counts in &answer.summaries {
         let mut table = TextTable::new(&["value", "pods"]);
         for count in counts {

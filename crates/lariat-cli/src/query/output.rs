@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 use jiff::Timestamp;
 use lariat_core::Scope;
-use lariat_sql::{Answer, Count, Subject};
+use lariat_sql::{Count, QueryResult, Subject};
 use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthStr;
 
@@ -26,7 +26,7 @@ pub(super) struct Shown<'a> {
 
 impl Shown<'_> {
     /// Returns the text for stdout; notes go to stderr.
-    pub(super) fn text(&self, answer: &Answer) -> Result<String> {
+    pub(super) fn text(&self, answer: &QueryResult) -> Result<String> {
         let mut text = String::new();
         match self.options.output {
             Output::Json => writeln!(text, "{:#}", self.json(answer)?)?,
@@ -39,7 +39,7 @@ impl Shown<'_> {
         Ok(text)
     }
 
-    fn json(&self, answer: &Answer) -> Result<Json> {
+    fn json(&self, answer: &QueryResult) -> Result<Json> {
         let objects: Vec<Json> = answer
             .objects
             .iter()
@@ -68,7 +68,7 @@ impl Shown<'_> {
         Ok(list)
     }
 
-    fn names(&self, answer: &Answer, text: &mut String) -> Result<()> {
+    fn names(&self, answer: &QueryResult, text: &mut String) -> Result<()> {
         let (singular, group) = (&self.kind.singular, self.kind.resource.gvk().group());
         for found in &answer.objects {
             let name = found.key.name();
@@ -80,7 +80,7 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn tables(&self, answer: &Answer, text: &mut String) -> Result<()> {
+    fn tables(&self, answer: &QueryResult, text: &mut String) -> Result<()> {
         if !answer.objects.is_empty() {
             text.push_str(&table(&self.rows(answer)?));
         }
@@ -98,7 +98,7 @@ impl Shown<'_> {
         self.options.query.summarized().iter()
     }
 
-    fn rows(&self, answer: &Answer) -> Result<Vec<Vec<String>>> {
+    fn rows(&self, answer: &QueryResult) -> Result<Vec<Vec<String>>> {
         let is_namespaced = self.kind.resource.scope() == Scope::Namespaced;
         // As kubectl does: within one namespace its column would say the same on every row.
         let has_namespace = is_namespaced && self.namespace.is_none();
@@ -123,7 +123,7 @@ impl Shown<'_> {
     }
 
     /// Prints the number of objects, if not all are shown.
-    fn note(&self, answer: &Answer) -> Option<String> {
+    fn note(&self, answer: &QueryResult) -> Option<String> {
         let (shown, plural) = (answer.objects.len(), self.kind.resource.plural());
         let is_table = matches!(self.options.output, Output::Table | Output::Wide);
         let place = match self.namespace {

@@ -8,7 +8,7 @@ use http::Request;
 use kube::{Client, Error};
 use lariat_cache::{Informer, InitialList, KindOptions, Phase, Selection, SharedCacheFactory};
 use lariat_core::ResourceKind;
-use lariat_sql::{Answer, Field, Query, Schema, SqlCache};
+use lariat_sql::{Field, Query, QueryResult, Schema, SqlCache};
 use tokio::time;
 
 /// The delay and the period of progress messages: on a terminal, and elsewhere.
@@ -26,7 +26,7 @@ pub(super) struct Asked {
 }
 
 /// Reads the kind, and answers the query.
-pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Result<Answer> {
+pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Result<QueryResult> {
     let gvk = asked.kind.gvk();
     may_be_read(&client, &asked).await?;
     // A watch is not needed; the right to list is enough.

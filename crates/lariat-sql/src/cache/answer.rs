@@ -26,9 +26,9 @@ use crate::revision::Revision;
 /// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Answer {
+pub struct QueryResult {
     /// The objects, in the order of the query.
-    pub objects: Vec<Found>,
+    pub objects: Vec<FoundObject>,
     /// The number of objects that meet the conditions, on all pages together.
     ///
     /// `None` if the query sets a [limit](crate::Query::limit) or returns all objects.
@@ -46,7 +46,7 @@ pub struct Answer {
 /// An object of an answer; its debug form does not show the content.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Found {
+pub struct FoundObject {
     /// The namespace and name of the object.
     pub key: ObjectKey,
     /// The resource version of the object.
@@ -55,16 +55,16 @@ pub struct Found {
     pub json: Vec<u8>,
 }
 
-impl fmt::Debug for Found {
+impl fmt::Debug for FoundObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found")
+        f.debug_struct("FoundObject")
             .field("key", &self.key)
             .field("version", &self.version)
             .finish_non_exhaustive()
     }
 }
 
-impl Found {
+impl FoundObject {
     /// Decodes the object as a type.
     ///
     /// # Errors
@@ -124,10 +124,10 @@ pub struct SqlStatus {
     pub last_error: Option<String>,
 }
 
-impl From<Read> for Answer {
+impl From<Read> for QueryResult {
     fn from(read: Read) -> Self {
         let found = read.found.into_iter().filter_map(|found| {
-            Some(Found {
+            Some(FoundObject {
                 // The cache itself wrote the key, so a key that does not parse is not expected.
                 key: found.key.parse().ok()?,
                 version: found.version,

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, SqlStatus};
+use super::answer::{QueryResult, SqlStatus};
 use super::blocking::{LOOK, blocking};
 use super::error::SqlError;
 use super::keys::SharedKeys;
@@ -172,7 +172,7 @@ impl SqlKind {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing, and interrupts the query in the database.
-    pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
+    pub async fn query(&self, query: &Query) -> Result<QueryResult, SqlError> {
         let plan = Arc::new(self.plan(query)?);
         // Labels of namespaces need a join, which an encrypted kind and a missing kind do not allow.
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
@@ -199,7 +199,7 @@ impl SqlKind {
     }
 
     /// Answers a query once its kinds have synced and this kind is new enough.
-    async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
+    async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<QueryResult, SqlError> {
         let deadline = deadline(self.inner.common.wait_timeout);
         loop {
             // In the loop: another process may have begun to write one of them since the last attempt.
@@ -267,7 +267,7 @@ impl SqlKind {
 
     /// Watches the objects that a query selects, from a revision on.
     ///
-    /// The revision is that of an [`Answer`] or of an event; without one, the watch starts now. Only the conditions of
+    /// The revision is that of a [`QueryResult`] or of an event; without one, the watch starts now. Only the conditions of
     /// the query apply.
     ///
     /// ```no_run

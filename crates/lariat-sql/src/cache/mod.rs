@@ -23,7 +23,7 @@ mod replica;
 mod timeout_tests;
 mod unread;
 
-pub use answer::{Answer, Count, Found, SqlStatus};
+pub use answer::{Count, FoundObject, QueryResult, SqlStatus};
 pub use builder::SqlCacheBuilder;
 pub use cache::SqlCache;
 pub use error::SqlError;

@@ -10,7 +10,7 @@ use lariat_core::Gvk;
 use serde_json::json;
 
 use super::room::RoomPermit;
-use crate::cache::{Answer, Count, Found};
+use crate::cache::{Count, FoundObject, QueryResult};
 use crate::query::{Query, Subject};
 
 /// The approximate number of bytes that are encoded at a time.
@@ -25,7 +25,7 @@ const END: &[u8] = b"]}\n";
 pub(super) struct ListBody {
     /// The part before the objects, until it is sent.
     head: Vec<u8>,
-    objects: std::vec::IntoIter<Found>,
+    objects: std::vec::IntoIter<FoundObject>,
     is_first: bool,
     left: u64,
     /// The permit of the request, until everything is sent.
@@ -33,7 +33,12 @@ pub(super) struct ListBody {
 }
 
 impl ListBody {
-    pub(super) fn new(kind: &Gvk, query: &Query, mut answer: Answer, place: RoomPermit) -> Self {
+    pub(super) fn new(
+        kind: &Gvk,
+        query: &Query,
+        mut answer: QueryResult,
+        place: RoomPermit,
+    ) -> Self {
         let objects = std::mem::take(&mut answer.objects);
         let head = head(kind, query, &answer);
         let bytes: usize = objects.iter().map(|found| found.json.len()).sum();
@@ -51,7 +56,7 @@ impl ListBody {
 }
 
 /// Writes the part before the objects.
-fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
+fn head(kind: &Gvk, query: &Query, answer: &QueryResult) -> Vec<u8> {
     let by = query.summaries.iter().zip(&answer.summaries);
     let summaries: Vec<_> = by.map(|(by, counts)| summary(by, counts)).collect();
     let fields = json!({

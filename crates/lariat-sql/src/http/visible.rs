@@ -11,7 +11,7 @@ use lariat_core::Gvk;
 use super::authorize::Authorizer;
 use super::error::VisibleError;
 use crate::access::{Access, User};
-use crate::cache::{Answer, SqlError, SqlKind};
+use crate::cache::{QueryResult, SqlError, SqlKind};
 use crate::query::Query;
 use crate::revision::Revision;
 use crate::watch::{Watch, WatchError};
@@ -59,7 +59,7 @@ impl View {
     }
 
     /// Answers a query about the visible objects.
-    pub(super) async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
+    pub(super) async fn query(&self, query: &Query) -> Result<QueryResult, SqlError> {
         self.kind.query(query).await
     }
 

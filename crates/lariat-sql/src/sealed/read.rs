@@ -9,7 +9,7 @@ use super::{Sealed, row};
 use crate::field::Value;
 use crate::param::{List, Param};
 use crate::query::{Cursor, Others, Part, Plan, Target};
-use crate::read::{Count, Found, Page, Read, ReadError};
+use crate::read::{Count, FoundObject, Page, Read, ReadError};
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::{Connection, Statement, StorageError, Transaction};
@@ -89,7 +89,7 @@ pub(crate) fn read(
         let json = keys
             .open(&of.context(&hash, "json"), &body)
             .map_err(StorageError::from)?;
-        answer.found.push(Found {
+        answer.found.push(FoundObject {
             key: row.key.as_str().to_owned(),
             version: row.version.to_string(),
             json: json.to_vec(),

@@ -8,7 +8,7 @@ use super::counts::summary;
 use crate::associated::Associated;
 use crate::param::{List, Param};
 use crate::query::{Cursor, Part, Plan};
-use crate::read::{Found, Read, ReadError};
+use crate::read::{FoundObject, Read, ReadError};
 use crate::revision::{Position, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
@@ -128,7 +128,7 @@ fn objects(
     connection: &mut dyn Connection,
     layout: &Layout,
     ids: &[(i64, Vec<Param>)],
-) -> Result<Vec<Found>, StorageError> {
+) -> Result<Vec<FoundObject>, StorageError> {
     if ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -143,7 +143,7 @@ fn objects(
     connection.query(&sql, &mut |mut columns| {
         let id = columns.integer()?;
         let (key, version, json) = (columns.text()?, columns.text()?, columns.bytes()?);
-        found.insert(id, Found { key, version, json });
+        found.insert(id, FoundObject { key, version, json });
         Ok(())
     })?;
     // The database returns rows in any order.

@@ -4,4 +4,4 @@ mod history;
 mod watch;
 
 pub(crate) use history::{Event, History, ObjectState};
-pub use watch::{Watch, WatchError, WatchEvent, Watched};
+pub use watch::{Watch, WatchError, WatchEvent, WatchedObject};

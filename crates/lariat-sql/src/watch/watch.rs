@@ -17,19 +17,19 @@ use crate::schema::Schema;
 #[non_exhaustive]
 pub enum WatchEvent {
     /// The object was created, or meets the conditions now.
-    Added(Watched),
+    Added(WatchedObject),
     /// The object changed, and meets the conditions before and after.
-    Modified(Watched),
+    Modified(WatchedObject),
     /// The object was deleted, or no longer meets the conditions.
     ///
     /// This is its last state that met them.
-    Deleted(Watched),
+    Deleted(WatchedObject),
 }
 
 /// The state of an object in a watch event.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Watched {
+pub struct WatchedObject {
     /// The object.
     pub object: Arc<CachedObject>,
     /// The revision from which a watch resumes after this event.
@@ -39,7 +39,7 @@ pub struct Watched {
 impl WatchEvent {
     /// Returns the state of the object.
     #[must_use]
-    pub fn watched(&self) -> &Watched {
+    pub fn watched(&self) -> &WatchedObject {
         match self {
             Self::Added(watched) | Self::Modified(watched) | Self::Deleted(watched) => watched,
         }
@@ -205,7 +205,7 @@ impl Watch {
         };
         let old = event.old.as_ref().filter(|state| meets(state));
         let new = event.new.as_ref().filter(|state| meets(state));
-        let watched = |state: &ObjectState| Watched {
+        let watched = |state: &ObjectState| WatchedObject {
             object: Arc::clone(&state.object),
             revision: self.revision(),
         };

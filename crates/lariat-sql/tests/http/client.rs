@@ -18,13 +18,13 @@ pub(crate) struct Client {
 }
 
 /// An answer that is read.
-pub(crate) struct Answer {
+pub(crate) struct QueryResult {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl QueryResult {
     pub(crate) fn json(&self) -> Json {
         serde_json::from_slice(&self.body).expect("JSON")
     }
@@ -75,15 +75,15 @@ impl Client {
         self.with("authorization", format!("Bearer {token}"))
     }
 
-    pub(crate) async fn get(&self, path: &str) -> Answer {
+    pub(crate) async fn get(&self, path: &str) -> QueryResult {
         self.send(Method::GET, path).await
     }
 
-    pub(crate) async fn send(&self, method: Method, path: &str) -> Answer {
+    pub(crate) async fn send(&self, method: Method, path: &str) -> QueryResult {
         let (response, _connection) = self.begin(method, path).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.expect("a whole body");
-        Answer {
+        QueryResult {
             status: parts.status.as_u16(),
             headers: parts.headers,
             body: body.to_bytes().to_vec(),

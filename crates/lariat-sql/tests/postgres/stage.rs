@@ -9,7 +9,7 @@ use lariat_cache::SharedCacheFactory;
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
 use lariat_sql::{
-    Answer, Field, FieldType, Postgres, Query, Schema, SqlCache, SqlCacheBuilder, SqlError,
+    Field, FieldType, Postgres, Query, QueryResult, Schema, SqlCache, SqlCacheBuilder, SqlError,
     SqlKind, field,
 };
 use serde_json::{Value as Json, json};
@@ -129,7 +129,7 @@ impl Stage {
 
 impl Process {
     /// Answers a query on the red objects, or all, as of a version.
-    pub(crate) async fn at(&self, query: Query, version: &str) -> Answer {
+    pub(crate) async fn at(&self, query: Query, version: &str) -> QueryResult {
         let query = query.at_least(version.parse().expect("a version"));
         self.maps
             .query(&query.namespaces(["default"]))

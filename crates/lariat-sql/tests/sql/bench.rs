@@ -7,7 +7,9 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
-use lariat_sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlCacheBuilder, SqlKind};
+use lariat_sql::{
+    Field, FieldType, Query, QueryResult, Schema, SqlCache, SqlCacheBuilder, SqlKind,
+};
 use serde_json::{Value as Json, json};
 
 pub(crate) struct Bench {
@@ -95,7 +97,7 @@ pub(crate) struct Process {
 
 impl Process {
     /// Answers a query on objects of the namespace `default` as of a version.
-    pub(crate) async fn at(&self, query: Query, version: &str) -> Answer {
+    pub(crate) async fn at(&self, query: Query, version: &str) -> QueryResult {
         let query = query.at_least(version.parse().expect("a version"));
         let query = query.namespaces(["default"]);
         self.maps.query(&query).await.expect("answered")
@@ -117,7 +119,7 @@ pub(crate) fn schema() -> Schema {
     Schema::new(maps_kind(), [size, color]).expect("a schema")
 }
 
-pub(crate) fn names(answer: &Answer) -> Vec<&str> {
+pub(crate) fn names(answer: &QueryResult) -> Vec<&str> {
     let names = answer.objects.iter().map(|found| found.key.name());
     names.filter(|name| *name != "kube-root-ca.crt").collect()
 }

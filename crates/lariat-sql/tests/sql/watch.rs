@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lariat_sql::{Answer, Query, Revision, Watch, WatchError, WatchEvent, field};
+use lariat_sql::{Query, QueryResult, Revision, Watch, WatchError, WatchEvent, field};
 use serde_json::{Value as Json, json};
 
 use crate::bench::{Bench, Process, maps_kind};
@@ -201,7 +201,7 @@ async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store
     let answer = process.maps.query(&at(&version)).await.expect("answered");
     let since = Some(answer.revision);
     let mut watch = process.maps.watch(&query(), since).expect("it begins");
-    let listed = |answer: &Answer| {
+    let listed = |answer: &QueryResult| {
         let found = answer.objects.iter();
         let found = found.map(|found| (found.key.to_string(), found.version.clone()));
         found.collect::<BTreeMap<_, _>>()
