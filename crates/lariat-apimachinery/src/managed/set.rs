@@ -77,7 +77,12 @@ impl Set {
         (!node.below.is_empty()).then_some(&node.below)
     }
 
-    fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
+        // The usual case of a creation, whose set is built from the leaves up: nothing is copied or searched.
+        if self.nodes.is_empty() {
+            *self = other;
+            return;
+        }
         for (element, node) in other.nodes {
             self.add(element, node.member, node.below);
         }

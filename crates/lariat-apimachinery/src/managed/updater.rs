@@ -31,14 +31,15 @@ impl Writer<'_> {
         for owned in managed.owners.values_mut() {
             owned.set = without_changes(&owned.set, &difference);
         }
-        let changed = difference.modified.union(&difference.added);
+        let mut changed = difference.modified;
+        changed.merge(difference.added);
         let takes = !changed.is_empty();
         if takes {
             let owned = managed
                 .owners
                 .entry(self.manager.clone())
                 .or_insert_with(|| self.nothing());
-            owned.set = std::mem::take(&mut owned.set).union(&changed);
+            owned.set.merge(changed);
             owned.api_version = self.api_version.to_owned();
         }
         managed.retain();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::decode::walk;
+use super::field_path::FieldPath;
 use super::misfit::Misfit;
 use super::resolve::TypeRef;
 use super::types::Type;
@@ -18,7 +19,7 @@ use super::types::Type;
 pub fn again(typed: TypeRef<'_>, earlier: &Value, later: &mut Value) -> Result<(), Misfit> {
     let mut earlier = earlier.clone();
     // Go decodes the earlier value before it sees the later one, and stops there if it does not fit.
-    walk(typed, &mut earlier, "", &mut Vec::new())?;
+    walk(typed, &mut earlier, &FieldPath::ROOT, &mut Vec::new())?;
     merge(typed, earlier, later);
     Ok(())
 }

@@ -9,7 +9,7 @@ use base64::{DecodeError, Engine};
 use jiff::{Timestamp, Unit};
 use serde_json::{Map, Value};
 
-use super::field_path;
+use super::field_path::FieldPath;
 use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
 use super::types::{Field, Or, Scalar, Type, Zero};
@@ -28,37 +28,36 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// The first value of a wrong type, by the names of members.
 pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, Misfit> {
     let mut unknown = Vec::new();
-    members(typed, object, "", &mut unknown)?;
+    members(typed, object, &FieldPath::ROOT, &mut unknown)?;
     Ok(unknown)
 }
 
 fn members(
     typed: TypeRef<'_>,
     object: &mut Map<String, Value>,
-    path: &str,
+    path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), Misfit> {
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
-        let path = field_path::member(path, name);
         // Unknown members are dropped and reported; whether that is an error depends on the field validation of the
         // request.
-        let Some(below) = typed.member(name) else {
-            unknown.push(path);
+        let Some((field, below)) = typed.find(name) else {
+            unknown.push(path.member(name).to_string());
             dropped.push(name.clone());
             continue;
         };
-        match typed.field(name).and_then(Field::instead_of_schema) {
+        match field.and_then(Field::instead_of_schema) {
             // What is unknown in there Go does not tell.
             Some(or) => schema_or(typed, or, value),
-            None => walk(below, value, &path, unknown),
+            None => walk(below, value, &path.member(name), unknown),
         }
         .map_err(|misfit| misfit.below(typed, name))?;
         // An entry of a map: a null there is the zero of the map's value type, while a null field is absent.
-        if typed.field(name).is_none() {
+        if field.is_none() {
             fill_null(below, value);
         }
-        if is_empty(typed, name, below, value) {
+        if is_empty(field, name, below, value) {
             dropped.push(name.clone());
         }
     }
@@ -72,8 +71,7 @@ fn members(
 ///
 /// What is then written nevertheless is filled in by [`fill_zeros`](super::fill_zeros).
 // This is no part of `members`, whose frames are on the stack once a level.
-fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
-    let field = typed.field(name);
+fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     // What Go writes in any case is null or empty, as it came.
     let is_omitted = field.is_some_and(|field| matches!(field.zero, Zero::Omitted | Zero::Kept));
     match value {
@@ -110,10 +108,10 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
 fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit> {
     match (value, or) {
-        (value @ Value::Object(_), _) => walk(typed, value, "", &mut Vec::new()),
+        (value @ Value::Object(_), _) => walk(typed, value, &FieldPath::ROOT, &mut Vec::new()),
         (Value::Array(schemas), Or::List) => schemas
             .iter_mut()
-            .try_for_each(|schema| walk(typed, schema, "", &mut Vec::new())),
+            .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         // These two decoders ignore what they do not know, while that of a bool has an error for it.
         (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
         _ => Err(Misfit::unreadable(
@@ -129,7 +127,7 @@ fn is_map(typed: TypeRef<'_>) -> bool {
 pub(super) fn walk(
     typed: TypeRef<'_>,
     value: &mut Value,
-    path: &str,
+    path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
 ) -> Result<(), Misfit> {
     // Null fits every type: Go leaves the zero value.
@@ -151,12 +149,7 @@ pub(super) fn walk(
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
                 fill_null(typed.item(), item);
-                walk(
-                    typed.item(),
-                    item,
-                    &field_path::longer(path, format_args!("[{at}]")),
-                    unknown,
-                )
+                walk(typed.item(), item, &path.item(at), unknown)
             }),
             other => wrong(other),
         },

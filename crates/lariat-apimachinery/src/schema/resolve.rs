@@ -119,14 +119,19 @@ impl<'a> TypeRef<'a> {
     /// Returns the type of a member, or `None` where there can be no such member.
     #[must_use]
     pub fn member(self, name: &str) -> Option<Self> {
+        self.find(name).map(|(_, below)| below)
+    }
+
+    /// Returns the field of a structure and the type of a member, in one lookup.
+    pub(crate) fn find(self, name: &str) -> Option<(Option<&'a Field>, Self)> {
         match self.get() {
             Some(Type::Struct(fields)) => match fields.field(name) {
-                Some(field) => Some(self.at(field.type_id)),
+                Some(field) => Some((Some(field), self.at(field.type_id))),
                 // Only structures that preserve unknown fields are open.
-                None => fields.open.map(|open| self.at(open)),
+                None => fields.open.map(|open| (None, self.at(open))),
             },
-            Some(Type::Map(map)) => Some(self.at(map.value)),
-            Some(Type::Any) | None => Some(self.any()),
+            Some(Type::Map(map)) => Some((None, self.at(map.value))),
+            Some(Type::Any) | None => Some((None, self.any())),
             _ => None,
         }
     }

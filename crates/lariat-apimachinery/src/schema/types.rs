@@ -1,6 +1,7 @@
 //! Types, and how their values merge.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 use serde_json::Value;
 
@@ -73,6 +74,10 @@ pub(crate) struct Map {
 pub(crate) struct Struct {
     /// Sorted by name.
     pub(super) fields: Vec<Field>,
+    /// The indexes of the fields, sorted by the length of the name and then by name.
+    pub(super) by_length: Box<[u16]>,
+    /// The indexes of the fields that Go writes even if they are absent.
+    pub(super) always_written: Box<[u16]>,
     pub(crate) atomic: bool,
     /// The type of members that are no fields, if there may be some.
     pub(crate) open: Option<TypeId>,
@@ -183,20 +188,46 @@ impl Types {
     }
 }
 
+fn by_length_then_name(a: &str, b: &str) -> Ordering {
+    a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+}
+
 impl Struct {
     pub(super) fn new(mut fields: Vec<Field>) -> Self {
         fields.sort_by(|a, b| a.name.cmp(&b.name));
+        // No kind has as many fields as an index of 16 bits has values; what is behind is not found.
+        let all = 0..u16::try_from(fields.len()).unwrap_or(u16::MAX);
+        let mut by_length: Box<[u16]> = all.clone().collect();
+        by_length.sort_by(|a, b| {
+            let [a, b] = [a, b].map(|at| &*fields[usize::from(*at)].name);
+            by_length_then_name(a, b)
+        });
+        let is_written =
+            |at: &u16| matches!(fields[usize::from(*at)].zero, Zero::Written | Zero::Null);
+        let always_written = all.filter(is_written).collect();
         Self {
             fields,
+            by_length,
+            always_written,
             ..Self::default()
         }
     }
 
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
-        let place = self
-            .fields
-            .binary_search_by(|field| field.name.as_ref().cmp(name));
-        place.ok().map(|at| &self.fields[at])
+        // This is the most frequent step of reading and writing an object. Most names differ in length from those that
+        // a search meets, so few are compared byte by byte.
+        let place = self.by_length.binary_search_by(|at| {
+            let field = &self.fields[usize::from(*at)];
+            by_length_then_name(&field.name, name)
+        });
+        let at = self.by_length[place.ok()?];
+        Some(&self.fields[usize::from(at)])
+    }
+
+    /// Returns the fields that Go writes even if they are absent.
+    pub(super) fn always_written(&self) -> impl Iterator<Item = &Field> {
+        let all = self.always_written.iter();
+        all.map(|at| &self.fields[usize::from(*at)])
     }
 
     pub(crate) fn fields(&self) -> &[Field] {

@@ -30,27 +30,27 @@ fn fields(typed: TypeRef<'_>, object: &mut Map<String, Value>, empty: Empty) {
     let Some(Type::Struct(known)) = typed.get() else {
         return;
     };
-    for field in known.fields() {
+    // What is there is kept, and only its own fields are filled in; an absent optional structure stays absent.
+    for (name, value) in object.iter_mut() {
+        if matches!(value, Value::Object(_) | Value::Array(_))
+            && let Some(field) = known.field(name)
+        {
+            inside(typed.at(field.type_id), value, empty);
+        }
+    }
+    for field in known.always_written() {
         let below = typed.at(field.type_id);
         let is_absent = object.get(&*field.name).is_none_or(|value| {
             // Protobuf writes nothing for an empty list, so after storing it is null like one that was never set.
             value.is_null() || (empty == Empty::Null && is_empty(below, value))
         });
-        match field.zero {
-            Zero::Written if is_absent => {
-                object.insert(field.name.to_string(), zero(below));
-            }
-            // A pointer without `omitempty`: it has no zero other than null.
-            Zero::Null if is_absent => {
-                object.insert(field.name.to_string(), Value::Null);
-            }
-            _ => {
-                // What is there is kept, and only its own fields are filled in; an absent optional structure stays
-                // absent.
-                if let Some(value) = object.get_mut(&*field.name) {
-                    inside(below, value, empty);
-                }
-            }
+        if is_absent {
+            let value = match field.zero {
+                Zero::Written => zero(below),
+                // A pointer without `omitempty`: it has no zero other than null.
+                _ => Value::Null,
+            };
+            object.insert(field.name.to_string(), value);
         }
     }
 }

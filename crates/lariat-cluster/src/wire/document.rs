@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
-use lariat_apimachinery::schema::{self, Misfit, TypeRef, field_path};
+use lariat_apimachinery::schema::{self, FieldPath, Misfit, Step, TypeRef};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -75,11 +75,13 @@ impl Document {
         bytes: &[u8],
         typed: Option<TypeRef<'_>>,
     ) -> Result<(Self, Option<Misfit>), String> {
-        let mut found = Found::default();
+        let mut found = Found {
+            typed,
+            ..Found::default()
+        };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let seed = Reader {
-            path: "",
-            typed,
+            path: &FieldPath::ROOT,
             found: &mut found,
         };
         let value = seed.deserialize(&mut reader);
@@ -288,29 +290,42 @@ fn first_line(text: &str) -> String {
 
 /// What was found in a document beside its values.
 #[derive(Debug, Default)]
-struct Found {
+struct Found<'a> {
+    /// The type of the document, if it is known.
+    typed: Option<TypeRef<'a>>,
     /// The paths of members that were there again.
     duplicates: Vec<String>,
     /// The first value of a wrong type that another one replaced.
     misfit: Option<Misfit>,
 }
 
-impl Found {
+impl<'a> Found<'a> {
+    /// Returns the type of what is at a path.
+    ///
+    /// Types are looked up only for duplicates, which are rare.
+    fn type_at(&self, path: &FieldPath<'_>) -> Option<TypeRef<'a>> {
+        match path.last() {
+            None => self.typed,
+            Some((above, Step::Member(name))) => self.type_at(above)?.member(name),
+            Some((above, Step::Item(_))) => self.type_at(above).map(TypeRef::item),
+        }
+    }
+
     /// Reads a member into what was there before.
-    fn replace(&mut self, typed: Option<TypeRef<'_>>, earlier: &Value, value: &mut Value) {
+    fn replace(&mut self, path: &FieldPath<'_>, earlier: &Value, value: &mut Value) {
+        self.duplicates.push(path.to_string());
+        let typed = self.type_at(path);
         let misfit = typed.and_then(|typed| schema::again(typed, earlier, value).err());
         self.misfit = self.misfit.take().or(misfit);
     }
 }
 
-struct Reader<'a> {
-    path: &'a str,
-    /// The type of the value, if it is known.
-    typed: Option<TypeRef<'a>>,
-    found: &'a mut Found,
+struct Reader<'a, 'b> {
+    path: &'a FieldPath<'a>,
+    found: &'a mut Found<'b>,
 }
 
-impl<'de> DeserializeSeed<'de> for Reader<'_> {
+impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
@@ -318,7 +333,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Reader<'_> {
+impl<'de> Visitor<'de> for Reader<'_, '_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -356,10 +371,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut read = Vec::new();
         loop {
-            let path = field_path::longer(self.path, format_args!("[{}]", read.len()));
+            let path = self.path.item(read.len());
             let seed = Reader {
                 path: &path,
-                typed: self.typed.map(TypeRef::item),
                 found: self.found,
             };
             match items.next_element_seed(seed)? {
@@ -372,23 +386,20 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let path = field_path::member(self.path, &name);
-            let typed = self.typed.and_then(|typed| typed.member(&name));
+            let path = self.path.member(&name);
             // The path of this member is put in front of a misfit that was found below it, not of an earlier one.
             let was_fit = self.found.misfit.is_none();
             let seed = Reader {
                 path: &path,
-                typed,
                 found: self.found,
             };
             let mut value = members.next_value_seed(seed)?;
             if let Some(earlier) = read.get(&name) {
-                self.found.duplicates.push(path);
-                self.found.replace(typed, earlier, &mut value);
+                self.found.replace(&path, earlier, &mut value);
             }
-            if let Some(typed) = self.typed.filter(|_| was_fit) {
-                let misfit = self.found.misfit.take();
-                self.found.misfit = misfit.map(|misfit| misfit.below(typed, &name));
+            if was_fit && let Some(misfit) = self.found.misfit.take() {
+                let typed = self.found.type_at(self.path);
+                self.found.misfit = typed.map(|typed| misfit.below(typed, &name));
             }
             read.insert(name, value);
         }

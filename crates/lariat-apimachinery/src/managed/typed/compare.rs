@@ -34,7 +34,10 @@ pub(in crate::managed) fn compare(typed: TypeRef<'_>, old: &Value, new: &Value) 
 
 impl Difference {
     /// Leaves fields out, with everything below them.
-    pub(in crate::managed) fn without(&self, ignored: &Set) -> Self {
+    pub(in crate::managed) fn without(self, ignored: &Set) -> Self {
+        if ignored.is_empty() {
+            return self;
+        }
         Self {
             added: self.added.recursive_difference(ignored),
             modified: self.modified.recursive_difference(ignored),

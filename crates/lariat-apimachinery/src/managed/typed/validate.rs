@@ -81,6 +81,9 @@ fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
             (!value.is_array() && !value.is_object(), "any scalar")
         }
     };
+    if fits {
+        return None;
+    }
     // Go formats the value of a wrong number by `%T` and all others as a wrapped value, which prints with `&{…}`.
     let got = match (scalar, value) {
         (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => {
@@ -88,7 +91,7 @@ fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
         }
         (_, other) => shown(other),
     };
-    (!fits).then(|| format!("expected {wanted}, got {got}"))
+    Some(format!("expected {wanted}, got {got}"))
 }
 
 /// Shows a value as far as a message needs it; contents of texts may be secrets.
