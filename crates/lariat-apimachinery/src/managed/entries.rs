@@ -114,14 +114,15 @@ impl Managed {
     ///
     /// Source: `capManagersManager` in `k8s.io/apimachinery/pkg/util/managedfields/internal`.
     pub(super) fn cap(&mut self) {
-        let mut updaters: Vec<(Option<String>, Manager)> = self
-            .owners
-            .iter()
-            .filter(|(manager, _)| !manager.applies)
+        // Appliers are never merged: their sets decide what their next apply removes.
+        let updaters = self.owners.iter().filter(|(manager, _)| !manager.applies);
+        let mut excess = updaters.clone().count().saturating_sub(MOST_UPDATERS);
+        if excess == 0 {
+            return;
+        }
+        let mut updaters: Vec<(Option<String>, Manager)> = updaters
             .map(|(manager, owned)| (owned.time.clone(), manager.clone()))
             .collect();
-        // Appliers are never merged: their sets decide what their next apply removes.
-        let mut excess = updaters.len().saturating_sub(MOST_UPDATERS);
         // Oldest first; of the same time, the order of the identities decides, so that the outcome is stable.
         updaters.sort();
         let mut first_of: BTreeMap<String, Manager> = BTreeMap::new();

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
 use lariat_apimachinery::schema::{self, FieldPath, Misfit, Step, TypeRef};
+use memchr::memchr2_iter;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
@@ -134,7 +135,8 @@ const STACK: usize = 32 * 1024 * 1024;
 
 /// Returns whether a body nests so deep that it needs a larger stack.
 pub(crate) fn is_deep(body: &[u8]) -> bool {
-    brackets(body) > SHALLOW
+    // Most bodies open so few brackets that they need not be matched.
+    memchr2_iter(b'[', b'{', body).nth(SHALLOW).is_some() && brackets(body) > SHALLOW
 }
 
 /// Works with a stack that is large enough for the deepest document.
