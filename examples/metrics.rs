@@ -1,7 +1,7 @@
 //! Metrics for Prometheus, probes for Kubernetes and a console for people, of a handler that is slow and fails often.
 //!
-//! Run: `cargo run --example metrics` (on an embedded cluster), or with `KUBECONFIG=…` on yours. It serves
-//! http://127.0.0.1:7777 until Ctrl-C; `-- 127.0.0.1:0` chooses another port.
+//! Run: `cargo run --features console --example metrics` (on an embedded cluster), or with `KUBECONFIG=…` on yours. It
+//! serves http://127.0.0.1:7777 until Ctrl-C; `-- 127.0.0.1:0` chooses another port.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

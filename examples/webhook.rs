@@ -3,8 +3,8 @@
 //! Shows the TLS certificate, which is made and rotated, the configuration, which is applied, and messages for the
 //! fields that are wrong. Changing webhooks and conversions are served by the same server.
 //!
-//! Run: `cargo run --example webhook` (on an embedded cluster), or with `KUBECONFIG=…` on one of this machine, whose
-//! API server can reach `127.0.0.1`.
+//! Run: `cargo run --features webhook --example webhook` (on an embedded cluster), or with `KUBECONFIG=…` on one of
+//! this machine, whose API server can reach `127.0.0.1`.
 
 use std::time::Duration;
 

@@ -47,7 +47,10 @@ for features in "" http postgres; do
 done
 cargo check --quiet --package lariat-core --no-default-features
 cargo check --quiet --package lariat-apimachinery
-cargo check --quiet --package lariat-examples --examples
+for features in "" console webhook; do
+    cargo check --quiet --package lariat-examples --examples --features "$features"
+done
+cargo check --quiet --package lariat-operators --examples
 unset RUSTFLAGS
 
 step documentation

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn a_new_operator_has_a_kind_and_a_group() {
         for (arguments, kind, group) in [
-            ("new shop-operator", "Shop", "demo.dev"),
+            ("new shop-operator", "Shop", "example.com"),
             ("new --kind Foo shop-operator --group a.b", "Foo", "a.b"),
         ] {
             let Ok(Command::New(options)) = parsed(arguments) else {

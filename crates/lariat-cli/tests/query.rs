@@ -70,6 +70,22 @@ impl Drop for Cluster {
     }
 }
 
+#[test]
+fn a_kubeconfig_without_a_current_context_is_named_with_its_contexts() {
+    let name = format!("query-{:016x}.kubeconfig", fastrand::u64(..));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let text = "current-context: ''\ncontexts: [{name: prod}, {name: kind-test}]\n";
+    fs::write(&path, text).expect("the file can be written");
+    let output = lariat(&["query", "pods"]).env("KUBECONFIG", &path).output();
+    let output = output.expect("it runs");
+    let expected = format!(
+        "error: the kubeconfig {path:?} cannot be used: it has no current context; choose one of prod, kind-test with \
+         `kubectl config use-context NAME`\n"
+    );
+    assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    fs::remove_file(path).expect("it was written");
+}
+
 fn lariat(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
     command.args(arguments).env_remove("LARIAT_TOKEN");
@@ -236,7 +252,7 @@ fn what_is_wrong_is_named_with_what_is_known() {
         (&["events.demo"], "no kind \"events.demo\""),
         (
             &["things", "spec.siz=1"],
-            "siz is unknown; there is color, limit, size",
+            "siz is unknown; there is color, limit, size; did you mean size?",
         ),
         (
             &["things", "spec=1"],
@@ -247,6 +263,11 @@ fn what_is_wrong_is_named_with_what_is_known() {
             "\"red\" is not a whole number",
         ),
         (&["things", "--columns", "spec.weight"], "weight is unknown"),
+        (
+            &["things", "--columns", "spec.colour"],
+            "did you mean color?",
+        ),
+        (&["things", "--sort", "spec.limt"], "did you mean limit?"),
         (&["pods", "spec.containers.image=a"], "image"),
         (&["pods", "spec.containers=a"], "spec.containers[*]"),
         (

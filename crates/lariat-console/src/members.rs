@@ -23,8 +23,9 @@ pub(crate) struct Members {
 /// The operators, and the phases of all factories.
 #[derive(Default)]
 struct Listed {
+    /// The operators with the context ids of their factories.
     #[cfg(feature = "operator")]
-    operators: Vec<WeakOperator>,
+    operators: Vec<(Arc<str>, WeakOperator)>,
     phases: Vec<watch::Receiver<FactoryPhase>>,
 }
 
@@ -45,7 +46,7 @@ impl Members {
         #[cfg(feature = "operator")]
         self.operators()
             .into_iter()
-            .for_each(|it| members.add_operator(it));
+            .for_each(|(context, operator)| members.add_operator(&context, operator));
         members
     }
 
@@ -60,12 +61,12 @@ impl Members {
         self.more.notify_waiters();
     }
 
-    /// Adds an operator of a factory.
+    /// Adds an operator of a factory, which has a context id.
     #[cfg(feature = "operator")]
-    pub(crate) fn add_operator(&self, operator: WeakOperator) {
+    pub(crate) fn add_operator(&self, context: &str, operator: WeakOperator) {
         let mut listed = self.listed.lock();
-        listed.operators.retain(WeakOperator::exists);
-        listed.operators.push(operator);
+        listed.operators.retain(|(_, operator)| operator.exists());
+        listed.operators.push((context.into(), operator));
     }
 
     /// Returns the collector of their metrics.
@@ -81,11 +82,11 @@ impl Members {
             .collect()
     }
 
-    /// Returns the operators that still exist.
+    /// Returns the operators that still exist, with the context ids of their factories.
     #[cfg(feature = "operator")]
-    pub(crate) fn operators(&self) -> Vec<WeakOperator> {
+    pub(crate) fn operators(&self) -> Vec<(Arc<str>, WeakOperator)> {
         let listed = self.listed.lock();
-        let existing = listed.operators.iter().filter(|it| it.exists());
+        let existing = listed.operators.iter().filter(|(_, it)| it.exists());
         existing.cloned().collect()
     }
 

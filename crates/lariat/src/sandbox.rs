@@ -1,7 +1,8 @@
 //! A namespace to try things in.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::{fmt, io};
+use std::path::PathBuf;
+use std::{env, fmt, io};
 
 use kube::api::{Api, DeleteParams, DynamicObject};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -51,11 +52,16 @@ pub struct Sandbox {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SandboxError {
-    /// The kubeconfig cannot be read.
-    #[error("KUBECONFIG cannot be used")]
-    Kubeconfig(#[from] KubeconfigError),
+    /// The kubeconfig cannot be read, or has no current context.
+    #[error("KUBECONFIG={} cannot be used; unset it to use the embedded cluster", paths.display())]
+    Kubeconfig {
+        /// The file, or the files.
+        paths: PathBuf,
+        /// What is wrong.
+        source: KubeconfigError,
+    },
     /// The configuration of the client is invalid.
-    #[error("KUBECONFIG cannot be used")]
+    #[error("the cluster of KUBECONFIG cannot be used; unset it to use the embedded cluster")]
     Connect(#[from] ConnectError),
     /// The embedded cluster does not start.
     #[error("the embedded cluster does not start")]
@@ -83,9 +89,9 @@ impl Sandbox {
     /// If the future is dropped, the namespace may have been created.
     pub async fn open() -> Result<Self, SandboxError> {
         let name = format!("lariat-{:08x}", random());
-        let given = std::env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
-        let (client, embedded) = match given.and(Kubeconfig::from_env()?) {
-            Some(kubeconfig) => (given_cluster(kubeconfig, &name).await?, None),
+        let given = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty());
+        let (client, embedded) = match given {
+            Some(paths) => (given_cluster(paths.into(), &name).await?, None),
             None => {
                 let cluster = Cluster::builder().simulate_workloads(Workloads::default());
                 let cluster = cluster.start().await?;
@@ -165,9 +171,14 @@ impl fmt::Debug for Sandbox {
     }
 }
 
-async fn given_cluster(kubeconfig: Kubeconfig, namespace: &str) -> Result<Client, SandboxError> {
+/// Connects to the cluster of `KUBECONFIG`, which names these files.
+async fn given_cluster(paths: PathBuf, namespace: &str) -> Result<Client, SandboxError> {
     let options = KubeConfigOptions::default();
-    let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+    let config = match Kubeconfig::from_env() {
+        Ok(read) => Config::from_custom_kubeconfig(read.unwrap_or_default(), &options).await,
+        Err(error) => Err(error),
+    };
+    let mut config = config.map_err(|source| SandboxError::Kubeconfig { paths, source })?;
     namespace.clone_into(&mut config.default_namespace);
     Ok(from_config(config, Http2::default()).await?)
 }

@@ -3,8 +3,8 @@
 //! Shown: objects related by labels, across namespaces; one change per call, with a cache that contains the operator's
 //! own writes; a finalizer where owner references are not possible; Events.
 //!
-//! Run: `cargo run --example autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
-//! --watch` to create Autoscalers yourself.
+//! Run: `cargo run -p lariat-operators --example autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to create Autoscalers yourself.
 
 use std::process::ExitCode;
 
@@ -12,8 +12,9 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::{wait_for, wait_until_gone};
 use lariat::kube::api::{Api, DeleteParams, PostParams};
-use lariat_examples::autoscaler::{Autoscaler, AutoscalerSpec, register};
-use lariat_examples::{About, Stage, merge, perform};
+use lariat::{FactoryBuilder, Gvk};
+use lariat_operators::autoscaler::{Autoscaler, AutoscalerSpec, register};
+use lariat_operators::{About, Options, Stage, merge, only_in, perform_with};
 use serde_json::json;
 
 const ABOUT: About = About {
@@ -25,7 +26,13 @@ const ABOUT: About = About {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    perform(ABOUT, set_up, story).await
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+/// Autoscalers of other namespaces are left alone; pods are in any namespace.
+fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
+    let autoscalers = Gvk::new("test.skuber.io", "v1", "Autoscaler");
+    Ok(builder.kind_options(autoscalers, only_in(namespace)))
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {

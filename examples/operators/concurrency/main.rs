@@ -1,8 +1,8 @@
 //! The same calls with one worker and with several, in a table; then calls that fail and are retried.
 //!
-//! Run: `cargo run --example concurrency -- --concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3 --disable-resync`
-//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on your own cluster. With `-- --watch`
-//! each call is printed, for pods you create.
+//! Run: `cargo run -p lariat-operators --example concurrency` (on the embedded cluster), or with `KUBECONFIG=…` on your
+//! own cluster. The options after `--` have defaults: `--concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3
+//! --disable-resync`. With `--watch` each call is printed, for pods you create.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use lariat::SharedControllerFactory;
 use lariat::cluster::testing::pod;
-use lariat_examples::concurrency::Config;
-use lariat_examples::{About, Flag, Options, Stage, TextTable, hush, perform_with};
+use lariat_operators::concurrency::Config;
+use lariat_operators::{About, Flag, Options, Stage, TextTable, hush, perform_with};
 use tokio::time::timeout;
 
 const ABOUT: About = About {

@@ -3,8 +3,8 @@
 //! Shown: objects related by a label, by its old and its new value; a status that is applied only if it differs;
 //! requeuing after a while.
 //!
-//! Run: `cargo run --example cpu_autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
-//! --watch` to create Autoscalers and pods yourself.
+//! Run: `cargo run -p lariat-operators --example cpu_autoscaler` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to create Autoscalers and pods yourself.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use k8s_openapi::api::core::v1::Pod;
 use lariat::Operator;
 use lariat::cluster::testing::Wait;
 use lariat::kube::api::PostParams;
-use lariat_examples::cpu_autoscaler::{AUTOSCALER, Autoscaler, register};
-use lariat_examples::{About, Stage, delete, merge, perform};
+use lariat_operators::cpu_autoscaler::{AUTOSCALER, Autoscaler, register};
+use lariat_operators::{About, Stage, delete, merge, perform};
 use serde_json::json;
 
 const ABOUT: About = About {

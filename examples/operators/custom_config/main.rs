@@ -1,7 +1,8 @@
 //! A controller with all options set: one worker, five retries, a timeout, a resync every 45 s.
 //!
-//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster. With
-//! `-- --watch` pods are resynced every 45 s, as in the original; the story does not wait that long.
+//! Run: `cargo run -p lariat-operators --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on
+//! your own cluster. With `-- --watch` pods are resynced every 45 s, as in the original; the story does not wait that
+//! long.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -13,8 +14,8 @@ use lariat::cache::KindOptions;
 use lariat::cluster::testing::{eventually, pod};
 use lariat::controller::{CallOutcome, HandlerStatus};
 use lariat::{FactoryBuilder, Selection};
-use lariat_examples::custom_config::{Config, TROUBLE};
-use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
+use lariat_operators::custom_config::{Config, TROUBLE};
+use lariat_operators::{About, Flag, Options, Stage, delete, perform_with};
 
 const ABOUT: About = About {
     name: "custom_config",

@@ -3,8 +3,8 @@
 //! Shown: kinds the program does not know, metadata only, deletions, and a kind that appears and disappears at run
 //! time.
 //!
-//! Run: `cargo run --example dynamic_audit` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
-//! --watch` to change things yourself.
+//! Run: `cargo run -p lariat-operators --example dynamic_audit` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to change things yourself.
 
 use std::process::ExitCode;
 
@@ -16,8 +16,10 @@ use lariat::cluster::testing::{config_map, deployment, eventually};
 use lariat::controller::KindsRegistration;
 use lariat::kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
-use lariat_examples::dynamic_audit::{AuditEntry, What, register};
-use lariat_examples::{About, Paint, Stage, TIMEOUT, delete, merge, perform, print_action};
+use lariat_operators::dynamic_audit::{AuditEntry, What, register};
+use lariat_operators::{
+    About, Options, Paint, Stage, TIMEOUT, delete, merge, perform_with, print_action,
+};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +48,8 @@ async fn main() -> ExitCode {
         *audit.lock() = Some(register(&stage.operator, &stage.namespace, line)?);
         Ok(())
     };
-    perform(ABOUT, set_up, async |stage: &Stage| {
+    let configure = |_: &Options, _: &str, builder| Ok(builder);
+    perform_with(ABOUT, configure, set_up, async |stage: &Stage| {
         let registration = audit.lock().take();
         match registration {
             Some(audit) => story(stage, &audit).await,

@@ -1,15 +1,16 @@
 //! Elects a leader among three replicas, kills it, and stops the next one.
 //!
-//! Run: `cargo run --example failover -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
-//! cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
+//! Run: `cargo run -p lariat-operators --example failover -- --lease-s 3` (on the embedded cluster), or with
+//! `KUBECONFIG=…` on your own cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch`
+//! nothing is killed.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat_examples::failover::{NAME, lease, replica};
-use lariat_examples::{
+use lariat_operators::failover::{NAME, lease, replica};
+use lariat_operators::{
     ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, ensure, paint,
     perform_with_replicas, say, until_printed,
 };

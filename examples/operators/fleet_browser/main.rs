@@ -3,9 +3,9 @@
 //! The pods are watched once and kept in SQLite, fed by the shared informer. A query is a query string, as in the URL
 //! of a list: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
 //!
-//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on your own
-//! cluster. `-- 'summary=spec.nodeName&summaryonly'` runs one query, `-- --pods 500` browses a smaller fleet, and `--
-//! --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
+//! Run: `cargo run -p lariat-operators --example fleet_browser --release` (on the embedded cluster), or with
+//! `KUBECONFIG=…` on your own cluster. `-- 'summary=spec.nodeName&summaryonly'` runs one query, `-- --pods 500` browses
+//! a smaller fleet, and `-- --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ use lariat::cluster::Load;
 use lariat::prelude::*;
 use lariat::sql::http::SqlService;
 use lariat::sql::{Field, FieldType, Query, QueryResult, Schema, SqlCache, SqlKind};
-use lariat_examples::{ExampleCluster, TextTable, arguments, error_exit, log_errors, say};
+use lariat_operators::{ExampleCluster, TextTable, arguments, exit_code, log_errors, say};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
 use tokio::net::TcpListener;
@@ -37,7 +37,7 @@ const STORY: [&str; 5] = [
 /// Browses the pods of a cluster from an SQL cache
 #[derive(Debug, Parser)]
 #[command(
-    bin_name = "cargo run --example fleet_browser --",
+    bin_name = "cargo run -p lariat-operators --example fleet_browser --",
     max_term_width = 100
 )]
 struct Options {
@@ -55,10 +55,7 @@ struct Options {
 #[tokio::main]
 async fn main() -> ExitCode {
     log_errors();
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error_exit(&error),
-    }
+    exit_code(&run().await)
 }
 
 async fn run() -> Result<()> {

@@ -3,8 +3,9 @@
 //! Shown: owned objects, decisions by the wall clock as a parameter, requeuing for a point in time, names that make a
 //! creation happen once, Events, errors in a condition.
 //!
-//! Run: `cargo run --example kronjob` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `-- --watch`
-//! to create KronJobs yourself. In the story a minute passes per second; with `--watch` the real wall clock applies.
+//! Run: `cargo run -p lariat-operators --example kronjob` (embedded cluster), with `KUBECONFIG=…` on your own cluster,
+//! or with `-- --watch` to create KronJobs yourself. In the story a minute passes per second; with `--watch` the real
+//! wall clock applies.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,8 +15,8 @@ use k8s_openapi::api::batch::v1::Job;
 use lariat::cluster::testing::Wait;
 use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat::operator::Conditions;
-use lariat_examples::kronjob::{Clock, KronJob, KronJobStatus, register};
-use lariat_examples::{About, Stage, TIMEOUT, merge, perform};
+use lariat_operators::kronjob::{Clock, KronJob, KronJobStatus, register};
+use lariat_operators::{About, Stage, TIMEOUT, merge, perform};
 use serde_json::json;
 use tokio::time::sleep;
 

@@ -1,19 +1,17 @@
 //! One generic handler for two kinds: the replicas of Deployments and StatefulSets.
 //!
-//! Run: `cargo run --example multi_resource` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster,
-//! where it sees its own namespace only.
+//! Run: `cargo run -p lariat-operators --example multi_resource` (on the embedded cluster), or with `KUBECONFIG=…` on
+//! your own cluster, where it sees its own namespace only.
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use lariat::cache::KindOptions;
+use lariat::FactoryBuilder;
 use lariat::cluster::testing::{Fixture, deployment, object};
 use lariat::kube::api::{DeleteParams, Patch, PatchParams};
-use lariat::prelude::*;
-use lariat::{FactoryBuilder, Selection};
-use lariat_examples::multi_resource::{self, Replicas};
-use lariat_examples::{About, Options, Paint, Stage, perform_with, print_action};
+use lariat_operators::multi_resource::{self, Replicas};
+use lariat_operators::{About, Options, Paint, Stage, only_in, perform_with, print_action};
 use serde_json::json;
 
 const ABOUT: About = About {
@@ -29,9 +27,7 @@ async fn main() -> ExitCode {
 }
 
 fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
-    let ours = Selection::all().in_namespaces([namespace]);
-    let cache = KindOptions::default().selection(ours);
-    Ok(builder.default_options(ControllerOptions::default().cache(cache)))
+    Ok(builder.default_options(only_in(namespace)))
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {

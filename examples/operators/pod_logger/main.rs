@@ -1,7 +1,7 @@
 //! Logs what happens to pods: created, updated, deleted.
 //!
-//! Run: `cargo run --example pod_logger` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster. With
-//! `-- --watch` it logs the pods of all namespaces until Ctrl-C or SIGTERM.
+//! Run: `cargo run -p lariat-operators --example pod_logger` (on the embedded cluster), or with `KUBECONFIG=…` on your
+//! own cluster. With `-- --watch` it logs the pods of all namespaces until Ctrl-C or SIGTERM.
 
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ use lariat::cache::KindOptions;
 use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection};
-use lariat_examples::pod_logger::{self, Event};
-use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, print_action};
+use lariat_operators::pod_logger::{self, Event};
+use lariat_operators::{About, Options, Paint, Stage, delete, perform_with, print_action};
 
 const ABOUT: About = About {
     name: "pod_logger",

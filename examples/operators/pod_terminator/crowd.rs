@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::{TIMEOUT, deployment, eventually};
 use lariat::kube::api::ListParams;
-use lariat_examples::Stage;
+use lariat_operators::Stage;
 
 /// Creates a Deployment with ten pods, and waits for them.
 pub(crate) async fn ten_pods(stage: &Stage) -> Result<()> {

@@ -1,8 +1,8 @@
 //! Kills random pods every second: chaos, with a finalizer that ends it.
 //!
-//! Run: `cargo run --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on your own cluster,
-//! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods are chosen each time.
-//! With `-- --watch` create PodTerminators yourself, in the namespace that it prints.
+//! Run: `cargo run -p lariat-operators --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on
+//! your own cluster, where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods are
+//! chosen each time. With `-- --watch` create PodTerminators yourself, in the namespace that it prints.
 
 mod crowd;
 
@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use fastrand::Rng;
 use lariat::cache::KindOptions;
 use lariat::cluster::testing::wait_until_gone;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection};
-use lariat_examples::pod_terminator::{self, PodTerminator};
-use lariat_examples::{About, Flag, Options, RUN, Stage, perform_with};
+use lariat_operators::pod_terminator::{self, PodTerminator};
+use lariat_operators::{About, Flag, Options, RUN, Stage, only_in, perform_with};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -28,7 +29,7 @@ const ABOUT: About = About {
         default: "random",
         help: "the seed that decides which pods are killed",
     }],
-    check: |options| options.random("seed").map(drop),
+    check: |options| random(options).map(drop),
 };
 
 #[tokio::main]
@@ -39,18 +40,24 @@ async fn main() -> ExitCode {
 /// Restricts the caches to the example's own objects.
 fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
     let ours = Selection::all().with_labels(format!("{RUN}={namespace}").parse()?);
-    let pods = Selection::all().in_namespaces([namespace]);
-    let select =
-        |selection| ControllerOptions::default().cache(KindOptions::default().selection(selection));
+    let ours = ControllerOptions::default().cache(KindOptions::default().selection(ours));
     let terminator = Gvk::new("chaos.spotahome.com", "v1alpha1", "PodTerminator");
     Ok(builder
-        .kind_options(terminator, select(ours))
-        .kind_options(Gvk::new("", "v1", "Pod"), select(pods)))
+        .kind_options(terminator, ours)
+        .kind_options(Gvk::new("", "v1", "Pod"), only_in(namespace)))
+}
+
+/// Returns a random generator with the given seed, or a random seed for `random`.
+fn random(options: &Options) -> Result<Rng> {
+    match &*options.value::<String>("seed")? {
+        "random" => Ok(Rng::new()),
+        _ => Ok(Rng::with_seed(options.value("seed")?)),
+    }
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<PodTerminator>().await?;
-    let random = stage.options.random("seed")?;
+    let random = random(&stage.options)?;
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 10");
     stage.suggest_manifest("pod_terminator/half.yaml");
     stage.suggest("k get podterminators,pods");

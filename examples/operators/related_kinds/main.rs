@@ -2,18 +2,17 @@
 //!
 //! Shown: a relation between kinds, an index for it, and the causes of a call, which name the changed objects.
 //!
-//! Run: `cargo run --example related_kinds` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
-//! --watch` to change ConfigMaps yourself.
+//! Run: `cargo run -p lariat-operators --example related_kinds` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to change ConfigMaps yourself.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cluster::testing::{config_map, deployment};
-use lariat_examples::related_kinds::{RELOAD, register};
-use lariat_examples::{About, Stage, delete, merge, perform};
+use lariat_operators::related_kinds::{RELOAD, register};
+use lariat_operators::{About, Stage, delete, merge, perform};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -32,9 +31,6 @@ async fn main() -> ExitCode {
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest_manifest("related_kinds/web.yaml");
     stage.suggest(r#"k patch configmap web-config --patch '{"data": {"colour": "blue"}}'"#);
-    // Deployments of other users may have the annotation for another operator.
-    stage.keep_to_namespaces::<Deployment>();
-    stage.keep_to_namespaces::<ConfigMap>();
     register(&stage.operator)
 }
 

@@ -3,8 +3,8 @@
 //! Shown: an object that is derived from another and kept up to date, status, conflicts with other owners, cascading
 //! deletion.
 //!
-//! Run: `cargo run --example sample_controller` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with
-//! `-- --watch` to create Foos yourself.
+//! Run: `cargo run -p lariat-operators --example sample_controller` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to create Foos yourself.
 
 use std::process::ExitCode;
 
@@ -13,8 +13,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Event;
 use lariat::cluster::testing::{Wait, deployment, eventually, wait_for, wait_until_gone};
 use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
-use lariat_examples::sample_controller::{Foo, FooSpec, register};
-use lariat_examples::{About, Stage, TIMEOUT, delete, merge, perform};
+use lariat_operators::sample_controller::{Foo, FooSpec, register};
+use lariat_operators::{About, Stage, TIMEOUT, delete, merge, perform};
 use serde_json::json;
 
 const ABOUT: About = About {

@@ -1,7 +1,8 @@
 //! Divides orders among three replicas, kills one, stops one, and starts a new one.
 //!
-//! Run: `cargo run --example sharded -- --lease-s 3` (on the embedded cluster), or with `KUBECONFIG=…` on your own
-//! cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch` nothing is killed.
+//! Run: `cargo run -p lariat-operators --example sharded -- --lease-s 3` (on the embedded cluster), or with
+//! `KUBECONFIG=…` on your own cluster. Each replica is a process: this program with `--replica NAME`. With `-- --watch`
+//! nothing is killed.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -9,10 +10,10 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::api::ListParams;
-use lariat_examples::sharded::{APP, HANDLED_BY, RING, lease, replica};
-use lariat_examples::{
-    ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, TextTable,
-    last_printed, paint, perform_with_replicas, say,
+use lariat_operators::sharded::{APP, HANDLED_BY, RING, lease, replica};
+use lariat_operators::{
+    ATTACHED, About, Flag, NAMESPACE, Options, Paint, REPLICA, Replicas, Stage, TextTable, paint,
+    perform_with_replicas, say, until_printed,
 };
 use serde_json::json;
 use tokio::time::Instant;
@@ -59,7 +60,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
         let name = format!("order-{number:03}");
         let order = json!({"metadata": {"name": name, "labels": {APP: RING}}});
         let order = serde_json::from_value::<ConfigMap>(order)?;
-        lariat_examples::ensure(&stage.api(), &order).await?;
+        lariat_operators::ensure(&stage.api(), &order).await?;
     }
     stage.step("three replicas start, and divide the orders among them");
     stage.suggest("k annotate configmap order-001 --overwrite changed=\"$(date)\"");
@@ -143,7 +144,7 @@ async fn divided(stage: &Stage, members: &[&str], before: &Holders) -> Result<us
     let is_one = format!("is one of {}, and has:", members.len());
     let mut count = 0;
     for name in members {
-        let line = last_printed(&[&format!("replica {name} "), &is_one]).await?;
+        let line = until_printed(1, &[&format!("replica {name} "), &is_one]).await?;
         let (_, orders) = line.split_once(&is_one).context("it says so")?;
         for order in orders.split_whitespace() {
             if before.get(order).map(String::as_str) != Some(*name) {

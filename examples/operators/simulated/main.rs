@@ -1,20 +1,23 @@
 //! Simulates an operator with a bug, shrinks the failing run, and shows the fix.
 //!
-//! Run: `cargo run --example simulated -- --seeds 50`. It runs on the simulated cluster only, in simulated time. The
-//! same seed gives the same run.
+//! Run: `cargo run -p lariat-operators --example simulated -- --seeds 50`. It runs on the simulated cluster only, in
+//! simulated time. The same seed gives the same run.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use lariat_examples::arguments;
-use lariat_examples::simulated::{Cleanup, simulation};
+use lariat_operators::arguments;
+use lariat_operators::simulated::{Cleanup, simulation};
 use tokio::time::Instant;
 
 /// Runs an operator in virtual time, with everything that goes wrong on a cluster
 #[derive(Debug, Parser)]
-#[command(bin_name = "cargo run --example simulated --", max_term_width = 100)]
+#[command(
+    bin_name = "cargo run -p lariat-operators --example simulated --",
+    max_term_width = 100
+)]
 struct Options {
     /// How many seeds are tried
     #[arg(long, value_name = "N", default_value_t = 50)]

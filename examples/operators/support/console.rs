@@ -3,6 +3,7 @@
 use std::env;
 use std::fmt;
 use std::io::{IsTerminal, Write, stdout};
+use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -112,13 +113,13 @@ pub fn log_errors() {
         .init();
 }
 
-/// Prints an error as one line, each cause once, and returns the exit code of a failure.
+/// Prints an error as one line, each cause once, and returns the exit code.
 #[must_use]
-pub fn error_exit(error: &anyhow::Error) -> std::process::ExitCode {
-    eprintln!(
-        "{} {}",
-        paint(Paint::Red, "error:", 0),
-        lariat::describe(&**error)
-    );
-    std::process::ExitCode::FAILURE
+pub fn exit_code(outcome: &anyhow::Result<()>) -> ExitCode {
+    let Err(error) = outcome else {
+        return ExitCode::SUCCESS;
+    };
+    let text = lariat::describe(&**error);
+    eprintln!("{} {text}", paint(Paint::Red, "error:", 0));
+    ExitCode::FAILURE
 }

@@ -44,7 +44,8 @@ pub(super) async fn ensure_crd(
     }
 }
 
-/// Deletes a CRD that this or an earlier run of an example has installed, unless it is used.
+/// Deletes a CRD that this or an earlier run of an example has installed, unless it is used: there are objects of it, or
+/// another run may be about to create some.
 ///
 /// # Errors
 ///
@@ -53,7 +54,7 @@ pub(super) async fn remove_crd(
     client: &Client,
     resource: &ApiResource,
     example: &str,
-    namespaces: &[String],
+    ours: &[String],
 ) -> Result<()> {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let name = format!("{}.{}", resource.plural, resource.group);
@@ -64,35 +65,19 @@ pub(super) async fn remove_crd(
     if !labels.contains_key(RUN) || found.metadata.deletion_timestamp.is_some() {
         return Ok(());
     }
-    match user_of(client, resource, example, namespaces).await? {
-        Some(user) => say(format_args!("{name} stays installed, since {user}")),
-        None => delete(&definitions, &name).await?,
-    }
-    Ok(())
-}
-
-/// Returns why a CRD must stay: objects of other users, or another run that may be about to create some.
-async fn user_of(
-    client: &Client,
-    resource: &ApiResource,
-    example: &str,
-    ours: &[String],
-) -> Result<Option<String>> {
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), resource);
-    let listed = objects.list(&ListParams::default().limit(1)).await?;
-    if !listed.items.is_empty() {
-        return Ok(Some("there are objects of it".to_owned()));
-    }
-    let namespaces: Api<Namespace> = Api::all(client.clone());
+    let objects = objects.list(&ListParams::default().limit(1)).await?;
+    let runs: Api<Namespace> = Api::all(client.clone());
     let of_the_example = ListParams::default().labels(&format!("{EXAMPLE}={example}"));
-    let mut others = namespaces.list(&of_the_example).await?.items.into_iter();
-    let is_another_run = |namespace: &Namespace| {
-        let meta = &namespace.metadata;
-        meta.deletion_timestamp.is_none()
-            && meta.name.as_ref().is_some_and(|name| !ours.contains(name))
-    };
-    let other = others
-        .find(is_another_run)
-        .and_then(|other| other.metadata.name);
-    Ok(other.map(|name| format!("the run of {name} may use it")))
+    let mut runs = runs.list(&of_the_example).await?.items.into_iter();
+    let is_used = !objects.items.is_empty()
+        || runs.any(|run| {
+            let is_ours = run.metadata.name.is_some_and(|name| ours.contains(&name));
+            !is_ours && run.metadata.deletion_timestamp.is_none()
+        });
+    if is_used {
+        say(format_args!("{name} stays installed, since others use it"));
+        return Ok(());
+    }
+    delete(&definitions, &name).await
 }

@@ -18,9 +18,7 @@ impl Stage {
     /// Suggests applying a manifest; the path is relative to the folder of the operators.
     pub fn suggest_manifest(&self, path: &str) {
         // The user may be in any folder.
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("operators")
-            .join(path);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
         let is_template = fs::read_to_string(&path).is_ok_and(|text| text.contains(PLACEHOLDER));
         let (namespace, path) = (&self.namespace, quoted(&path.display().to_string()));
         if is_template {

@@ -6,7 +6,6 @@ mod cluster;
 mod console;
 mod definitions;
 mod hints;
-mod kubelet;
 mod options;
 mod printed;
 mod replica;
@@ -22,15 +21,15 @@ mod tests;
 
 pub use arguments::arguments;
 pub use cluster::ExampleCluster;
-pub use console::{Paint, error_exit, hush, log_errors, paint, print_action, say};
+pub use console::{Paint, exit_code, hush, log_errors, paint, print_action, say};
 pub use definitions::RUN;
 pub use options::{Flag, Options};
-pub use printed::{TIMEOUT, last_printed, until_printed};
+pub use printed::{TIMEOUT, until_printed};
 pub use replica::{
     ATTACHED, NAMESPACE, REPLICA, Replica, Replicas, lasting, perform_with_replicas,
 };
 pub use setup::{delete, ensure, merge};
-pub use stage::{About, Stage, perform, perform_with};
+pub use stage::{About, Stage, only_in, perform, perform_with};
 pub use table::TextTable;
 #[cfg(test)]
 pub(crate) use testing::define;
@@ -38,4 +37,4 @@ pub(crate) use testing::define;
 use console::output_closed;
 use definitions::{EXAMPLE, ensure_crd, remove_crd};
 use printed::{forget, remember};
-use setup::{ensure_namespace, unique};
+use setup::ensure_namespace;

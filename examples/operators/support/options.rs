@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Arg, ArgAction, Command, value_parser};
-use fastrand::Rng;
 
 use super::{About, arguments};
 
@@ -88,18 +87,6 @@ impl Options {
         Duration::try_from_secs_f64(seconds)
             .map_err(|error| anyhow!("--{name} cannot be \"{seconds}\": {error}"))
     }
-
-    /// Returns a random generator with the given seed, or a random seed for `random`.
-    ///
-    /// # Errors
-    ///
-    /// The value is neither.
-    pub fn random(&self, name: &str) -> Result<Rng> {
-        match &*self.value::<String>(name)? {
-            "random" => Ok(Rng::new()),
-            _ => Ok(Rng::with_seed(self.value(name)?)),
-        }
-    }
 }
 
 impl Flag {
@@ -126,7 +113,10 @@ impl About {
         let kubeconfig = kubeconfig.value_parser(value_parser!(PathBuf));
         let watch = Arg::new("watch").long("watch").action(ArgAction::SetTrue);
         Command::new(self.name)
-            .bin_name(format!("cargo run --example {} --", self.name))
+            .bin_name(format!(
+                "cargo run -p lariat-operators --example {} --",
+                self.name
+            ))
             .about(self.what)
             .arg(kubeconfig.help("run on this cluster instead of the embedded one (or KUBECONFIG)"))
             .arg(watch.help("run without a story until Ctrl-C"))

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -31,36 +31,23 @@ pub(super) fn forget() {
     LINES.send_modify(VecDeque::clear);
 }
 
-/// Waits until this many lines of this step contain all the words.
+/// Waits until this many lines of this step contain all the words, and returns the last one.
 ///
 /// # Errors
 ///
 /// There are fewer after two minutes.
-pub async fn until_printed(times: usize, words: &[&str]) -> Result<()> {
+pub async fn until_printed(times: usize, words: &[&str]) -> Result<String> {
     let is_meant = |line: &&String| words.iter().all(|word| line.contains(word));
     let mut lines = LINES.subscribe();
     let enough = lines.wait_for(|lines| lines.iter().filter(is_meant).count() >= times);
-    if timeout(TIMEOUT, enough).await.is_ok() {
-        return Ok(());
+    if let Ok(Ok(lines)) = timeout(TIMEOUT, enough).await {
+        return Ok(lines.iter().rfind(is_meant).cloned().unwrap_or_default());
     }
     let lines: Vec<String> = LINES.borrow().iter().cloned().collect();
     let (words, lines) = (words.join(" … "), lines.join("\n  "));
     bail!(
         "the operator has not printed {words:?} {times} times in {TIMEOUT:?}; it printed\n  {lines}"
     )
-}
-
-/// Waits until a line of this step contains all the words, and returns the last one.
-///
-/// # Errors
-///
-/// There is none after two minutes.
-pub async fn last_printed(words: &[&str]) -> Result<String> {
-    until_printed(1, words).await?;
-    let lines = LINES.borrow();
-    let mut meant = lines.iter().rev();
-    let last = meant.find(|line| words.iter().all(|word| line.contains(word)));
-    last.cloned().context("the step has ended")
 }
 
 #[cfg(test)]
@@ -83,7 +70,7 @@ mod tests {
         until_printed(1, &["line-a only"])
             .await
             .expect("it is remembered");
-        let last = last_printed(&["line-a"]).await;
+        let last = until_printed(1, &["line-a"]).await;
         assert_eq!(last.expect("it is remembered"), "line-b and line-a");
         let error = until_printed(1, &["line-c"])
             .await

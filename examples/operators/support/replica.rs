@@ -8,6 +8,7 @@ use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use lariat::cluster::Cluster;
 use lariat::kube::Client;
 use lariat::{Lease, termination};
 use parking_lot::Mutex;
@@ -16,7 +17,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 
 use super::{
-    About, ExampleCluster, Flag, Options, Paint, Stage, error_exit, log_errors, output_closed,
+    About, ExampleCluster, Flag, Options, Paint, Stage, exit_code, log_errors, output_closed,
     perform, print_action, say,
 };
 
@@ -126,10 +127,7 @@ pub async fn perform_with_replicas(
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error_exit(&error),
-    }
+    exit_code(&ended)
 }
 
 /// Sets the duration of a lease, and its other times in the proportions of client-go's 15, 10 and 2 seconds.
@@ -243,7 +241,7 @@ async fn print(name: &str, child: &mut Child, colour: fn(&str) -> Paint) {
 }
 
 fn write_kubeconfig(stage: &Stage) -> Result<PathBuf> {
-    let Some(text) = stage.embedded_kubeconfig() else {
+    let Some(text) = stage.target.embedded.as_ref().and_then(Cluster::kubeconfig) else {
         let given = stage.options.kubeconfig.clone();
         let given = given.or_else(|| std::env::var_os("KUBECONFIG").map(PathBuf::from));
         return given.context("the cluster has no kubeconfig");

@@ -1,15 +1,16 @@
 //! Creating and deleting objects of the examples.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use lariat::cluster::testing::{namespace, object};
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::kube::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::EXAMPLE;
 
 /// Creates an object unless it exists; returns whether it was created.
 ///
@@ -27,24 +28,17 @@ where
     }
 }
 
-/// Creates a namespace with labels, in which pods can be created immediately.
+/// Creates a namespace of an example, in which pods can be created immediately.
 ///
 /// # Errors
 ///
 /// The API server refuses it.
-pub(super) async fn ensure_namespace(
-    client: &Client,
-    name: &str,
-    labels: &[(&str, &str)],
-) -> Result<()> {
-    let labels: BTreeMap<_, _> = labels.iter().copied().collect();
-    let namespace = json!({"metadata": {"name": name, "labels": labels}});
-    let namespace: Namespace = serde_json::from_value(namespace)?;
-    ensure(&Api::all(client.clone()), &namespace).await?;
+pub(super) async fn ensure_namespace(client: &Client, name: &str, example: &str) -> Result<()> {
+    let created = namespace(name).label(EXAMPLE, example).create(client).await;
+    created.context("the API server refuses a namespace for the example")?;
     // A real cluster refuses pods until its controllers have created this ServiceAccount.
-    let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
-    ensure(&Api::namespaced(client.clone(), name), &account).await?;
-    Ok(())
+    let account = object("v1", "ServiceAccount", "default").namespace(name);
+    ensure(&account.api(client), &account.to()).await.map(drop)
 }
 
 /// Deletes an object in the background, without grace period; a missing one is no error.
@@ -76,10 +70,4 @@ where
         .patch(name, &PatchParams::default(), &Patch::Merge(patch))
         .await;
     patched.with_context(|| format!("cannot change {name}"))
-}
-
-/// Creates a unique name for a run of an example.
-#[must_use]
-pub(super) fn unique(name: &str) -> String {
-    format!("{name}-{:08x}", fastrand::u32(..))
 }

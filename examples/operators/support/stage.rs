@@ -8,20 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::cache::Informer;
 use lariat::kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use lariat::kube::{Client, CustomResourceExt};
 use lariat::{
-    CancellationToken, FactoryBuilder, Gvk, Operator, Selection, SharedControllerFactory,
+    CancellationToken, ControllerOptions, FactoryBuilder, KindOptions, Operator, Selection,
+    SharedControllerFactory,
 };
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-use super::cleanup::Defined;
 use super::{
-    EXAMPLE, ExampleCluster, Flag, Options, Paint, ensure_crd, ensure_namespace, error_exit,
-    forget, log_errors, output_closed, paint, say, unique, until_printed,
+    ExampleCluster, Flag, Options, Paint, ensure_crd, ensure_namespace, exit_code, forget,
+    log_errors, output_closed, paint, say, until_printed,
 };
 
 /// The number of workers per kind.
@@ -61,15 +60,15 @@ pub struct Stage {
     pub(super) suggestions: Mutex<Vec<String>>,
     /// The name of the example, also the label value of its namespaces.
     pub(super) name: String,
-    /// The CRDs that were installed for the example, by this run or another.
-    pub(super) defined: Mutex<Vec<Defined>>,
+    /// The kinds whose CRDs were installed for the example, by this run or another.
+    defined: Mutex<Vec<ApiResource>>,
     /// Further namespaces of the example.
     others: Mutex<Vec<String>>,
-    /// The caches restricted to the namespaces of the example. The restriction ends when they are dropped.
-    restricted: Mutex<Vec<Informer>>,
 }
 
 /// Runs an example: sets it up, starts the factory, plays the story, and deletes its objects.
+///
+/// The operator sees the objects in the example's namespace only, since others may belong to another run or user.
 ///
 /// With `--watch` there is no story: it runs until Ctrl-C or SIGTERM, which also end a story early.
 pub async fn perform(
@@ -77,7 +76,16 @@ pub async fn perform(
     set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
     story: impl AsyncFnOnce(&Stage) -> Result<()>,
 ) -> ExitCode {
-    perform_with(about, |_, _, builder| Ok(builder), set_up, story).await
+    let configure = |_: &Options, namespace: &str, builder: FactoryBuilder| {
+        Ok(builder.default_options(only_in(namespace)))
+    };
+    perform_with(about, configure, set_up, story).await
+}
+
+/// Returns options of a kind that cache the objects of one namespace only.
+pub fn only_in(namespace: &str) -> ControllerOptions {
+    let selection = Selection::all().in_namespaces([namespace]);
+    ControllerOptions::default().cache(KindOptions::default().selection(selection))
 }
 
 /// Runs an example whose factory has its own options, which may depend on the command line and the namespace.
@@ -96,10 +104,7 @@ pub async fn perform_with(
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error_exit(&error),
-    }
+    exit_code(&outcome)
 }
 
 async fn find(
@@ -159,13 +164,13 @@ impl Stage {
         configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
     ) -> Result<Self> {
         let name = about.name.replace('_', "-");
-        let namespace = unique(&name);
+        let namespace = format!("{name}-{:08x}", fastrand::u32(..));
         let builder = SharedControllerFactory::builder(target.client.clone());
         let factory = configure(&options, &namespace, builder)?.build();
         let title = paint(Paint::Bold, format!("Lariat {name}"), 0);
         say(format_args!("{title} on {}", target.name));
         say(paint(Paint::Dim, about.what, 0));
-        ensure_namespace(&target.client, &namespace, &[(EXAMPLE, &name)]).await?;
+        ensure_namespace(&target.client, &namespace, &name).await?;
         Ok(Self {
             client: target.client.clone(),
             operator: Operator::new(&name, &factory),
@@ -179,7 +184,6 @@ impl Stage {
             suggestions: Mutex::default(),
             defined: Mutex::default(),
             others: Mutex::default(),
-            restricted: Mutex::default(),
         })
     }
 
@@ -192,12 +196,6 @@ impl Stage {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
-    /// Returns the kubeconfig of the embedded cluster; none if the example runs on another.
-    #[must_use]
-    pub fn embedded_kubeconfig(&self) -> Option<String> {
-        self.target.embedded.as_ref()?.kubeconfig()
-    }
-
     /// Creates another namespace of the example, which is deleted at the end like the first.
     ///
     /// # Errors
@@ -206,11 +204,7 @@ impl Stage {
     pub async fn another_namespace(&self, what: &str) -> Result<String> {
         let name = format!("{}-{what}", self.namespace);
         self.others.lock().push(name.clone());
-        ensure_namespace(&self.client, &name, &[(EXAMPLE, &self.name)]).await?;
-        self.restricted
-            .lock()
-            .iter()
-            .for_each(|cache| self.restrict(cache));
+        ensure_namespace(&self.client, &name, &self.name).await?;
         Ok(name)
     }
 
@@ -218,6 +212,10 @@ impl Stage {
     pub(super) fn namespaces(&self) -> Vec<String> {
         let first = std::iter::once(self.namespace.clone());
         first.chain(self.others.lock().iter().cloned()).collect()
+    }
+
+    pub(super) fn defined(&self) -> Vec<ApiResource> {
+        self.defined.lock().clone()
     }
 
     /// Prints a step of the story.
@@ -232,13 +230,10 @@ impl Stage {
     ///
     /// There is no such line after two minutes.
     pub async fn until_printed(&self, words: &[&str]) -> Result<()> {
-        until_printed(1, words).await
+        until_printed(1, words).await.map(drop)
     }
 
     /// Installs a CRD, and waits until it is served.
-    ///
-    /// The operator sees objects of it in the example's namespaces only, since others may belong to another run or
-    /// user.
     ///
     /// At the end it is deleted again, if an example has installed it and it is not used any more.
     ///
@@ -260,12 +255,8 @@ impl Stage {
         resource: ApiResource,
     ) -> Result<()> {
         let name = definition.metadata.name.clone().unwrap_or_default();
-        let namespaced = definition.spec.scope == "Namespaced";
         ensure_crd(&self.client, definition, &self.namespace).await?;
-        self.defined.lock().push(Defined {
-            resource: resource.clone(),
-            namespaced,
-        });
+        self.defined.lock().push(resource.clone());
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let served = async {
             while objects.list(&ListParams::default().limit(1)).await.is_err() {
@@ -273,27 +264,7 @@ impl Stage {
             }
         };
         let served = timeout(Duration::from_secs(30), served).await;
-        served.with_context(|| format!("{name} is installed, but not served"))?;
-        // Cluster-scoped objects are distinguished by the label RUN.
-        if namespaced {
-            self.keep(Gvk::new(&resource.group, &resource.version, &resource.kind));
-        }
-        Ok(())
-    }
-
-    /// Restricts the operator's cache of a kind to the example's namespaces.
-    pub fn keep_to_namespaces<K: lariat::kube::Resource<DynamicType = ()>>(&self) {
-        self.keep(Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&())));
-    }
-
-    fn keep(&self, gvk: Gvk) {
-        let cache = self.factory.caches().for_kind(gvk);
-        self.restrict(&cache);
-        self.restricted.lock().push(cache);
-    }
-
-    fn restrict(&self, cache: &Informer) {
-        cache.select(Selection::all().in_namespaces(self.namespaces()));
+        served.with_context(|| format!("{name} is installed, but not served"))
     }
 }
 

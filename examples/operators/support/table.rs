@@ -5,17 +5,17 @@ use super::{Paint, paint, say};
 /// Rows under headings, each column as wide as its widest cell.
 #[derive(Debug)]
 pub struct TextTable {
-    headings: Vec<&'static str>,
+    /// The first one is the headings.
     rows: Vec<Vec<String>>,
 }
 
 impl TextTable {
     /// Creates a table.
     #[must_use]
-    pub fn new(headings: &[&'static str]) -> Self {
+    pub fn new(headings: &[&str]) -> Self {
+        let headings = headings.iter().map(|&heading| heading.to_owned());
         Self {
-            headings: headings.to_vec(),
-            rows: Vec::new(),
+            rows: vec![headings.collect()],
         }
     }
 
@@ -26,48 +26,29 @@ impl TextTable {
 
     /// Prints the table, indented; columns of numbers are right-aligned.
     pub fn print(&self) {
-        let widths: Vec<usize> = (0..self.headings.len())
-            .map(|column| self.width(column))
-            .collect();
-        let headings: Vec<String> = self
-            .headings
-            .iter()
-            .map(|&heading| heading.to_owned())
-            .collect();
-        let headings = paint(Paint::Bold, self.line(&headings, &widths), 0);
-        say(format_args!("  {headings}"));
-        for row in &self.rows {
-            say(format_args!("  {}", self.line(row, &widths)));
+        for (number, row) in self.rows.iter().enumerate() {
+            let cells = row.iter().enumerate();
+            let cells = cells.map(|(column, cell)| self.padded(column, cell));
+            let line = cells.collect::<Vec<_>>().join("  ");
+            let line = line.trim_end();
+            if number == 0 {
+                say(format_args!("  {}", paint(Paint::Bold, line, 0)));
+            } else {
+                say(format_args!("  {line}"));
+            }
         }
     }
 
-    fn width(&self, column: usize) -> usize {
+    fn padded(&self, column: usize, cell: &str) -> String {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
-        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-        widest.max(self.headings[column].chars().count())
-    }
-
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
-        let cells = cells
-            .iter()
-            .zip(widths)
-            .enumerate()
-            .map(|(column, (cell, width))| {
-                if self.is_numeric(column) {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    }
-
-    fn is_numeric(&self, column: usize) -> bool {
-        let mut cells = self
-            .rows
-            .iter()
-            .filter_map(|row| row.get(column))
-            .filter(|c| !c.is_empty());
-        cells.all(|cell| cell.starts_with(|c: char| c.is_ascii_digit()))
+        let width = cells.clone().map(|cell| cell.chars().count()).max();
+        let width = width.unwrap_or(0);
+        let is_number = |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit());
+        let mut values = cells.skip(1).filter(|cell| !cell.is_empty());
+        if values.all(is_number) {
+            format!("{cell:>width$}")
+        } else {
+            format!("{cell:<width$}")
+        }
     }
 }

@@ -3,8 +3,8 @@
 //! Shown, in the stages of the kubebuilder lecture (`--stage 1` to `--stage 4`): a reconciler, why it must not sleep,
 //! waiting with a requeue instead, and objects that own others.
 //!
-//! Run: `cargo run --example useless_machine` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `--
-//! --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
+//! Run: `cargo run -p lariat-operators --example useless_machine` (embedded cluster), with `KUBECONFIG=…` on your own
+//! cluster, or with `-- --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
 
 use std::process::ExitCode;
 
@@ -12,9 +12,9 @@ use anyhow::{Result, bail};
 use lariat::cluster::testing::Wait;
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
-use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
-use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Options, Stage, TIMEOUT, merge, perform, until_printed};
+use lariat_operators::useless_machine::stage4::{MACHINE, Switch};
+use lariat_operators::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
+use lariat_operators::{About, Flag, Options, Stage, TIMEOUT, merge, perform, until_printed};
 use serde_json::json;
 use tokio::time::Instant;
 

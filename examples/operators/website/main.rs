@@ -4,8 +4,11 @@
 //! Shown: dependents in steps, pods that are replaced when a Secret changes, defaults and denials by typed handlers that
 //! read the shared caches, conversion through a hub.
 //!
-//! Run: `cargo run --example website` (embedded cluster), with `KUBECONFIG=…` on your own cluster, or with `-- --watch` to
-//! create Websites yourself. The API server calls the webhooks over loopback, so it has to run on the same machine.
+//! Run: `cargo run -p lariat-operators --example website` (embedded cluster), with `KUBECONFIG=…` on your own cluster,
+//! or with `-- --watch` to create Websites yourself. The API server calls the webhooks over loopback, so it has to run
+//! on the same machine.
+
+mod kubelet;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -14,8 +17,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lariat::cluster::testing::Wait;
 use lariat::kube::api::{Api, DeleteParams, PostParams};
@@ -23,12 +25,14 @@ use lariat::kube::{CustomResourceExt, Error};
 use lariat::prelude::*;
 use lariat::webhook::{Certificates, Endpoint, WebhookServer};
 use lariat::{FactoryBuilder, Lease};
-use lariat_examples::website::kind::{INDEX, REST, definition, v1, v1alpha1};
-use lariat_examples::website::{READY, register, serve, until_called, webhooks};
-use lariat_examples::{
-    About, Flag, Options, Paint, Stage, TIMEOUT, delete, merge, perform_with, print_action,
+use lariat_operators::website::kind::{INDEX, REST, definition, v1, v1alpha1};
+use lariat_operators::website::{READY, register, serve, until_called, webhooks};
+use lariat_operators::{
+    About, Flag, Options, Paint, Stage, TIMEOUT, delete, merge, only_in, perform_with, print_action,
 };
 use serde_json::json;
+
+use kubelet::ensure_pods_run;
 
 const ABOUT: About = About {
     name: "website",
@@ -48,20 +52,19 @@ async fn main() -> ExitCode {
 
 /// Of several replicas one reconciles; all of them answer webhooks.
 fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
-    Ok(builder.leader_election(Lease::new("website").namespace(namespace)))
+    let lease = Lease::new("website").namespace(namespace);
+    Ok(builder
+        .default_options(only_in(namespace))
+        .leader_election(lease))
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage
         .define_as(definition()?, v1::Website::api_resource())
         .await?;
-    stage.keep_to_namespaces::<ConfigMap>();
-    stage.keep_to_namespaces::<Deployment>();
-    stage.keep_to_namespaces::<Secret>();
-    stage.keep_to_namespaces::<Service>();
     register(&stage.operator)?;
     serve_all(stage).await?;
-    stage.ensure_pods_run().await?;
+    ensure_pods_run(stage).await?;
     stage.suggest_manifest("website/site.yaml");
     stage.suggest("k patch secret shop --patch '{\"stringData\": {\"GREETING\": \"hi\"}}'");
     stage.suggest("k get websites.v1alpha1.website.demo.dev shop --output yaml");

@@ -33,6 +33,20 @@ async fn quickstart() {
 }
 
 #[tokio::test]
+async fn a_kubeconfig_that_cannot_be_read_is_named_with_what_to_do() {
+    let mut quickstart = example("quickstart", &[]);
+    quickstart.env("KUBECONFIG", "/nonexistent/kubeconfig");
+    let (code, stdout, stderr) = run(quickstart).await;
+    assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+    for expected in [
+        "KUBECONFIG=/nonexistent/kubeconfig cannot be used; unset it to use the embedded cluster\n",
+        "No such file or directory",
+    ] {
+        assert!(stderr.contains(expected), "no {expected:?} in {stderr}");
+    }
+}
+
+#[tokio::test]
 async fn handlers() {
     let output = runs("handlers", &["retry 3 of flaky"]).await;
     let of = |handler: &str| {

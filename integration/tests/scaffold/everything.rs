@@ -55,7 +55,11 @@ async fn a_project_with_webhooks_and_additions_compiles_and_its_tests_pass() {
     let deploy = deploy.to_str().expect("a path");
     let built = kubectl.run(&format!("kustomize {deploy}")).await;
     let built = built.expect("the manifests are a kustomization");
-    for object in ["bigdens.demo.dev", "fox-webhooks-tls", "image: fox:0.1.0"] {
+    for object in [
+        "bigdens.example.com",
+        "fox-webhooks-tls",
+        "image: fox:0.1.0",
+    ] {
         assert!(built.contains(object), "{object}: {built}");
     }
 }

@@ -172,7 +172,7 @@ struct Shops<'a> {
 impl<'a> Shops<'a> {
     /// Waits until the operator has defined its kind, and begins to look.
     async fn look(env: &'a Env, leases: Record) -> Result<Self> {
-        let api = api(env, "demo.dev/v1alpha1", "Shop");
+        let api = api(env, "example.com/v1alpha1", "Shop");
         eventually(async || Ok(api.list(&ListParams::default()).await?)).await;
         Ok(Self {
             env,
@@ -187,7 +187,7 @@ impl<'a> Shops<'a> {
         for_each(async |name| {
             // No pods: a real cluster has a while to do with 500 of them.
             let shop = json!({
-                "apiVersion": "demo.dev/v1alpha1", "kind": "Shop", "metadata": {"name": name},
+                "apiVersion": "example.com/v1alpha1", "kind": "Shop", "metadata": {"name": name},
                 "spec": {"image": image(0), "replicas": 0},
             });
             let shop = serde_json::from_value(shop)?;
@@ -319,7 +319,7 @@ fn start(env: &Env, program: &Path, folder: &Folder, name: &str) -> Result<Child
 /// Kills one of two replicas while objects change, and checks what was written.
 pub(crate) async fn one_is_killed(program: &Path, folder: &Folder) {
     in_namespace("scaffold", async |env| {
-        env.takes_away("shops.demo.dev");
+        env.takes_away("shops.example.com");
         let leases = Record::start(api(env, "coordination.k8s.io/v1", "Lease")).await?;
         let mut red = start(env, program, folder, "red")?;
         leases.wait_for(1, &Some("red".to_owned()), holder).await;

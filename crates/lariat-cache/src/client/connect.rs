@@ -154,6 +154,12 @@ pub async fn from_kubeconfig_file(path: impl AsRef<Path>) -> Result<Client, Conn
 
 /// Creates a client from merged kubeconfigs; `paths` names them in errors.
 async fn from_files(merged: Kubeconfig, paths: &Path) -> Result<Client, ConnectError> {
+    if let Some(detail) = without_context(&merged) {
+        return Err(ConnectError::Kubeconfig {
+            path: paths.to_owned(),
+            detail,
+        });
+    }
     let root_cert_file = root_cert_file(&merged);
     let options = KubeConfigOptions::default();
     let mut config = Config::from_custom_kubeconfig(merged, &options)
@@ -192,6 +198,9 @@ pub async fn from_kubeconfig_text(text: &[u8]) -> Result<Client, ConnectError> {
     if let Some(detail) = refers_outside(&kubeconfig) {
         return Err(unusable(detail));
     }
+    if let Some(detail) = without_context(&kubeconfig) {
+        return Err(unusable(detail));
+    }
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
     let config = config.map_err(|error| unusable(described(&error)))?;
@@ -228,6 +237,29 @@ fn refers_outside(kubeconfig: &Kubeconfig) -> Option<String> {
     })
 }
 
+/// Returns what is wrong with the current context of a kubeconfig, if there is none of its name.
+fn without_context(kubeconfig: &Kubeconfig) -> Option<String> {
+    let current = kubeconfig.current_context.as_deref().unwrap_or_default();
+    let names: Vec<&str> = kubeconfig
+        .contexts
+        .iter()
+        .map(|context| &context.name[..])
+        .collect();
+    let wrong = match current {
+        // kubectl writes an empty name.
+        "" => "it has no current context".to_owned(),
+        current if names.contains(&current) => return None,
+        current => format!("it has no context {current:?}, which is the current one"),
+    };
+    Some(match names[..] {
+        [] => format!("{wrong}, and no other contexts"),
+        _ => format!(
+            "{wrong}; choose one of {} with `kubectl config use-context NAME`",
+            names.join(", ")
+        ),
+    })
+}
+
 /// Returns the CA file of the current cluster, if its certificates are in a file.
 ///
 /// kube drops the path after reading the file. Here the file is read again later, because CA certificates are replaced
@@ -256,7 +288,6 @@ fn described(error: &KubeconfigError) -> String {
     let detail = match error {
         // The other errors contain the path, as `ConnectError` does.
         KubeconfigError::ReadConfig(error, _) => error.to_string(),
-        KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
         error => describe(error),
     };
     let first_line = detail.lines().next().unwrap_or_default();
@@ -325,4 +356,35 @@ pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, Con
         url,
         detail: describe(&error),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_kubeconfig_without_its_context_names_the_others_and_what_to_do() {
+        let none = "contexts: []";
+        let two = "contexts: [{name: prod}, {name: kind-test}]";
+        for (text, expected) in [
+            (
+                two,
+                "it has no current context; choose one of prod, kind-test with `kubectl config use-context NAME`",
+            ),
+            (
+                &format!("{two}\ncurrent-context: ''"),
+                "it has no current context; choose one of prod, kind-test with `kubectl config use-context NAME`",
+            ),
+            (
+                &format!("{two}\ncurrent-context: gone"),
+                "it has no context \"gone\", which is the current one; choose one of prod, kind-test with `kubectl \
+                 config use-context NAME`",
+            ),
+            (none, "it has no current context, and no other contexts"),
+        ] {
+            let error = from_kubeconfig_text(text.as_bytes()).await.map(drop);
+            let expected = format!("the kubeconfig cannot be used: {expected}");
+            assert_eq!(error.unwrap_err().to_string(), expected, "{text}");
+        }
+    }
 }

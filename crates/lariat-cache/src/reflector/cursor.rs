@@ -210,7 +210,7 @@ impl Reflector {
     fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) -> Result<(), ReflectorError> {
         if let Some(loading) = &mut cursor.loading {
             cursor.has_events = true;
-            self.load(loading, json.into())?;
+            self.load(loading, json.into(), "watch")?;
         }
         Ok(())
     }

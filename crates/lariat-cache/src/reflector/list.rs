@@ -100,7 +100,7 @@ impl Reflector {
         self.at_version(loading, &page.version);
         for item in std::mem::take(&mut page.items) {
             // In a list, an item without a name does not make the others unreadable.
-            if let Err(error) = self.load(loading, item) {
+            if let Err(error) = self.load(loading, item, "list") {
                 self.progress.unreadable(&error);
             }
         }

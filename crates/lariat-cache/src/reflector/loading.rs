@@ -91,11 +91,13 @@ impl Reflector {
 
     /// Reads an object of the list.
     ///
-    /// An object that cannot be parsed is skipped if its key can; otherwise this is an error.
+    /// An object that cannot be parsed is skipped if its key can; otherwise this is an error of the request, which was a
+    /// list or a watch.
     pub(super) fn load(
         &mut self,
         loading: &mut Loading,
         item: Item<'_>,
+        verb: &'static str,
     ) -> Result<(), ReflectorError> {
         let store = self.publisher.store();
         match self.intake.listed(item, store, &loading.listing) {
@@ -111,10 +113,7 @@ impl Reflector {
             }
             Listed::Unreadable(None, error) => {
                 let detail = error.to_string();
-                return Err(ReflectorError::Malformed {
-                    verb: "watch",
-                    detail,
-                });
+                return Err(ReflectorError::Malformed { verb, detail });
             }
         }
         Ok(())

@@ -15,10 +15,12 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
 use crate::bench::MINUTE;
+use crate::log::Warnings;
 use crate::script::{Answer, Ending, Scripted, event, list, object, quiet, status};
 
 #[tokio::test(start_paused = true)]
-async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
+async fn an_item_that_cannot_be_read_is_passed_over_counted_and_logged_as_one_of_a_list() {
+    let (warnings, _guard) = Warnings::collect();
     let bench = Scripted::start(|ask| {
         if ask.watch {
             quiet()
@@ -31,6 +33,13 @@ async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
     time::sleep(MINUTE).await;
     assert_eq!(bench.recorder.reported(), ["a added at 1"]);
     assert_eq!(bench.status().unreadable, 1);
+    let warnings = warnings.all();
+    let is_of_list = |line: &&String| line.contains("error=list: malformed answer: ");
+    assert_eq!(
+        warnings.iter().filter(is_of_list).count(),
+        1,
+        "{warnings:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

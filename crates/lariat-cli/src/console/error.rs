@@ -26,17 +26,19 @@ pub(crate) struct Place {
 pub(crate) enum AskError {
     /// Nothing listens.
     #[error(
-        "nothing listens at {0}; a program serves its console with \
-         operator.serve(Console::on(\"127.0.0.1:9090\"))?, and --url or --pod names where"
+        "cannot reach a console at {0}: connection refused, nothing listens there; start a program that serves one \
+         with operator.serve(Console::on(\"127.0.0.1:9090\"))?, or give its address with --url or its pod with --pod"
     )]
     Refused(String),
     /// The console cannot be reached.
-    #[error("{place} cannot be reached: {detail}")]
+    #[error("cannot reach a console at {place}: {detail}; {advice}")]
     NotReached {
         /// Where it was expected.
         place: String,
         /// Why.
         detail: String,
+        /// What to do.
+        advice: &'static str,
     },
     /// It is silent.
     #[error("{place} sent nothing for {}s; --timeout waits longer", after.as_secs())]
@@ -86,9 +88,15 @@ impl AskError {
         if is_refused(error) && !place.is_pod {
             return Self::Refused(place.name.clone());
         }
+        let advice = if place.is_pod {
+            "check that the API server of the kubeconfig can be reached; --kubeconfig names another"
+        } else {
+            "check the address that --url gives, or ask through the API server with --pod"
+        };
         Self::NotReached {
             place: place.name.clone(),
             detail: describe(error),
+            advice,
         }
     }
 
@@ -208,6 +216,28 @@ mod tests {
             false,
             (503, "error trying to reach service\u{1b}[2J"),
             "http://a:1 answers 503 Service Unavailable: error trying to reach service [2J",
+        );
+    }
+
+    #[test]
+    fn a_console_that_is_not_reached_is_named_with_the_reason_and_what_to_do() {
+        let unreached = |is_pod: bool, kind: io::ErrorKind| {
+            let place = Place {
+                name: "http://a:1".to_owned(),
+                is_pod,
+                has_token: false,
+            };
+            AskError::unreached(&place, &io::Error::from(kind)).to_string()
+        };
+        assert_eq!(
+            unreached(false, io::ErrorKind::HostUnreachable),
+            "cannot reach a console at http://a:1: host unreachable; check the address that --url gives, or ask through \
+             the API server with --pod"
+        );
+        assert_eq!(
+            unreached(true, io::ErrorKind::ConnectionRefused),
+            "cannot reach a console at http://a:1: connection refused; check that the API server of the kubeconfig can \
+             be reached; --kubeconfig names another"
         );
     }
 

@@ -77,8 +77,8 @@ pub(crate) fn trouble() -> Overview {
     json["health"]["ready"] = false.into();
     json["health"]["checks"][1] = json!({"name": "handlers", "ok": false, "liveness": false,
         "message": "deploy has been called for Deployment shop/web for 12m"});
-    json["guards"] = json!([{"operator": "shop", "reconcilers": ["shops"], "budgets": ["10 deletes in 60s"],
-        "tripped": true, "reason": "an 11th delete within 60s", "refused": 4, "number": 0}]);
+    json["guards"] = json!([{"context": "", "operator": "shop", "reconcilers": ["shops"], "budgets": ["10 deletes in 60s"],
+        "tripped": true, "reason": "an 11th delete within 60s", "refused": 4}]);
     json["hotLoops"] = json!([hot_loop()]);
     read(json)
 }

@@ -6,6 +6,7 @@ use kube::Client;
 use lariat_core::Gvk;
 use lariat_sql::{FieldType, Path};
 use serde_json::{Map, Value as Json};
+use strsim::damerau_levenshtein;
 
 /// The longest chain of references between schemas.
 // A bound, because a schema may refer to itself, as that of CRDs does.
@@ -109,15 +110,21 @@ impl Schemas {
             match next {
                 Some(next) => schema = next,
                 None if is_open(resolved) => return Ok(Found::Anything),
-                None => bail!(
-                    "{} has no field {path}: {} is unknown; {}",
-                    self.kind,
-                    step.as_str().unwrap_or("[]"),
-                    has(resolved)
-                ),
+                None => bail!(self.unknown(path, step.as_str().unwrap_or("[]"), resolved)),
             }
         }
         Ok(Found::Schema(schema))
+    }
+
+    /// Describes a path with a member that a schema does not have.
+    fn unknown(&self, path: &Path, name: &str, schema: &Json) -> String {
+        let suggestion = nearest(schema, name).map(|near| format!("; did you mean {near}?"));
+        format!(
+            "{} has no field {path}: {name} is unknown; {}{}",
+            self.kind,
+            has(schema),
+            suggestion.unwrap_or_default()
+        )
     }
 
     /// Follows references.
@@ -214,14 +221,24 @@ fn is_open(schema: &Json) -> bool {
         || (has_none && is_object)
 }
 
+fn members(schema: &Json) -> impl Iterator<Item = &str> {
+    let properties = schema["properties"].as_object().into_iter();
+    properties.flat_map(|properties| properties.keys().map(String::as_str))
+}
+
+/// Returns the member that was probably meant by a name.
+fn nearest<'a>(schema: &'a Json, name: &str) -> Option<&'a str> {
+    let wanted = name.to_lowercase();
+    let distances = members(schema)
+        .map(|member| (damerau_levenshtein(&member.to_lowercase(), &wanted), member));
+    let (distance, nearest) = distances.min_by_key(|(distance, _)| *distance)?;
+    // One mistake for each three letters.
+    (distance <= name.chars().count().div_ceil(3)).then_some(nearest)
+}
+
 /// Lists the known members.
 fn has(schema: &Json) -> String {
-    let properties = schema["properties"].as_object();
-    let mut names: Vec<&str> = properties
-        .into_iter()
-        .flat_map(|properties| properties.keys())
-        .map(String::as_str)
-        .collect();
+    let mut names: Vec<&str> = members(schema).collect();
     if names.is_empty() {
         return "there is nothing below it".to_owned();
     }
@@ -288,12 +305,19 @@ mod tests {
     #[test]
     fn a_field_that_is_not_there_is_an_error_with_those_that_are() {
         check(
-            "spec.items[*].on",
-            "a.dev/v1 Thing has no field spec.items[*].on: on is unknown; there is at",
+            "spec.items[*].moment",
+            "a.dev/v1 Thing has no field spec.items[*].moment: moment is unknown; there is at",
         );
         check(
             "sepc.node",
-            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; there is spec",
+            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; there is spec; did you mean spec?",
+        );
+        let known = "items, labels, node, paused, port, raw, replicas, requests, share, size";
+        check(
+            "spec.Replica",
+            &format!(
+                "a.dev/v1 Thing has no field spec.Replica: Replica is unknown; there is {known}; did you mean replicas?"
+            ),
         );
         check(
             "spec.items",

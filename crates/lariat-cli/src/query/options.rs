@@ -90,7 +90,12 @@ struct Parameters {
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     page: Option<String>,
     /// The number of objects in a page [default: 50 with --page, else all].
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        visible_alias = "limit",
+        value_name = "N",
+        allow_hyphen_values = true
+    )]
     page_size: Option<String>,
     /// Count objects by the values of fields.
     ///
@@ -261,6 +266,8 @@ mod tests {
         assert_eq!(only, counted.clone().only_counts());
         let both = query(&["pods", "--summary", "a.b", "--page-size", "7"]);
         assert_eq!(both, counted.page(1, 7));
+        // As kubectl and SQL call it.
+        assert_eq!(query(&["pods", "--limit", "7"]), Query::new().page(1, 7));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod definitions;
 mod existing;
 mod names;
 mod options;
+mod own;
 mod permissions;
 mod project;
 mod source;

@@ -37,20 +37,8 @@ const LONGEST_GROUP: usize = 253;
 
 impl Name {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let is_word = text.split('-').all(|part| {
-            !part.is_empty()
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-        });
-        let begins = text
-            .bytes()
-            .next()
-            .is_some_and(|byte| byte.is_ascii_lowercase());
-        if !is_word || !begins || text.len() > LONGEST_NAME {
-            return Err(format!(
-                "small letters, digits and single dashes, a letter first, at most {LONGEST_NAME}, such as shop-operator"
-            ));
+        if !Self::follows_rule(text) {
+            return Err(Self::refusal(text));
         }
         for (taken, what) in [
             (taken::KEYWORDS, "a word of Rust or YAML"),
@@ -64,6 +52,28 @@ impl Name {
             }
         }
         Ok(Self(text.to_owned()))
+    }
+
+    fn follows_rule(text: &str) -> bool {
+        let is_allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let is_word = |part: &str| !part.is_empty() && part.bytes().all(is_allowed);
+        text.starts_with(|first: char| first.is_ascii_lowercase())
+            && text.split('-').all(is_word)
+            && text.len() <= LONGEST_NAME
+    }
+
+    /// Returns the rule for names, and a name that follows it, like the given one if possible.
+    fn refusal(text: &str) -> String {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let mut similar = words.join("-").to_ascii_lowercase();
+        if !Self::follows_rule(&similar) {
+            similar = "shop-operator".to_owned();
+        }
+        format!(
+            "a name has lowercase letters, digits and single dashes, begins with a letter, ends with a letter or a \
+             digit, and has at most {LONGEST_NAME} characters, such as {similar}"
+        )
     }
 
     /// Returns the name as Rust writes it.
@@ -167,7 +177,7 @@ impl Group {
         };
         let is_domain = text.contains('.') && text.split('.').all(is_label);
         if !is_domain || text.len() > LONGEST_GROUP {
-            return Err("a domain of yours in small letters, such as demo.dev".to_owned());
+            return Err("a domain of yours in small letters, such as example.com".to_owned());
         }
         let is_below = |domain: &str| {
             let rest = text.strip_suffix(domain);
@@ -287,6 +297,23 @@ mod tests {
         ] {
             let error = Name::new(name).unwrap_err();
             assert!(error.contains("choose another name"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_rule_for_names_is_said_with_a_name_that_follows_it() {
+        for (name, similar) in [
+            ("Shop_Operator", "shop-operator"),
+            ("My Fox!", "my-fox"),
+            ("a--b-", "a-b"),
+            ("1shop", "shop-operator"),
+            ("", "shop-operator"),
+        ] {
+            let expected = format!(
+                "a name has lowercase letters, digits and single dashes, begins with a letter, ends with a letter or a \
+                 digit, and has at most 52 characters, such as {similar}"
+            );
+            assert_eq!(Name::new(name), Err(expected), "{name}");
         }
     }
 

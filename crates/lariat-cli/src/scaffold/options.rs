@@ -9,7 +9,7 @@ use super::names::{Group, Kind, Name};
 use super::source::Source;
 
 /// The group of a new operator's kind by default.
-const GROUP: &str = "demo.dev";
+const GROUP: &str = "example.com";
 
 const EXAMPLE: &str = "\
 Example:

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::additions::Names;
 use super::options::Options;
+use super::own;
 use super::source::ResolvedSource;
 use crate::quote::shell;
 
@@ -50,8 +51,6 @@ pub(super) struct Project {
 
 impl Project {
     pub(super) fn new(options: &Options, lariat: &ResolvedSource) -> Self {
-        let (before, command) = lariat.command();
-        let before = before.map(|line| format!("{line}\n"));
         let (name, kind, group) = (&options.name, options.kind(), &options.group);
         Self {
             names: Names(vec![
@@ -62,8 +61,7 @@ impl Project {
                 ("{{plural}}", kind.plural()),
                 ("{{group}}", group.as_str().to_owned()),
                 ("{{dependency}}", lariat.dependency()),
-                ("{{install}}", before.unwrap_or_default()),
-                ("{{lariat}}", command),
+                ("{{install}}", lariat.install()),
                 ("{{build_context}}", lariat.build_context()),
                 ("{{copy_lariat}}", lariat.copy()),
                 ("{{build_folder}}", lariat.folder()),
@@ -93,9 +91,10 @@ impl Project {
              cargo test          # on a cluster of its own, in memory\n\
              cargo run           # on the cluster of your kubeconfig"
         ));
-        let cluster = commands(&self.names.fill(
-            "{{install}}{{lariat}} cluster --simulate-workloads --kubeconfig kubeconfig\n\
+        let cluster = commands(&format!(
+            "{} cluster --simulate-workloads --kubeconfig kubeconfig\n\
              export KUBECONFIG=$PWD/kubeconfig",
+            own::command(folder)
         ));
         let about = self
             .names
@@ -142,15 +141,18 @@ mod tests {
         }
         assert_eq!(project.files().count(), TEMPLATES.len() + 2);
         let next_steps = project.next_steps(Path::new("here"));
-        assert!(next_steps.starts_with("here is an operator for Shop (demo.dev/v1alpha1)\n"));
+        assert!(next_steps.starts_with("here is an operator for Shop (example.com/v1alpha1)\n"));
         let manifest = project.files().find(|(path, _)| *path == "Cargo.toml");
         let dependency = "\nlariat = { path = \"../lariat/crates/lariat\" }\n";
         assert!(manifest.unwrap().1.contains(dependency));
         // Both say how to have a cluster, which writes what is ignored.
         let readme = project.files().find(|(path, _)| *path == "README.md");
-        for text in [next_steps, readme.unwrap().1] {
+        let readme = readme.unwrap().1;
+        let install = "cargo install --path ../lariat/crates/lariat-cli\nlariat cluster ";
+        assert!(readme.contains(install), "{readme}");
+        for text in [next_steps, readme] {
             for line in [
-                "cargo run --manifest-path ../lariat/Cargo.toml -p lariat-cli -- cluster --simulate-workloads --kubeconfig kubeconfig\n",
+                " cluster --simulate-workloads --kubeconfig kubeconfig\n",
                 "export KUBECONFIG=$PWD/kubeconfig",
             ] {
                 assert!(text.contains(line), "{text}");

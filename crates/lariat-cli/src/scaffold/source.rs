@@ -111,7 +111,7 @@ fn is_checkout(folder: &Path) -> bool {
 /// Returns the relative path between two absolute folders without symlinks.
 ///
 /// It is `None` if they are on different drives, or if the path is not UTF-8.
-fn relative(from: &Path, to: &Path) -> Option<String> {
+pub(super) fn relative(from: &Path, to: &Path) -> Option<String> {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
     let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     if common == 0 {
@@ -138,21 +138,19 @@ impl ResolvedSource {
         }
     }
 
-    /// The command that has `cluster` as an argument, and what is to be done before it.
-    pub(super) fn command(&self) -> (Option<String>, String) {
+    /// The command that installs `lariat`.
+    pub(super) fn install(&self) -> String {
         match self {
             Self::Path(path) => {
-                let manifest = shell_text(&format!("{path}/Cargo.toml"));
-                let run = format!("cargo run --manifest-path {manifest} -p lariat-cli --");
-                (None, run)
+                let package = shell_text(&format!("{path}/crates/lariat-cli"));
+                format!("cargo install --path {package}")
             }
             Self::Git { url, revision } => {
                 let revision = revision
                     .as_ref()
                     .map(|revision| format!(" --rev {}", shell_text(revision)));
                 let (url, revision) = (shell_text(url), revision.unwrap_or_default());
-                let install = format!("cargo install --git {url}{revision} lariat-cli");
-                (Some(install), "lariat".to_owned())
+                format!("cargo install --git {url}{revision} lariat-cli")
             }
         }
     }
@@ -248,10 +246,9 @@ mod tests {
         );
         let copied = r#""/build/my \\\"lariat\\\" \\$x""#;
         assert!(resolved.copy().contains(copied), "{}", resolved.copy());
-        let (_, command) = resolved.command();
-        assert!(
-            command.contains(r#" '../my "lariat" $x/Cargo.toml' "#),
-            "{command}"
+        assert_eq!(
+            resolved.install(),
+            r#"cargo install --path '../my "lariat" $x/crates/lariat-cli'"#
         );
         assert_eq!(
             relative(Path::new("/a/shop"), Path::new("/a/la\nriat")),
@@ -268,9 +265,8 @@ mod tests {
         let dependency = r#"{ git = "https://example.com/lariat.git", rev = "v0.1.0" }"#;
         assert_eq!(resolved.dependency(), dependency);
         assert_eq!((&*resolved.copy(), &*resolved.build_context()), ("", ""));
-        let (install, command) = resolved.command();
         let expected = "cargo install --git https://example.com/lariat.git --rev v0.1.0 lariat-cli";
-        assert_eq!((install.as_deref(), &*command), (Some(expected), "lariat"));
+        assert_eq!(resolved.install(), expected);
         let plain = source("ssh://git@example.com/lariat").seen_from(Path::new("/nowhere"));
         let dependency = r#"{ git = "ssh://git@example.com/lariat" }"#;
         assert_eq!(plain.unwrap().dependency(), dependency);

@@ -146,7 +146,7 @@ fn manifests_of_webhooks_fit_together() {
         ("Deployment", name, name),
         ("Service", name, "shop-operator-webhooks"),
         ("Secret", name, "shop-operator-webhooks-tls"),
-        ("CustomResourceDefinition", "", "shops.demo.dev"),
+        ("CustomResourceDefinition", "", "shops.example.com"),
     ] {
         let wanted = [kind, namespace, name].map(str::to_owned);
         assert!(found.contains(&wanted), "{kind} {name}: {found:?}");
@@ -169,7 +169,7 @@ fn manifests_of_webhooks_fit_together() {
     let rbac = &files["deploy/rbac.yaml"];
     for allowed in [
         "validatingwebhookconfigurations",
-        "shop-operator.demo.dev",
+        "shop-operator.example.com",
         "shop-operator-webhooks-tls",
     ] {
         assert!(rbac.contains(allowed), "{rbac}");

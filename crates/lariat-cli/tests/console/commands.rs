@@ -188,17 +188,24 @@ fn a_console_that_is_silent_is_not_waited_for_longer_than_asked() {
 }
 
 #[test]
-fn where_nothing_listens_the_error_says_how_to_serve_a_console() {
+fn where_nothing_listens_the_error_has_the_address_the_reason_and_what_to_do() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     let address = listener.local_addr().expect("it is bound").to_string();
     drop(listener);
-    let (code, _, stderr) = ended(lariat(&["status", "--url", &address]));
-    assert_eq!(code, Some(1));
     let expected = format!(
-        "error: nothing listens at http://{address}; a program serves its console with \
-         operator.serve(Console::on(\"127.0.0.1:9090\"))?, and --url or --pod names where\n"
+        "error: cannot reach a console at http://{address}: connection refused, nothing listens there; start a program \
+         that serves one with operator.serve(Console::on(\"127.0.0.1:9090\"))?, or give its address with --url or its \
+         pod with --pod\n"
     );
-    assert_eq!(stderr, expected);
+    for command in [
+        &["status"][..],
+        &["top", "--once"],
+        &["why", "pod", "shop/web"],
+    ] {
+        let arguments = [command, &["--url", &address]].concat();
+        let (code, _, stderr) = ended(lariat(&arguments));
+        assert_eq!((code, stderr), (Some(1), expected.clone()), "{command:?}");
+    }
 }
 
 #[test]

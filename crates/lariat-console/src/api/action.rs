@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::KindRef;
+use super::{GuardRef, KindRef};
 
 /// An action. It is refused unless actions are enabled and the user is authorised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,8 +47,9 @@ pub enum Action {
     },
     /// Reset a guard.
     ResetGuard {
-        /// The number of the guard.
-        number: usize,
+        /// The guard, as the overview names it.
+        #[serde(flatten)]
+        guard: GuardRef,
     },
     /// Change the log filter.
     LogFilter {

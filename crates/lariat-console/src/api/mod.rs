@@ -36,7 +36,7 @@ pub use controller::{
 };
 pub use key::{CallInfo, CauseInfo, KeyDetail, Link, RunInfo, RunLink};
 pub use overview::{Allowed, Overview, Program};
-pub use state::{Check, Guard, Health, Lease, Plan, PlannedWrite, Shards};
+pub use state::{Check, Guard, GuardRef, Health, Lease, Plan, PlannedWrite, Shards};
 
 use lariat_core::{Gvk, ObjectKey};
 use serde::{Deserialize, Serialize};

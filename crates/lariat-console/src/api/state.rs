@@ -1,5 +1,7 @@
 //! Health, leases, shards, guards and plans.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// The health of a program.
@@ -73,6 +75,8 @@ pub struct Shards {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Guard {
+    /// The context id of the operator's factory.
+    pub context: String,
     /// The operator.
     pub operator: String,
     /// The reconcilers that the guard applies to.
@@ -85,8 +89,41 @@ pub struct Guard {
     pub reason: Option<String>,
     /// The number of refused writes.
     pub refused: u64,
-    /// The number to send in [`Action::ResetGuard`](super::Action::ResetGuard).
-    pub number: usize,
+}
+
+/// A reference to a guard: what the overview says of it, without its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GuardRef {
+    /// The context id of the operator's factory.
+    pub context: String,
+    /// The operator.
+    pub operator: String,
+    /// The reconcilers that the guard applies to.
+    pub reconcilers: Vec<String>,
+    /// The budgets, as text.
+    pub budgets: Vec<String>,
+}
+
+impl Guard {
+    /// Returns a reference to the guard.
+    #[must_use]
+    pub fn reference(&self) -> GuardRef {
+        GuardRef {
+            context: self.context.clone(),
+            operator: self.operator.clone(),
+            reconcilers: self.reconcilers.clone(),
+            budgets: self.budgets.clone(),
+        }
+    }
+}
+
+/// As in messages: `maps, pods in reaper`.
+impl fmt::Display for GuardRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", self.reconcilers.join(", "), self.operator)
+    }
 }
 
 /// The writes that operators in plan mode would send.

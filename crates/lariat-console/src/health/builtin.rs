@@ -154,7 +154,7 @@ fn handlers(factories: &[Member], limit: Duration) -> Found {
 #[cfg(feature = "operator")]
 fn guards(members: &Members) -> Option<String> {
     let mut tripped = Vec::new();
-    for operator in members.operators() {
+    for (_, operator) in members.operators() {
         for (guard, reconcilers) in operator.guards() {
             if guard.state().is_tripped() {
                 let names = reconcilers.join(", ");

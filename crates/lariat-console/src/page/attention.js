@@ -60,8 +60,12 @@ const failedCheck = check => ({
     : 'It counts for /readyz: the Pod is not ready while this lasts.',
 });
 
+/** What names a guard among the others. */
+export const guardKey = ({ context, operator, reconcilers, budgets }) =>
+  `guard ${JSON.stringify([context, operator, reconcilers, budgets])}`;
+
 const trippedGuard = (guard, may) => ({
-  key: `guard ${guard.number}`,
+  key: guardKey(guard),
   level: 'bad',
   what: ['The guard of ', code(guard.operator), ` has tripped: ${counted(guard.refused, 'write')} refused.`],
   detail: guard.reason ? [guard.reason] : [],
@@ -70,10 +74,10 @@ const trippedGuard = (guard, may) => ({
 });
 
 /** The button that resets a guard. */
-export const resetButton = guard => button('Reset…', () => confirmed(
-  `Reset the guard of ${guard.operator}?`,
+export const resetButton = ({ context, operator, reconcilers, budgets }) => button('Reset…', () => confirmed(
+  `Reset the guard of ${operator}?`,
   'Its reconcilers write again, up to the budgets. If the reason has not been mended, it will trip again.',
-  'Reset', { action: 'reset-guard', number: guard.number },
+  'Reset', { action: 'reset-guard', context, operator, reconcilers, budgets },
 ));
 
 /** Whether what is wrong with a controller is explained by its keys. */

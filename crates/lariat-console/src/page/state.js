@@ -1,6 +1,6 @@
 // Leases, shards, guards, and what plan mode would write.
 
-import { resetButton } from './attention.js';
+import { guardKey, resetButton } from './attention.js';
 import { h } from './dom.js';
 import { count, counted, list, NONE } from './format.js';
 import { badge, loading, section, table } from './parts.js';
@@ -44,8 +44,8 @@ export function guardsView({ overview }) {
   const may = overview.allowed.actions;
   return [
     h('h1', { class: 'sr', tabindex: '-1' }, 'Guards'),
-    section('Guards', {}, table('Guards', may ? [...GUARDS, { name: 'Action' }] : GUARDS, overview.guards.map(guard => ({
-      key: guard.number,
+    section('Guards', {}, table('Guards', may ? [...GUARDS, { name: 'Action' }] : GUARDS, overview.guards.map((guard, index) => ({
+      key: `${guardKey(guard)} ${index}`,
       cells: [
         guard.operator,
         [badge(guard.tripped ? 'tripped' : 'closed', guard.tripped ? 'bad' : ''), guard.reason && h('p', { class: 'error' }, guard.reason)],

@@ -15,7 +15,7 @@ use super::answer::{Answered, Shared, json};
 use super::refusal::Refusal;
 use super::state::ServerState;
 use crate::access::{Permission, is_own_page};
-use crate::api::{Action, Done, KindRef};
+use crate::api::{Action, Done, GuardRef, KindRef};
 use crate::text::shown;
 #[cfg(feature = "operator")]
 use crate::view;
@@ -89,7 +89,7 @@ fn apply(state: &ServerState, action: &Action) -> Result<String, Refusal> {
     match action {
         Action::Enqueue { kind, key, handler } => enqueue(state, kind, key, handler.as_deref()),
         Action::LogFilter { filter } => log_filter(state, filter),
-        Action::ResetGuard { number } => reset_guard(state, *number),
+        Action::ResetGuard { guard } => reset_guard(state, guard),
         Action::Pause { kind, handler } => pause(state, kind, handler),
         Action::Resume { kind, handler } => resume(state, kind, handler),
         Action::Relist { kind } => relist(state, kind),
@@ -177,15 +177,21 @@ fn log_filter(state: &ServerState, filter: &str) -> Result<String, Refusal> {
 }
 
 #[cfg(feature = "operator")]
-fn reset_guard(state: &ServerState, number: usize) -> Result<String, Refusal> {
-    let whose = view::reset_guard(&state.members, number);
-    let whose = whose.ok_or_else(|| Refusal::not_found(format!("there is no guard {number}")))?;
-    Ok(format!("the guard of {whose} is reset"))
+fn reset_guard(state: &ServerState, guard: &GuardRef) -> Result<String, Refusal> {
+    if view::reset_guard(&state.members, guard) {
+        return Ok(format!("the guard of {guard} is reset"));
+    }
+    Err(no_guard(guard))
 }
 
 #[cfg(not(feature = "operator"))]
-fn reset_guard(_: &ServerState, number: usize) -> Result<String, Refusal> {
-    Err(Refusal::not_found(format!("there is no guard {number}")))
+fn reset_guard(_: &ServerState, guard: &GuardRef) -> Result<String, Refusal> {
+    Err(no_guard(guard))
+}
+
+fn no_guard(guard: &GuardRef) -> Refusal {
+    let guard = shown(&guard.to_string());
+    Refusal::not_found(format!("there is no guard of {guard} with these budgets"))
 }
 
 /// Returns an action as text for the log, without line breaks.
@@ -197,7 +203,10 @@ fn described(action: &Action) -> String {
         Action::Pause { kind, handler } => format!("{handler} of {} was paused", kind.gvk()),
         Action::Resume { kind, handler } => format!("{handler} of {} was resumed", kind.gvk()),
         Action::Relist { kind } => format!("a list of {} was requested", kind.gvk()),
-        Action::ResetGuard { number } => format!("guard {number} was reset"),
+        Action::ResetGuard { guard } => {
+            let guard = guard.to_string();
+            format!("the guard of {} was reset", guard.escape_debug())
+        }
         Action::LogFilter { .. } => "the log filter was changed".to_owned(),
     }
 }

@@ -23,7 +23,7 @@ impl GuardMetrics {
     /// A guard that several reconcilers share has a state for each.
     fn states(&self) -> BTreeMap<(String, String), GuardState> {
         let mut states = BTreeMap::new();
-        for operator in self.0.operators() {
+        for (_, operator) in self.0.operators() {
             for (guard, reconcilers) in operator.guards() {
                 for reconciler in reconcilers {
                     let name = (operator.name().to_owned(), reconciler);

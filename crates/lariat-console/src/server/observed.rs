@@ -40,7 +40,7 @@ impl sealed::Join for Operator {
     #[allow(private_interfaces, reason = "the trait is sealed by it")]
     fn join(&self, context: &str, members: &Members, name: &mut Option<String>) {
         members.add(context, self.factory());
-        members.add_operator(self.downgrade());
+        members.add_operator(context, self.downgrade());
         name.get_or_insert_with(|| self.name().to_owned());
     }
 }

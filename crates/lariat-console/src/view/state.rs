@@ -63,19 +63,18 @@ pub(crate) fn shards(members: &Members) -> Vec<api::Shards> {
 #[cfg(feature = "operator")]
 pub(crate) fn guards(members: &Members) -> Vec<api::Guard> {
     let mut guards = Vec::new();
-    for operator in members.operators() {
+    for (context, operator) in members.operators() {
         for (guard, reconcilers) in operator.guards() {
             let state = guard.state();
             let trip = state.trip();
             guards.push(api::Guard {
+                context: context.to_string(),
                 operator: operator.name().to_owned(),
                 reconcilers,
                 budgets: guard.budgets(),
                 tripped: state.is_tripped(),
                 reason: trip.map(|trip| shown(trip.reason())),
                 refused: trip.map_or(0, lariat_operator::Trip::refused),
-                // The position in the list of all guards identifies a guard, since its reconcilers may share one.
-                number: guards.len(),
             });
         }
     }
@@ -87,24 +86,31 @@ pub(crate) fn guards(_: &Members) -> Vec<api::Guard> {
     Vec::new()
 }
 
-/// Resets a guard by its number; returns the reconcilers that it guards.
+/// Resets the guards that a reference names; returns whether there is one.
+///
+/// Guards of the same reconcilers with the same budgets cannot be told apart: all of them are reset.
 #[cfg(feature = "operator")]
-pub(crate) fn reset_guard(members: &Members, number: usize) -> Option<String> {
-    let guards = members.operators().into_iter().flat_map(|operator| {
-        let guards = operator.guards().into_iter();
-        guards.map(move |(guard, names)| (guard, names, operator.name().to_owned()))
-    });
-    // The same order as in `guards`.
-    let (guard, reconcilers, operator) = guards.into_iter().nth(number)?;
-    guard.reset();
-    Some(format!("{} in {operator}", reconcilers.join(", ")))
+pub(crate) fn reset_guard(members: &Members, reference: &api::GuardRef) -> bool {
+    let mut is_known = false;
+    for (context, operator) in members.operators() {
+        if *context != *reference.context || operator.name() != reference.operator {
+            continue;
+        }
+        for (guard, reconcilers) in operator.guards() {
+            if reconcilers == reference.reconcilers && guard.budgets() == reference.budgets {
+                guard.reset();
+                is_known = true;
+            }
+        }
+    }
+    is_known
 }
 
 /// Returns the writes that operators in plan mode would send.
 #[cfg(feature = "operator")]
 pub(crate) fn plan(members: &Members) -> api::Plan {
     let mut plan = api::Plan::default();
-    for operator in members.operators() {
+    for (_, operator) in members.operators() {
         let Some(planned) = operator.planned() else {
             continue;
         };
@@ -136,7 +142,7 @@ pub(crate) fn planned(members: &Members) -> Option<usize> {
     let counts = members
         .operators()
         .into_iter()
-        .filter_map(|it| it.planned_count());
+        .filter_map(|(_, it)| it.planned_count());
     counts.reduce(|a, b| a + b)
 }
 

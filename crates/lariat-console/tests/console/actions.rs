@@ -143,9 +143,9 @@ async fn a_body_that_is_no_action_is_refused() {
             "log",
         ),
         (
-            json!({"action": "reset-guard", "number": 3}),
+            json!({"action": "reset-guard", "context": "", "operator": "a", "reconcilers": ["b", "c"], "budgets": []}),
             404,
-            "no guard 3",
+            "no guard of b, c in a with these budgets",
         ),
         (
             json!({"action": "log-filter", "filter": "info"}),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, PostParams};
 use lariat_cluster::Cluster;
-use lariat_console::api::{Action, Done, Health, Overview, Plan};
+use lariat_console::api::{self, Action, Done, Health, Overview, Plan};
 use lariat_console::{Console, ConsoleServer, Serve};
 use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
 use lariat_operator::{Budget, Guard, Operator, Reconcile};
@@ -17,9 +17,9 @@ use crate::client::Client;
 const SECRET_VALUE: &str = "the-value-that-is-planned";
 
 struct Reaper {
-    _cluster: Cluster,
+    cluster: Cluster,
     operator: Operator,
-    _server: ConsoleServer,
+    server: ConsoleServer,
     client: Client,
 }
 
@@ -61,10 +61,10 @@ async fn reaper(only_plans: bool) -> Reaper {
     let server = operator.serve(console).expect("it works");
     operator.start(1).await.expect("it works");
     Reaper {
-        _cluster: cluster,
+        cluster,
         operator,
         client: Client::new(server.address()),
-        _server: server,
+        server,
     }
 }
 
@@ -98,13 +98,55 @@ async fn a_tripped_guard_is_named_and_reset() {
     );
     let health: Health = reaper.client.get("/api/v1/health").await.good();
     assert!(health.ready, "{health:?}");
-    let reset = Action::ResetGuard {
-        number: guard.number,
-    };
+    let guard = guard.reference();
+    let reset = Action::ResetGuard { guard };
     let done: Done = reaper.client.act(&reset).await.good();
     assert_eq!(done.message, "the guard of maps in reaper is reset");
     let overview: Overview = reaper.client.get("/api/v1/overview").await.good();
     assert!(!overview.guards[0].tripped);
+    reaper.operator.stop().await.unwrap();
+}
+
+/// Creates an operator with a guard that does not trip.
+fn bystander(cluster: &Cluster, name: &str) -> Operator {
+    let factory = SharedControllerFactory::builder(cluster.client()).build();
+    let operator = Operator::new(name, &factory);
+    let guard = Guard::new().deletes(Budget::rate(1, Duration::MAX));
+    let maps = factory.for_object::<ConfigMap>();
+    let reconciler = operator.reconciler("maps", &maps).guard(guard);
+    let nothing = |_: Reconcile<ConfigMap>| async { HandlerResult::Ok(Outcome::done()) };
+    reconciler.register(nothing).expect("it works");
+    operator
+}
+
+/// The list of guards may change between what a user reads and what the user presses.
+#[tokio::test]
+async fn a_guard_is_reset_by_its_names_wherever_it_is_in_the_list() {
+    let reaper = reaper(false).await;
+    let other = bystander(&reaper.cluster, "other");
+    reaper.server.add("other", &other);
+    let overview: Overview = until(async || {
+        let overview: Overview = reaper.client.get("/api/v1/overview").await.good();
+        overview.guards[0].tripped.then_some(overview)
+    })
+    .await;
+    let reset = |guard: &api::Guard| Action::ResetGuard {
+        guard: guard.reference(),
+    };
+    let [ours, others] = [0, 1].map(|position| reset(&overview.guards[position]));
+    drop(other);
+    let third = bystander(&reaper.cluster, "third");
+    reaper.server.add("third", &third);
+    let refused = reaper.client.act(&others).await.refused(404);
+    assert!(refused.contains("no guard of maps in other"), "{refused}");
+    let done: Done = reaper.client.act(&ours).await.good();
+    assert_eq!(done.message, "the guard of maps in reaper is reset");
+    let overview: Overview = reaper.client.get("/api/v1/overview").await.good();
+    let shown = overview.guards.iter();
+    let shown: Vec<_> = shown
+        .map(|it| (&*it.context, &*it.operator, it.tripped))
+        .collect();
+    assert_eq!(shown, [("", "reaper", false), ("third", "third", false)]);
     reaper.operator.stop().await.unwrap();
 }
 

@@ -6,45 +6,42 @@ use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use lariat::kube::api::{Api, ListParams, Patch, PatchParams};
+use lariat_operators::{Paint, Stage, paint, say};
 use serde_json::json;
 use tokio::time::sleep;
-
-use super::{Paint, Stage, paint, say};
 
 /// How often pods are looked at.
 const PERIOD: Duration = Duration::from_millis(200);
 
-impl Stage {
-    /// Reports the example's pods as running if the cluster has no nodes, as an API server by itself.
-    ///
-    /// Nothing runs there, and a story would wait for its pods in vain. If no controller keeps Deployments either, their
-    /// pods are reported in their status alone.
-    ///
-    /// # Errors
-    ///
-    /// Nodes cannot be listed.
-    pub async fn ensure_pods_run(&self) -> Result<()> {
-        let nodes: Api<Node> = Api::all(self.client.clone());
-        let listed = nodes.list(&ListParams::default().limit(1)).await?;
-        if !listed.items.is_empty() {
-            return Ok(());
-        }
-        let line = "the cluster has no nodes: the example reports its pods as running";
-        say(paint(Paint::Dim, line, 0));
-        let (pods, deployments) = (self.api::<Pod>(), self.api::<Deployment>());
-        let reports = async move {
-            let mut behind = Vec::new();
-            loop {
-                // What fails is tried again: a pod may be deleted meanwhile.
-                drop(report(&pods).await);
-                drop(complete(&deployments, &mut behind).await);
-                sleep(PERIOD).await;
-            }
-        };
-        let reports = self.ending.clone().run_until_cancelled_owned(reports);
-        self.tasks.spawn(reports);
-        Ok(())
+/// Reports the example's pods as running if the cluster has no nodes, as an API server by itself.
+///
+/// Nothing runs there, and a story would wait for its pods in vain. If no controller keeps Deployments either, their
+/// pods are reported in their status alone.
+///
+/// # Errors
+///
+/// Nodes cannot be listed.
+pub(crate) async fn ensure_pods_run(stage: &Stage) -> Result<()> {
+    let nodes: Api<Node> = Api::all(stage.client.clone());
+    let listed = nodes.list(&ListParams::default().limit(1)).await?;
+    if !listed.items.is_empty() {
+        return Ok(());
     }
+    let line = "the cluster has no nodes: the example reports its pods as running";
+    say(paint(Paint::Dim, line, 0));
+    let (pods, deployments) = (stage.api::<Pod>(), stage.api::<Deployment>());
+    let reports = async move {
+        let mut behind = Vec::new();
+        loop {
+            // What fails is tried again: a pod may be deleted meanwhile.
+            drop(report(&pods).await);
+            drop(complete(&deployments, &mut behind).await);
+            sleep(PERIOD).await;
+        }
+    };
+    let reports = stage.ending.clone().run_until_cancelled_owned(reports);
+    stage.tasks.spawn(reports);
+    Ok(())
 }
 
 async fn report(pods: &Api<Pod>) -> Result<()> {
