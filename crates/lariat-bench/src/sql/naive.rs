@@ -10,7 +10,7 @@ use lariat_cache::{Cache, Informer, SharedCacheFactory};
 use tokio::time;
 
 use super::questions::Question;
-use crate::subjects::{Variant, kube_client, lariat_pods};
+use crate::subjects::{Variant, kube_api, kube_client, lariat_pods};
 use crate::target::Target;
 
 /// How often it looks whether the informer is where it is to be.
