@@ -24,12 +24,12 @@ impl Call {
         let (server, resource) = (&self.server, &self.resource);
         match self.carry_out(verb).await? {
             Answer::Object { stored, success } if resource.conversion.is_some() => {
-                let stored = conversion::shown(server, resource, stored).await?;
+                let stored = Box::pin(conversion::shown(server, resource, stored)).await?;
                 Ok(Answer::Object { stored, success })
             }
             Answer::List(mut page) if resource.conversion.is_some() => {
                 let states = std::mem::take(&mut page.objects);
-                page.objects = conversion::all_shown(server, resource, states).await?;
+                page.objects = Box::pin(conversion::all_shown(server, resource, states)).await?;
                 Ok(Answer::List(page))
             }
             answer => Ok(answer),
@@ -38,7 +38,7 @@ impl Call {
 
     async fn carry_out(&self, verb: Verb) -> Result<Answer, ApiError> {
         if self.is_review() {
-            return reviews::answer(self, verb).await;
+            return Box::pin(reviews::answer(self, verb)).await;
         }
         if let Some(answer) = subresources::answer(self, verb).await {
             return answer;
@@ -46,15 +46,16 @@ impl Call {
         match verb {
             Verb::Get => read::get(self).await,
             Verb::List => list::list(self).await,
-            Verb::Watch => watch::watch(self).await,
+            Verb::Watch => Box::pin(watch::watch(self)).await,
             // Members are visited by recursion, which for a deep document needs a larger stack.
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
                 OnStack::new(self.write(verb)).await
             }
-            // Boxed: this future is by far the largest, and reads would carry its size.
+            // Boxed: these futures are by far the largest, since webhooks are called in them, and reads would carry
+            // their size. A future is copied several times until it is polled.
             Verb::Create | Verb::Update | Verb::Patch => Box::pin(self.write(verb)).await,
-            Verb::Delete => delete::delete(self).await,
-            Verb::DeleteCollection => delete::delete_collection(self).await,
+            Verb::Delete => Box::pin(delete::delete(self)).await,
+            Verb::DeleteCollection => Box::pin(delete::delete_collection(self)).await,
         }
     }
 

@@ -62,15 +62,16 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
 }
 
 /// Answers a subresource that is not a part of its object; `None` for all others.
+// Boxed, as in `Call::carry_out`: every other request would carry the size of these futures.
 pub(in crate::verbs) async fn answer(call: &Call, verb: Verb) -> Option<Result<Answer, ApiError>> {
     // What was a resource of its own before there were subresources.
     if call.resource.group.is_empty() && call.resource.plural == "bindings" {
-        return Some(binding::bind(call).await);
+        return Some(Box::pin(binding::bind(call)).await);
     }
     match call.target.subresource.as_deref()? {
-        "scale" => Some(scale::answer(call, verb).await),
-        "binding" => Some(binding::bind(call).await),
-        "eviction" => Some(eviction::evict(call).await),
+        "scale" => Some(Box::pin(scale::answer(call, verb)).await),
+        "binding" => Some(Box::pin(binding::bind(call)).await),
+        "eviction" => Some(Box::pin(eviction::evict(call)).await),
         _ => None,
     }
 }
