@@ -254,7 +254,7 @@ async fn convert(
     let review = ask_conversion(&conversion.review, &uid, wanted, &objects);
     let body = review.to_string().into_bytes();
     let answer = hooks::post(server, &conversion.client, TIMEOUT, body).await;
-    let answer = answer.map_err(failed)?;
+    let answer = answer.map_err(|error| failed(error.reason()))?;
     let answer = Document::yaml(&answer).map_err(failed)?.value;
     read_conversion(&conversion.review, &uid, wanted, &objects, &answer).map_err(explained)
 }
