@@ -81,13 +81,18 @@ impl ApiError {
         Self::unmet_in(root, resource, key, ("UID", sent, is))
     }
 
-    /// The deletion of a namespace with another uid or version.
-    pub(crate) fn namespace_precondition(name: &str, what: &str, sent: &str, is: &str) -> Self {
+    /// The deletion of a namespace or a CRD with another uid or version.
+    pub(crate) fn emptied_precondition(
+        resource: &Resource,
+        name: &str,
+        (what, sent, is): (&str, &str, &str),
+    ) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on namespaces {name:?}: Precondition failed: {what} in precondition: {sent}, \
-             {what} in object meta: {is}"
+            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: {what} in precondition: {sent}, \
+             {what} in object meta: {is}",
+            resource.qualified()
         );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about("namespaces", "", name)
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
 
     /// A precondition that does not hold, as the storage of a real server words it.
