@@ -118,6 +118,7 @@ impl ApiError {
             ("", "services") => "services/specs".to_owned(),
             ("", "endpoints") => "services/endpoints".to_owned(),
             ("", "nodes") => "minions".to_owned(),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
             ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
             (group, plural) if resource.rules.custom => format!("{group}/{plural}"),
             (_, plural) => plural.to_owned(),
@@ -148,11 +149,9 @@ impl ApiError {
     }
 
     /// An eviction for which a budget has no disruption left.
-    pub(crate) fn budget_exhausted(budget: &str) -> Self {
+    pub(crate) fn budget_exhausted(reason: String) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let detail =
-            format!("The disruption budget {budget} does not allow another disruption now");
-        let cause = StatusCause::new("DisruptionBudget", "", detail);
+        let cause = StatusCause::new("DisruptionBudget", "", reason);
         let code = StatusCode::TOO_MANY_REQUESTS;
         Self::new(code, "TooManyRequests", message).causes(&[cause])
     }
