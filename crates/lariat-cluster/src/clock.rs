@@ -56,6 +56,12 @@ impl Clock {
         text(then.checked_sub(by).unwrap_or(Timestamp::MIN))
     }
 
+    /// Returns whether a time is over.
+    pub(crate) fn is_past(&self, time: &str) -> bool {
+        time.parse::<Timestamp>()
+            .is_ok_and(|time| time < self.timestamp())
+    }
+
     /// Returns whether a time is still to come.
     pub(crate) fn is_later(&self, time: &str) -> bool {
         time.parse::<Timestamp>()

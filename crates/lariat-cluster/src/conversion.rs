@@ -11,6 +11,7 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::Value;
 
 use crate::hooks;
+use crate::registrations::Converted;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, EventType, Stored};
@@ -19,6 +20,11 @@ use crate::wire::document::Document;
 
 /// How long a webhook may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How much one review of a list has at most, in bytes of stored objects.
+///
+/// This is a third of what a webhook may answer, since objects may become longer.
+const REVIEWED: usize = 1024 * 1024;
 
 /// Returns a state in the version of a resource.
 ///
@@ -84,29 +90,82 @@ pub(crate) async fn all_shown(
     let Some(conversion) = &resource.conversion else {
         return Ok(states);
     };
-    let converted = &server.registrations.converted;
-    let is_missing = |stored: &&Arc<Stored>| {
-        needed(resource, stored).is_some() && converted.get(resource, stored).is_none()
-    };
-    // One review for all that is missing: a webhook call for each object of a list would take longer than any client
-    // waits.
-    let missing: Vec<Arc<Stored>> = states.iter().filter(is_missing).cloned().collect();
-    if !missing.is_empty() {
-        let objects = missing.iter().map(|stored| whole(stored)).collect();
-        let version = resource.api_version();
-        let objects = convert(server, conversion, &version, objects).await;
-        let objects = objects.map_err(|reason| {
-            let kind = format!("{version}, Kind={}", resource.kind);
-            ApiError::initializing(&format!("failed to list {kind}: {reason}"))
-        })?;
-        for (mut object, stored) in objects.into_iter().zip(&missing) {
-            strategy::conform(resource, &mut object);
-            converted.put(resource, &stamped(resource, object, stored.revision()));
+    let cache = &server.registrations.converted;
+    let convert_all = |missing: Vec<Arc<Stored>>| async move {
+        let mut objects = Vec::with_capacity(missing.len());
+        for review in reviews(&missing) {
+            let review = review.iter().map(|stored| whole(stored)).collect();
+            let converted = convert(server, conversion, &resource.api_version(), review).await;
+            objects.extend(converted.map_err(|reason| unlisted(resource, &reason))?);
         }
+        Ok(objects)
+    };
+    completed(cache, resource, states, convert_all).await
+}
+
+/// Returns states in the version of a resource: from the cache, and what is not in it from `convert_all`.
+async fn completed<F>(
+    cache: &Converted,
+    resource: &Resource,
+    states: Vec<Arc<Stored>>,
+    convert_all: impl FnOnce(Vec<Arc<Stored>>) -> F,
+) -> Result<Vec<Arc<Stored>>, ApiError>
+where
+    F: Future<Output = Result<Vec<Object>, ApiError>>,
+{
+    let look_up = |stored: &Arc<Stored>| match needed(resource, stored) {
+        Some(_) => cache.get(resource, stored),
+        None => Some(Arc::clone(stored)),
+    };
+    // Each state is looked up once: the cache may drop any of them while others are put into it.
+    let known: Vec<Option<Arc<Stored>>> = states.iter().map(look_up).collect();
+    let looked_up = states.into_iter().zip(&known);
+    let missing: Vec<Arc<Stored>> = looked_up
+        .filter(|(_, known)| known.is_none())
+        .map(|(stored, _)| stored)
+        .collect();
+    if missing.is_empty() {
+        return Ok(known.into_iter().flatten().collect());
     }
-    // Read from the cache a second time; an object that needs no conversion is not in it and is shown as stored.
-    let shown = |stored: Arc<Stored>| converted.get(resource, &stored).unwrap_or(stored);
-    Ok(states.into_iter().map(shown).collect())
+    let revisions: Vec<u64> = missing.iter().map(|stored| stored.revision()).collect();
+    let objects = convert_all(missing).await?;
+    let mut converted = objects
+        .into_iter()
+        .zip(revisions)
+        .map(|(mut object, revision)| {
+            strategy::conform(resource, &mut object);
+            let shown = stamped(resource, object, revision);
+            cache.put(resource, &shown);
+            shown
+        });
+    let shown = known
+        .into_iter()
+        .map(|known| known.or_else(|| converted.next()));
+    Ok(shown.flatten().collect())
+}
+
+/// Splits states into reviews.
+///
+/// One webhook call for each object of a list would take longer than any client waits. An answer to all of a long list
+/// at once would be longer than one may be.
+fn reviews(mut states: &[Arc<Stored>]) -> impl Iterator<Item = &[Arc<Stored>]> {
+    std::iter::from_fn(move || {
+        let mut size = 0;
+        let fits = states.iter().take_while(|stored| {
+            size += stored.size();
+            size <= REVIEWED
+        });
+        // An object that is larger has a review of its own.
+        let count = fits.count().max(1).min(states.len());
+        let (review, rest) = states.split_at(count);
+        states = rest;
+        (!review.is_empty()).then_some(review)
+    })
+}
+
+fn unlisted(resource: &Resource, reason: &str) -> ApiError {
+    let kind = format!("{}, Kind={}", resource.api_version(), resource.kind);
+    ApiError::initializing(&format!("failed to list {kind}: {reason}"))
 }
 
 /// Returns an object in the version in which it is stored.
@@ -195,7 +254,98 @@ async fn convert(
     let review = ask_conversion(&conversion.review, &uid, wanted, &objects);
     let body = review.to_string().into_bytes();
     let answer = hooks::post(server, &conversion.client, TIMEOUT, body).await;
-    let answer = answer.map_err(failed)?;
+    let answer = answer.map_err(|error| failed(error.reason()))?;
     let answer = Document::yaml(&answer).map_err(failed)?.value;
     read_conversion(&conversion.review, &uid, wanted, &objects, &answer).map_err(explained)
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_apimachinery::kinds::{Definition, TableId, resources_of};
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns the second version of a kind that is stored in the first.
+    fn second() -> Arc<Resource> {
+        let version = |name: &str| {
+            let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+            json!({"name": name, "served": true, "storage": name == "v1", "schema": {"openAPIV3Schema": any}})
+        };
+        let definition = json!({"spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "foos", "kind": "Foo"},
+            "versions": [version("v1"), version("v2")],
+            "conversion": {"strategy": "Webhook", "webhook": {
+                "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://localhost"}}},
+        }});
+        let definition = Definition::read(definition.as_object().unwrap()).unwrap();
+        let mut resources = resources_of(&definition, TableId(0), &Arc::default(), 0).unwrap();
+        resources.pop().unwrap()
+    }
+
+    fn foo(version: &str, number: u64) -> Object {
+        let name = format!("foo-{number}");
+        let foo = json!({"kind": "Foo", "apiVersion": format!("example.com/{version}"),
+            "metadata": {"name": name, "uid": name}});
+        foo.as_object().unwrap().clone()
+    }
+
+    fn stored(number: u64) -> Arc<Stored> {
+        let draft = Draft::new(&foo("v1", number));
+        Arc::new(draft.stamp(number, EventType::Added))
+    }
+
+    /// Lists `states` in the second version; returns what they are shown as, and how many were converted.
+    async fn list(cache: &Converted, states: &[Arc<Stored>]) -> (Vec<(String, u64)>, usize) {
+        let resource = second();
+        let mut asked = 0;
+        let convert = |missing: Vec<Arc<Stored>>| {
+            asked = missing.len();
+            let numbers = missing.iter().map(|stored| stored.revision());
+            let objects = numbers.map(|number| foo("v2", number)).collect();
+            std::future::ready(Ok(objects))
+        };
+        let shown = completed(cache, &resource, states.to_vec(), convert).await;
+        let version = |stored: Arc<Stored>| {
+            let version = stored.object()["apiVersion"].as_str().unwrap().to_owned();
+            (version, stored.revision())
+        };
+        (shown.unwrap().into_iter().map(version).collect(), asked)
+    }
+
+    #[tokio::test]
+    async fn a_list_that_is_longer_than_the_cache_is_converted_whole() {
+        let states: Vec<_> = (1..=5).map(stored).collect();
+        let expected: Vec<_> = (1..=5)
+            .map(|number| ("example.com/v2".to_owned(), number))
+            .collect();
+        let cache = Converted::of(2);
+        for _ in 0..2 {
+            assert_eq!(list(&cache, &states).await.0, expected);
+        }
+        let large = Converted::of(10);
+        assert_eq!(
+            list(&large, &states[1..3]).await,
+            (expected[1..3].to_vec(), 2)
+        );
+        assert_eq!(list(&large, &states).await, (expected, 3));
+    }
+
+    #[test]
+    fn a_long_list_is_reviewed_in_parts() {
+        let long = |number: u64, length: usize| {
+            let mut object = foo("v1", number);
+            object.insert("spec".into(), json!({"a": "x".repeat(length)}));
+            Arc::new(Draft::new(&object).stamp(number, EventType::Added))
+        };
+        let half = REVIEWED / 2 - 1000;
+        let sizes = [half, half, half, 2 * REVIEWED, 1, 1];
+        let states: Vec<_> = (1..)
+            .zip(sizes)
+            .map(|(number, size)| long(number, size))
+            .collect();
+        let counts: Vec<_> = reviews(&states).map(<[_]>::len).collect();
+        assert_eq!(counts, [2, 1, 1, 2]);
+        assert_eq!(reviews(&[]).count(), 0);
+    }
 }

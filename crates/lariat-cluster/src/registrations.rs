@@ -23,8 +23,14 @@ pub(crate) struct Registrations {
 }
 
 /// Custom resources that webhooks converted from their stored version.
-#[derive(Debug, Default)]
-pub(crate) struct Converted(Mutex<HashMap<ConvertedKey, Arc<Stored>>>);
+///
+/// It is a cache: what was put into it may be gone at any time.
+#[derive(Debug)]
+pub(crate) struct Converted {
+    known: Mutex<HashMap<ConvertedKey, Arc<Stored>>>,
+    /// How many objects it keeps.
+    most: usize,
+}
 
 /// The uid of an object, its version, and the revision of its CRD.
 type ConvertedKey = (Arc<str>, String, u64);
@@ -33,18 +39,26 @@ type ConvertedKey = (Arc<str>, String, u64);
 const MOST_CONVERTED: usize = 10_000;
 
 impl Converted {
+    /// Makes a cache of so many objects.
+    pub(crate) fn of(most: usize) -> Self {
+        Self {
+            known: Mutex::default(),
+            most,
+        }
+    }
+
     /// Returns a state in another version, if that is known.
     pub(crate) fn get(&self, resource: &Resource, stored: &Stored) -> Option<Arc<Stored>> {
-        let known = self.0.lock().get(&key(resource, stored)).cloned();
+        let known = self.known.lock().get(&key(resource, stored)).cloned();
         // The key has no revision, so that a new state replaces the old one and the map does not grow with changes.
         known.filter(|known| known.revision() == stored.revision())
     }
 
     /// Keeps a state in another version.
     pub(crate) fn put(&self, resource: &Resource, converted: &Arc<Stored>) {
-        let mut known = self.0.lock();
+        let mut known = self.known.lock();
         // All at once: what is still in use is converted again soon, and no order of use has to be kept.
-        if known.len() >= MOST_CONVERTED {
+        if known.len() >= self.most {
             known.clear();
         }
         known.insert(key(resource, converted), Arc::clone(converted));
@@ -96,7 +110,7 @@ impl Registrations {
                 table("mutatingadmissionpolicybindings"),
                 Binding::read,
             ),
-            converted: Converted::default(),
+            converted: Converted::of(MOST_CONVERTED),
         }
     }
 }

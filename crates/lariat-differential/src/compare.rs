@@ -135,11 +135,12 @@ impl Pair<'_> {
             _ => ("answers", genuine),
         };
         let mut reasons = causes(refusal);
+        // The cause with the field `<nil>` only says that rules were not checked because of other causes.
+        reasons.retain(|reason| !reason.contains("<nil>"));
         if reasons.is_empty() {
             reasons.push(message(refusal));
         }
-        // The cause with the field `<nil>` only says that rules were not checked because of other causes.
-        for reason in reasons.iter().filter(|reason| !reason.contains("<nil>")) {
+        for reason in &reasons {
             // A conflict follows from what was told before.
             let follows = self.has_other_version && reason.contains("the object has been modified");
             let after = if follows {
@@ -471,6 +472,8 @@ mod tests {
                 json!({"kind": "Status", "details": {"causes": [cause]}}),
             )
         };
+        let unchecked = json!({"kind": "Status", "message": "no rules", "details": {"causes": [
+            {"reason": "FieldValueInvalid", "field": "<nil>", "message": "not checked"}]}});
         let items = |items: Value| answer(200, json!({"items": items}));
         let events = |events: &[(&str, i32)]| {
             let events = events.iter().enumerate();
@@ -489,6 +492,11 @@ mod tests {
                 refusal("spec.a[0].b"),
                 answer(201, json!({})),
                 "Pod refuses 422≠201 create: FieldValueInvalid spec.a[].b: Invalid value: \"…\": bad",
+            ),
+            (
+                answer(422, unchecked),
+                answer(201, json!({})),
+                "Pod refuses 422≠201 create: no rules",
             ),
             (
                 refusal("a"),

@@ -66,34 +66,37 @@ impl Known {
     /// Returns the name of the class a difference belongs to.
     #[must_use]
     pub fn name(&self, class: &str) -> Option<&str> {
-        let matches = |entry: &&Entry| {
-            entry
-                .patterns
-                .iter()
-                .any(|(_, pattern)| pattern.is_match(class))
-        };
-        self.entries
-            .iter()
-            .find(matches)
-            .map(|entry| entry.name.as_str())
+        let (entry, _) = self.place(class)?;
+        Some(&self.entries[entry].name)
+    }
+
+    /// Returns the places of the first class that a difference matches, and of its pattern there.
+    fn place(&self, class: &str) -> Option<(usize, usize)> {
+        let entries = self.entries.iter().enumerate();
+        let mut places = entries.filter_map(|(at, entry)| {
+            let mut patterns = entry.patterns.iter();
+            let pattern = patterns.position(|(_, pattern)| pattern.is_match(class))?;
+            Some((at, pattern))
+        });
+        places.next()
     }
 
     /// Writes how often each class was met.
     #[must_use]
     pub fn summary(&self, classes: &BTreeMap<String, usize>) -> String {
+        // By their places, so that a difference which several patterns match is counted once.
+        let mut met: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+        for (class, count) in classes {
+            if let Some(place) = self.place(class) {
+                *met.entry(place).or_default() += count;
+            }
+        }
         let mut written = String::new();
-        for entry in &self.entries {
-            let of = |pattern: &Regex| {
-                classes
-                    .iter()
-                    .filter(|(class, _)| pattern.is_match(class))
-                    .map(|(_, count)| count)
-                    .sum()
-            };
-            let counts: Vec<(usize, &str)> = entry
-                .patterns
-                .iter()
-                .map(|(text, pattern)| (of(pattern), text.as_str()))
+        for (at, entry) in self.entries.iter().enumerate() {
+            let of = |pattern: usize| met.get(&(at, pattern)).copied().unwrap_or(0);
+            let patterns = entry.patterns.iter().enumerate();
+            let counts: Vec<(usize, &str)> = patterns
+                .map(|(pattern, (text, _))| (of(pattern), text.as_str()))
                 .collect();
             let sum: usize = counts.iter().map(|(count, _)| count).sum();
             written += &format!("{sum:>7}  {}: {}\n", entry.name, entry.reason);
@@ -135,6 +138,14 @@ mod tests {
             summary.contains("3  one: reason\n         not met: Pod x\n"),
             "{summary}"
         );
+    }
+
+    #[test]
+    fn a_difference_of_two_classes_is_counted_once() {
+        let known = Known::read("[one] reason\nPod *\nPod x\n[two] another\n* x").unwrap();
+        let met = BTreeMap::from([("Pod x".to_owned(), 3), ("Service x".to_owned(), 2)]);
+        let expected = "      3  one: reason\n         not met: Pod x\n      2  two: another\n";
+        assert_eq!(known.summary(&met), expected);
     }
 
     #[test]

@@ -88,12 +88,7 @@ fn covers(rule: &Value, part: &Value) -> bool {
         own.contains(&"*") || texts(part, member).iter().all(|each| own.contains(each))
     };
     let urls = texts(rule, "nonResourceURLs");
-    let path = |url: &&str| {
-        urls.iter().any(|own| {
-            let prefix = own.strip_suffix('*');
-            own == url || prefix.is_some_and(|prefix| url.starts_with(prefix))
-        })
-    };
+    let path = |url: &&str| urls.iter().any(|own| rbac::covers_path(own, url));
     let resources = texts(rule, "resources");
     let resource = |name: &&str| {
         let everywhere = name.split_once('/').map(|(_, part)| format!("*/{part}"));
@@ -194,6 +189,9 @@ mod tests {
             &json!({"nonResourceURLs": ["/a/b"], "verbs": ["get"]}),
             &[],
         );
+        let stars = json!({"nonResourceURLs": ["/a/**"], "verbs": ["get"]});
+        check(&stars, &paths, &[]);
+        check(&paths, &stars, &[]);
         check(
             &paths,
             &json!({"nonResourceURLs": ["/b"], "verbs": ["get"]}),

@@ -191,11 +191,16 @@ fn allows(rule: &Value, attributes: &Attributes) -> bool {
 }
 
 fn allows_path(rule: &Value, path: &str) -> bool {
-    texts(rule, "nonResourceURLs").iter().any(|url| {
-        // As NonResourceURLMatches: a star only at the end, and it also stands for nothing.
-        let prefix = url.strip_suffix('*');
-        *url == path || prefix.is_some_and(|prefix| path.starts_with(prefix))
-    })
+    let urls = texts(rule, "nonResourceURLs");
+    urls.iter().any(|url| covers_path(url, path))
+}
+
+/// Returns whether a path of a rule covers another: it is the same, or ends with a star.
+///
+/// Source: `NonResourceURLMatches` in `k8s.io/kubernetes/pkg/apis/rbac/v1`. Several stars at the end are as one, which also
+/// stands for nothing.
+pub(super) fn covers_path(own: &str, path: &str) -> bool {
+    own == path || own.ends_with('*') && path.starts_with(own.trim_end_matches('*'))
 }
 
 fn allows_resource(rule: &Value, target: &Target) -> bool {
@@ -266,5 +271,11 @@ mod tests {
         check(&paths, "get", "/apis/apps", true);
         check(&paths, "get", "/version", true);
         check(&paths, "get", "/metrics", false);
+        let stars = json!({"verbs": ["get"], "nonResourceURLs": ["/a/**", "/b*/c*"]});
+        check(&stars, "get", "/a/b", true);
+        check(&stars, "get", "/a/", true);
+        check(&stars, "get", "/a", false);
+        check(&stars, "get", "/b*/cd", true);
+        check(&stars, "get", "/bb/cd", false);
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::request::Request;
 use super::selection::Invocation;
-use crate::hooks;
+use crate::hooks::{self, PostError};
 use crate::status::ApiError;
 use crate::wire::document::Document;
 
@@ -57,8 +57,12 @@ impl Question<'_> {
         let body = review.to_string().into_bytes();
         let answered = hooks::post(request.server, &hook.client, hook.timeout, body).await;
         let answer = answered
-            .and_then(|body| decode(&body, form.api_version()))
-            .map_err(|reason| not_answered(format!("failed to call webhook: {reason}")))?;
+            .and_then(|body| decode(&body, form.api_version()).map_err(PostError::Call))
+            .map_err(|error| match error {
+                PostError::Client(reason) => format!("could not get REST client: {reason}"),
+                PostError::Call(reason) => format!("failed to call webhook: {reason}"),
+            })
+            .map_err(not_answered)?;
         let allowance = form
             .read_answer(&uid, self.mutates, hook, &answer)
             .map_err(|error| not_answered(format!("received invalid webhook response: {error}")))?;

@@ -21,7 +21,8 @@ use tokio::time;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{services, verifier};
+use super::verifier::Bundle;
+use super::{PostError, services, verifier};
 use crate::server::Server;
 
 /// Whether webhooks are called.
@@ -46,15 +47,17 @@ pub(crate) async fn post(
     client: &ClientConfig,
     timeout: Duration,
     body: Vec<u8>,
-) -> Result<Vec<u8>, String> {
-    let mut target = Target::of(client)?;
+) -> Result<Vec<u8>, PostError> {
+    let mut target = Target::of(client).map_err(PostError::Client)?;
+    // As in Go, where the client is made before it connects.
+    let bundle = Bundle::read(&client.authorities).map_err(PostError::Client)?;
     let url = target.url(timeout);
-    let failed = |reason: String| format!("Post {url:?}: {reason}");
+    let failed = |reason: String| PostError::Call(format!("Post {url:?}: {reason}"));
     if let Some((namespace, name)) = &client.service {
         let found = services::address(server, namespace, name, client.port);
         target.address = Some(found.map_err(failed)?);
     }
-    let exchange = exchange(client, &target, timeout, body);
+    let exchange = exchange(bundle, &target, timeout, body);
     let answered = time::timeout(timeout, exchange).await;
     let answer = answered
         .unwrap_or_else(|_| Err("context deadline exceeded".to_owned()))
@@ -62,7 +65,7 @@ pub(crate) async fn post(
     if answer.code.is_success() {
         return Ok(answer.body.into());
     }
-    Err(refused(&answer))
+    Err(PostError::Call(refused(&answer)))
 }
 
 impl Target {
@@ -76,7 +79,7 @@ impl Target {
             });
         }
         let url = client.url.as_deref().unwrap_or_default();
-        let unparsable = || format!("could not get REST client: Unparsable URL: {url:?}");
+        let unparsable = || format!("Unparsable URL: {url:?}");
         let uri: Uri = url.parse().map_err(|_| unparsable())?;
         let host = uri.host().ok_or_else(unparsable)?;
         Ok(Self {
@@ -133,13 +136,13 @@ impl Target {
 
 /// Connects, sends, and reads the answer to its end.
 async fn exchange(
-    client: &ClientConfig,
+    bundle: Bundle,
     target: &Target,
     timeout: Duration,
     body: Vec<u8>,
 ) -> Result<Answered, String> {
     let stream = target.connect().await?;
-    let config = verifier::config(&client.authorities)?;
+    let config = verifier::config(bundle)?;
     let name = target.host.trim_matches(['[', ']']).to_owned();
     let name = ServerName::try_from(name).map_err(|error| error.to_string())?;
     let connector = TlsConnector::from(Arc::new(config));

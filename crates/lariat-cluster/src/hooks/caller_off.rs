@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lariat_apimachinery::client_config::ClientConfig;
 
+use super::PostError;
 use crate::server::Server;
 
 /// Whether webhooks are called.
@@ -14,9 +15,9 @@ pub(crate) async fn post(
     _: &ClientConfig,
     _: Duration,
     _: Vec<u8>,
-) -> Result<Vec<u8>, String> {
+) -> Result<Vec<u8>, PostError> {
     let known = server.services.len();
-    Err(format!(
+    Err(PostError::Call(format!(
         "the feature `webhooks` is off; {known} Services are known"
-    ))
+    )))
 }

@@ -8,3 +8,25 @@ mod services;
 mod verifier;
 
 pub(crate) use caller::{IS_BUILT, post};
+
+/// Why a webhook did not answer.
+#[derive(Debug)]
+pub(crate) enum PostError {
+    /// Its `clientConfig` makes no client.
+    #[cfg_attr(
+        not(feature = "webhooks"),
+        expect(dead_code, reason = "no client is made")
+    )]
+    Client(String),
+    /// The call failed.
+    Call(String),
+}
+
+impl PostError {
+    /// Returns the reason, whichever of the two failed.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Self::Client(reason) | Self::Call(reason) => reason,
+        }
+    }
+}

@@ -24,14 +24,43 @@ struct Verifier {
     by_authority: Arc<WebPkiServerVerifier>,
 }
 
-/// Makes the configuration of a client that trusts a bundle in PEM.
-pub(super) fn config(bundle: &[u8]) -> Result<ClientConfig, String> {
-    let trusted: Vec<_> = CertificateDer::pem_slice_iter(bundle).flatten().collect();
-    let mut roots = RootCertStore::empty();
-    for certificate in &trusted {
-        // What is no certificate is trusted by no one.
-        let _ = roots.add(certificate.clone());
+/// The certificates of a bundle.
+#[derive(Debug)]
+pub(super) struct Bundle {
+    certificates: Vec<CertificateDer<'static>>,
+    roots: RootCertStore,
+}
+
+impl Bundle {
+    /// Reads a bundle in PEM; an empty one has no certificates.
+    ///
+    /// # Errors
+    ///
+    /// The bundle is not empty, and has no certificate of an authority.
+    pub(super) fn read(bundle: &[u8]) -> Result<Self, String> {
+        let certificates: Vec<_> = CertificateDer::pem_slice_iter(bundle).flatten().collect();
+        let mut roots = RootCertStore::empty();
+        for certificate in &certificates {
+            // What is no certificate is trusted by no one.
+            let _ = roots.add(certificate.clone());
+        }
+        if roots.is_empty() && !bundle.is_empty() {
+            let reason = unusable(bundle, !certificates.is_empty());
+            return Err(format!("unable to load root certificates: {reason}"));
+        }
+        Ok(Self {
+            certificates,
+            roots,
+        })
     }
+}
+
+/// Makes the configuration of a client that trusts a bundle.
+pub(super) fn config(bundle: Bundle) -> Result<ClientConfig, String> {
+    let Bundle {
+        certificates: trusted,
+        roots,
+    } = bundle;
     if roots.is_empty() {
         return Err(UNKNOWN.to_owned());
     }
@@ -53,6 +82,20 @@ pub(super) fn config(bundle: &[u8]) -> Result<ClientConfig, String> {
     // `exchange` speaks HTTP/1.1 only.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
+}
+
+/// Says why a bundle has no authority.
+///
+/// Source: `createErrorParsingCAData` in `k8s.io/client-go/transport`.
+fn unusable(bundle: &[u8], has_certificates: bool) -> &'static str {
+    const BEGIN: &[u8] = b"-----BEGIN ";
+    if has_certificates {
+        "failed to parse certificate: x509: malformed certificate"
+    } else if bundle.windows(BEGIN.len()).any(|text| text == BEGIN) {
+        "no valid certificate authority data seen"
+    } else {
+        "unable to parse bytes as PEM block"
+    }
 }
 
 impl ServerCertVerifier for Verifier {

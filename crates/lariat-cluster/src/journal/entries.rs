@@ -120,8 +120,9 @@ impl Journal {
 
     /// Records a request, and returns its place.
     pub(crate) fn record(&self, mut request: Request) -> Mark {
-        request.at = self.started.elapsed();
         let mut entries = self.entries.lock();
+        // Under the lock, so that times rise in the order of the requests, which `busiest` relies on.
+        request.at = self.started.elapsed();
         request.number = entries.end();
         entries.requests.push_back(request);
         if entries.requests.len() > self.capacity {
@@ -277,5 +278,34 @@ impl Entries {
         self.requests
             .iter()
             .skip(usize::try_from(skipped).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_request_that_waits_for_the_journal_has_the_time_at_which_it_is_recorded() {
+        let journal = Journal::new(10);
+        let entries = journal.entries.lock();
+        let (begin, begun) = mpsc::channel();
+        let recorder = journal.clone();
+        let recording = thread::spawn(move || {
+            begin.send(()).expect("the test waits for this");
+            recorder.record(Request::default());
+            drop(begin);
+        });
+        begun.recv().expect("the thread has begun");
+        // Nothing is sent any more: it is enough time for the thread to reach the lock.
+        let _ = begun.recv_timeout(Duration::from_millis(50));
+        let released = journal.now();
+        drop(entries);
+        recording.join().expect("the request is recorded");
+        let at = journal.requests()[0].at;
+        assert!(at >= released, "{at:?} < {released:?}");
     }
 }

@@ -8,7 +8,8 @@ const INVALID: &str = "<invalid>";
 /// Returns how long ago a time was.
 pub(super) fn since(time: &str, now: Timestamp) -> String {
     match time.parse::<Timestamp>() {
-        Ok(time) => human(now.as_second() - time.as_second()),
+        // As `time.Since`: the difference is made whole, not both times.
+        Ok(time) => human(now.duration_since(time).as_secs()),
         Err(_) => INVALID.to_owned(),
     }
 }
@@ -75,5 +76,13 @@ mod tests {
         let now = Timestamp::from_second(1_000_000).unwrap();
         assert_eq!(since("nonsense", now), "<invalid>");
         assert_eq!(since("1970-01-12T13:46:00Z", now), "40s");
+        let half = now - std::time::Duration::from_millis(500);
+        for (time, expected) in [
+            ("1970-01-12T13:46:38Z", "1s"),
+            ("1970-01-12T13:46:41Z", "0s"),
+            ("1970-01-12T13:46:42Z", "<invalid>"),
+        ] {
+            assert_eq!(since(time, half), expected, "{time}");
+        }
     }
 }

@@ -81,13 +81,18 @@ impl ApiError {
         Self::unmet_in(root, resource, key, ("UID", sent, is))
     }
 
-    /// The deletion of a namespace with another uid or version.
-    pub(crate) fn namespace_precondition(name: &str, what: &str, sent: &str, is: &str) -> Self {
+    /// The deletion of a namespace or a CRD with another uid or version.
+    pub(crate) fn emptied_precondition(
+        resource: &Resource,
+        name: &str,
+        (what, sent, is): (&str, &str, &str),
+    ) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on namespaces {name:?}: Precondition failed: {what} in precondition: {sent}, \
-             {what} in object meta: {is}"
+            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: {what} in precondition: {sent}, \
+             {what} in object meta: {is}",
+            resource.qualified()
         );
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about("namespaces", "", name)
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
 
     /// A precondition that does not hold, as the storage of a real server words it.
@@ -113,6 +118,7 @@ impl ApiError {
             ("", "services") => "services/specs".to_owned(),
             ("", "endpoints") => "services/endpoints".to_owned(),
             ("", "nodes") => "minions".to_owned(),
+            ("", "replicationcontrollers") => "controllers".to_owned(),
             ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
             (group, plural) if resource.rules.custom => format!("{group}/{plural}"),
             (_, plural) => plural.to_owned(),
@@ -143,11 +149,9 @@ impl ApiError {
     }
 
     /// An eviction for which a budget has no disruption left.
-    pub(crate) fn budget_exhausted(budget: &str) -> Self {
+    pub(crate) fn budget_exhausted(reason: String) -> Self {
         let message = "Cannot evict pod as it would violate the pod's disruption budget.";
-        let detail =
-            format!("The disruption budget {budget} does not allow another disruption now");
-        let cause = StatusCause::new("DisruptionBudget", "", detail);
+        let cause = StatusCause::new("DisruptionBudget", "", reason);
         let code = StatusCode::TOO_MANY_REQUESTS;
         Self::new(code, "TooManyRequests", message).causes(&[cause])
     }

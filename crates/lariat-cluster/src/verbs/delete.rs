@@ -164,7 +164,7 @@ fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stor
 ///
 /// The object is returned if its deletion waits, or if its kind requires that.
 fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: Arc<Stored>) -> Answer {
-    let is_held = matches!(removal, Removal::Mark(_) | Removal::Held);
+    let is_held = matches!(removal, Removal::Mark(_) | Removal::Held | Removal::Pending);
     if !is_held && !call.resource.rules.delete_answers_object {
         return Answer::Deleted(stored);
     }

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::decode::Expected;
-use super::delete_rules::{Deletion, Propagation};
+use super::delete_rules::{self, Deletion, Propagation};
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::verbs::call::Call;
+use crate::wire::query::is_true;
 
 /// A `DeleteOptions` as it is sent.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -89,20 +90,20 @@ impl DeleteOptions {
 
     fn of_query(call: &Call) -> Result<Self, ApiError> {
         let text = |name: &str| call.query.text(name);
-        let flag = |name: &str| text(name).map(parse_flag).transpose();
+        let flag = |name: &str| text(name).map(is_true);
         let grace = text("gracePeriodSeconds").map(parse_number).transpose()?;
         Ok(Self {
             api_version: None,
             kind: None,
             grace_period_seconds: grace,
             propagation_policy: text("propagationPolicy").map(str::to_owned),
-            orphan_dependents: flag("orphanDependents")?,
+            orphan_dependents: flag("orphanDependents"),
             // No query has them.
             preconditions: None,
             dry_run: text("dryRun").map(|value| vec![value.to_owned()]),
             ignore_store_read_error_with_cluster_breaking_potential: flag(
                 "ignoreStoreReadErrorWithClusterBreakingPotential",
-            )?,
+            ),
         })
     }
 
@@ -213,14 +214,15 @@ impl DeleteOptions {
         };
         let name = stored.key().name();
         let refuse = |what: String| Err(ApiError::precondition(&call.resource, name, &what));
-        let is_namespace = call.resource.table == call.server.kinds.namespaces;
+        // The storages of namespaces and CRDs compare by themselves, before BeforeDelete, and have words of their own. A
+        // deletion of a collection goes past them.
+        let is_emptied = call.target.name.is_some() && delete_rules::is_emptied(&call.resource);
+        let refuse_emptied = |what| Err(ApiError::emptied_precondition(&call.resource, name, what));
         if let Some(uid) = &preconditions.uid
             && uid != stored.uid()
         {
-            // The storage of namespaces compares by itself, before BeforeDelete, and has words of its own.
-            if is_namespace {
-                let is = stored.uid();
-                return Err(ApiError::namespace_precondition(name, "UID", uid, is));
+            if is_emptied {
+                return refuse_emptied(("UID", uid, stored.uid()));
             }
             return refuse(format!(
                 "the UID in the precondition ({uid}) does not match the UID in record ({}). The \
@@ -231,10 +233,9 @@ impl DeleteOptions {
         if let Some(version) = &preconditions.resource_version
             && *version != stored.revision().to_string()
         {
-            if is_namespace {
+            if is_emptied {
                 let is = stored.revision().to_string();
-                let what = "ResourceVersion";
-                return Err(ApiError::namespace_precondition(name, what, version, &is));
+                return refuse_emptied(("ResourceVersion", version, &is));
             }
             return refuse(format!(
                 "the ResourceVersion in the precondition ({version}) does not match the \
@@ -250,11 +251,6 @@ impl Preconditions {
     fn is_empty(&self) -> bool {
         self.uid.is_none() && self.resource_version.is_none()
     }
-}
-
-/// Reads a flag as the query decoder of the API server does.
-fn parse_flag(text: &str) -> Result<bool, ApiError> {
-    Ok(!matches!(text.to_lowercase().as_str(), "false" | "0"))
 }
 
 fn parse_number(text: &str) -> Result<i64, ApiError> {

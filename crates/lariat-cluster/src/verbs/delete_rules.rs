@@ -76,6 +76,11 @@ fn way(resource: &Resource) -> Way {
     }
 }
 
+/// Returns whether the control plane empties objects of a kind before they go.
+pub(super) fn is_emptied(resource: &Resource) -> bool {
+    way(resource) == Way::Emptied
+}
+
 /// Decides what the deletion of an object comes to.
 pub(super) fn removal(
     resource: &Resource,
@@ -186,7 +191,7 @@ enum Grace {
     Runs(u64),
     /// It runs already, and not longer than is asked for.
     Pending,
-    /// The Pod was marked without one.
+    /// The Pod was marked without one, or with one of zero.
     Over,
 }
 
@@ -203,20 +208,22 @@ fn shorten(pod: &mut Object, clock: &Clock, asked: Option<u64>) -> Grace {
     }
     let metadata = metadata_mut(pod);
     let known = metadata.get("deletionGracePeriodSeconds");
-    let Some(known) = known.and_then(Value::as_u64) else {
-        // As BeforeDelete: an object that was marked without a period goes at once.
+    // As BeforeDelete: an object that was marked without a period, or with none left, goes at once.
+    let Some(known) = known.and_then(Value::as_u64).filter(|known| *known > 0) else {
         return Grace::Over;
     };
-    match asked.filter(|asked| *asked < known) {
-        None => Grace::Pending,
-        Some(asked) => {
-            // As BeforeDelete: the period counts from the first deletion, not from this one.
-            let at = clock.earlier(&marked, known - asked);
-            metadata.insert("deletionTimestamp".into(), at.into());
-            metadata.insert("deletionGracePeriodSeconds".into(), json!(asked));
-            Grace::Runs(asked)
-        }
+    let Some(asked) = asked.filter(|asked| *asked < known) else {
+        return Grace::Pending;
+    };
+    // The period counts from the first deletion, not from this one.
+    let (mut at, mut period) = (clock.earlier(&marked, known - asked), asked);
+    if clock.is_past(&at) {
+        // The end is never moved into the past. One second is left, for what ends the Pod to see the change.
+        (at, period) = (clock.now(), asked.min(1));
     }
+    metadata.insert("deletionTimestamp".into(), at.into());
+    metadata.insert("deletionGracePeriodSeconds".into(), json!(period));
+    Grace::Runs(period)
 }
 
 /// Returns the seconds a Pod has between the request to delete it and its end.

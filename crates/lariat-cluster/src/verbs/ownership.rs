@@ -101,27 +101,42 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
     let Some(name) = call.query.text("fieldManager") else {
         return Ok(());
     };
-    let refuse = |cause| Err(ApiError::invalid_options(options, cause));
+    let mut causes = Vec::new();
     if name.len() > LONGEST_NAME {
-        let message = format!("may not be more than {LONGEST_NAME} bytes");
-        let cause = StatusCause::new(
+        let message = format!("Too long: may not be more than {LONGEST_NAME} bytes");
+        causes.push(StatusCause::new(
             "FieldValueTooLong",
             "fieldManager",
-            format!("Too long: {message}"),
-        );
-        return refuse(cause);
+            message,
+        ));
     }
     let odd = name
         .char_indices()
-        .find(|(_, character)| character.is_control());
-    if let Some((at, character)) = odd {
+        .filter(|(_, character)| !is_print(*character));
+    for (at, character) in odd {
         let (shown, code) = (go_text::quoted(name), character as u32);
         let message =
             format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})");
-        let cause = StatusCause::new("FieldValueInvalid", "fieldManager", message);
-        return refuse(cause);
+        causes.push(StatusCause::new(
+            "FieldValueInvalid",
+            "fieldManager",
+            message,
+        ));
     }
-    Ok(())
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid_as(options, "meta.k8s.io", "", &causes))
+    }
+}
+
+/// Returns whether a character is one of Go's `unicode.IsPrint`, which `%q` leaves as it is.
+fn is_print(character: char) -> bool {
+    if character.is_ascii() {
+        return !character.is_ascii_control();
+    }
+    let text = character.to_string();
+    go_text::quoted(&text).trim_matches('"') == text
 }
 
 /// Accounts for a create, an update or a patch.

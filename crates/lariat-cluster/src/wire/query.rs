@@ -74,13 +74,9 @@ impl Query {
             .filter(|value| !value.is_empty())
     }
 
-    /// Reads a flag as Go's `strconv.ParseBool` does; a bare name is true.
+    /// Reads a flag; a bare name is true.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
-        let value = self.parameters.get(name)?;
-        Some(!matches!(
-            value.as_str(),
-            "0" | "f" | "F" | "false" | "False" | "FALSE"
-        ))
+        self.parameters.get(name).map(|value| is_true(value))
     }
 
     fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
@@ -174,6 +170,13 @@ impl Query {
     }
 }
 
+/// Reads the value of a flag.
+///
+/// Source: `Convert_Slice_string_To_bool` in `k8s.io/apimachinery/pkg/runtime`.
+pub(crate) fn is_true(value: &str) -> bool {
+    value != "0" && !value.eq_ignore_ascii_case("false")
+}
+
 pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
     let message = format!("Unsupported value: [{value:?}]: supported values: \"All\"");
     let cause = StatusCause::new("FieldValueNotSupported", "dryRun", message);
@@ -193,3 +196,27 @@ fn list_options(causes: &[StatusCause]) -> ApiError {
 
 /// A year: longer than any connection lives, and no clock overflows by it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_is_false_for_0_and_false_alone() {
+        for (query, expected) in [
+            ("", None),
+            ("watch", Some(true)),
+            ("watch=", Some(true)),
+            ("watch=1", Some(true)),
+            ("watch=f", Some(true)),
+            ("watch=F", Some(true)),
+            ("watch=no", Some(true)),
+            ("watch=00", Some(true)),
+            ("watch=0", Some(false)),
+            ("watch=False", Some(false)),
+            ("watch=fAlSe", Some(false)),
+        ] {
+            assert_eq!(Query::parse(query).flag("watch"), expected, "{query}");
+        }
+    }
+}

@@ -112,11 +112,16 @@ impl Reply {
 
     /// Adds warnings, each as a header as in RFC 9111.
     ///
+    /// They may have any characters but control characters; a warning with one is left out.
+    ///
     /// Source: `net.NewWarningHeader` in `k8s.io/apimachinery/pkg/util/net`.
     pub(crate) fn warnings(mut self, texts: &[String]) -> Self {
         for text in texts {
             let quoted = text.replace('\\', r"\\").replace('"', r#"\""#);
-            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            let value = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes());
+            if let Ok(value) = value
+                && !text.contains(char::is_control)
+            {
                 self.0.headers_mut().append(WARNING, value);
             }
         }

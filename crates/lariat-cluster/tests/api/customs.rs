@@ -160,6 +160,18 @@ async fn a_deprecated_version_warns() {
     assert!(warnings(&bench.get(&newer).await).is_empty());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_warning_may_have_any_characters_that_are_printed() {
+    let mut definition = widgets(&json!({}));
+    definition["spec"]["versions"][0]["deprecated"] = json!(true);
+    definition["spec"]["versions"][0]["deprecationWarning"] = json!("é 😀 \"q\" \\");
+    let bench = Bench::new().await;
+    bench.define(&definition).await;
+    let answer = bench.get(WIDGETS).await;
+    let warning = answer.headers["warning"].as_bytes();
+    assert_eq!(warning, r#"299 - "é 😀 \"q\" \\""#.as_bytes());
+}
+
 const SPEC: &str = "spec.validation.openAPIV3Schema.properties[spec]";
 
 /// Checks the only error of a CRD whose schema of `spec` is the given one.

@@ -1,10 +1,13 @@
 //! What a deletion comes to.
 
+use std::time::Duration;
+
 use http::{Method, StatusCode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::bench::{Answer, Bench, CONFIG_MAPS, text, version};
+use crate::bench::{Answer, Bench, CONFIG_MAPS, DEFINITIONS, text, version};
+use crate::kinds::definition;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
@@ -206,6 +209,118 @@ async fn the_grace_period_of_a_pod_is_made_shorter_but_never_longer() {
         .await
         .json();
     assert_eq!(seconds(&negative), 1, "a negative period is one second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_grace_period_is_not_moved_into_the_past() {
+    let bench = bench().await;
+    let path = bound_pod(&bench).await;
+    let parts = |answer: &Value| {
+        let at: jiff::Timestamp = text(answer, "/metadata/deletionTimestamp").parse().unwrap();
+        (at, answer["metadata"]["deletionGracePeriodSeconds"].clone())
+    };
+    let long = bench
+        .delete(&format!("{path}?gracePeriodSeconds=300"))
+        .await;
+    let (end, seconds) = parts(&long.json());
+    assert_eq!(seconds, 300);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let shorter = bench.delete(&format!("{path}?gracePeriodSeconds=10")).await;
+    let (now, seconds) = parts(&shorter.json());
+    assert_eq!(seconds, 1, "the ten seconds are over");
+    assert_eq!(end.duration_since(now).as_secs(), 240);
+    let mut watch = bench.watch(&format!("{PODS}?watch=1")).await;
+    watch.event().await;
+    let none = bench.delete(&format!("{path}?gracePeriodSeconds=0")).await;
+    let (last, seconds) = parts(&none.json());
+    assert_eq!((last, seconds), (now, json!(0)));
+    assert_eq!(watch.shorts(2).await, ["MODIFIED p", "DELETED p"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_without_time_left_takes_another_propagation() {
+    let bench = bench().await;
+    let spec = json!({"nodeName": "n", "containers": [{"name": "c", "image": "i"}]});
+    let metadata = json!({"name": "p", "finalizers": ["demo.dev/x"]});
+    let pod = json!({"metadata": metadata, "spec": spec});
+    bench.post(PODS, &pod).await;
+    let path = format!("{PODS}/p");
+    let marked = bench.delete(&format!("{path}?gracePeriodSeconds=0")).await;
+    let marked = marked.json();
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+    for (policy, finalizers) in [
+        ("Foreground", json!(["demo.dev/x", "foregroundDeletion"])),
+        ("Background", json!(["demo.dev/x"])),
+    ] {
+        let options = json!({"propagationPolicy": policy});
+        let again = bench.delete_with(&path, options).await.json();
+        assert_eq!(again["metadata"]["finalizers"], finalizers);
+        let member = "/metadata/deletionTimestamp";
+        assert_eq!(text(&again, member), text(&marked, member));
+    }
+    let before = bench.get(&path).await.json();
+    let unchanged = bench
+        .delete(&format!("{path}?orphanDependents=false"))
+        .await;
+    assert_eq!(unchanged.code, StatusCode::ACCEPTED);
+    assert_eq!(unchanged.json(), before, "nothing is written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_option_of_a_cascade_answers_202_during_a_grace_period() {
+    let bench = bench().await;
+    let path = bound_pod(&bench).await;
+    let first = bench.delete(&path).await;
+    assert_eq!(first.code, StatusCode::OK);
+    let again = bench
+        .delete(&format!("{path}?orphanDependents=false"))
+        .await;
+    assert_eq!(again.code, StatusCode::ACCEPTED);
+    assert_eq!(again.json(), first.json());
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_and_definitions_have_their_own_words_for_preconditions() {
+    let bench = bench().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let namespaces = "/api/v1/namespaces";
+    bench
+        .post(namespaces, &json!({"metadata": {"name": "a"}}))
+        .await;
+    let crd = "customresourcedefinitions.apiextensions.k8s.io";
+    for (list, name, resource) in [
+        (namespaces, "a", "namespaces"),
+        (DEFINITIONS, "widgets.demo.dev", crd),
+    ] {
+        let path = format!("{list}/{name}");
+        let object = bench.get(&path).await.json();
+        for (member, what) in [("uid", "UID"), ("resourceVersion", "ResourceVersion")] {
+            let options = json!({"preconditions": {member: "7"}});
+            let status = bench
+                .delete_with(&path, options)
+                .await
+                .fails(409, "Conflict");
+            let is = text(&object["metadata"], &format!("/{member}")).to_owned();
+            let expected = format!(
+                "Operation cannot be fulfilled on {resource} {name:?}: Precondition failed: {what} in precondition: 7, \
+                 {what} in object meta: {is}"
+            );
+            assert_eq!(text(&status, "/message"), expected);
+            let (kind, _) = resource.split_once('.').unwrap_or((resource, ""));
+            assert_eq!(text(&status, "/details/kind"), kind);
+        }
+    }
+    // A collection is deleted past the storage that has these words.
+    let options = json!({"preconditions": {"uid": "7"}});
+    let refused = bench.delete_with(DEFINITIONS, options).await;
+    let status = refused.fails(409, "Conflict");
+    let message = text(&status, "/message");
+    assert!(
+        message.contains("the UID in the precondition (7) does not match"),
+        "{message}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -244,3 +244,56 @@ async fn what_a_patch_removes_is_put_back() {
         created["metadata"]["uid"]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_s_name_is_printed_and_not_too_long() {
+    let bench = Bench::new().await;
+    let long = "a".repeat(127);
+    let too_long = "Too long: may not be more than 128 bytes".to_owned();
+    let odd = |shown: &str, code: &str, at: usize| {
+        format!("Invalid value: \"{shown}\": invalid character U+{code} (at position {at})")
+    };
+    let long_shown = format!("{long}\\x01\\u00a0");
+    for (name, expected) in [
+        (
+            "a%C2%A0b%E2%80%8Bc".to_owned(),
+            vec![
+                odd("a\\u00a0b\\u200bc", "00A0", 1),
+                odd("a\\u00a0b\\u200bc", "200B", 4),
+            ],
+        ),
+        (
+            "a%01b%02".to_owned(),
+            vec![
+                odd("a\\x01b\\x02", "0001", 1),
+                odd("a\\x01b\\x02", "0002", 3),
+            ],
+        ),
+        ("a%C2%ADb".to_owned(), vec![odd("a\\u00adb", "00AD", 1)]),
+        (
+            "a%F4%8F%BF%BFz".to_owned(),
+            vec![odd("a\\U0010ffffz", "10FFFF", 1)],
+        ),
+        (
+            format!("{long}%01%C2%A0"),
+            vec![
+                too_long,
+                odd(&long_shown, "0001", 127),
+                odd(&long_shown, "00A0", 128),
+            ],
+        ),
+        ("a%C3%A9%20%F0%9F%98%80%22%5C".to_owned(), vec![]),
+    ] {
+        let path = format!("{CONFIG_MAPS}?dryRun=All&fieldManager={name}");
+        let object = json!({"metadata": {"name": "a"}});
+        let answer = bench.post(&path, &object).await;
+        if expected.is_empty() {
+            assert_eq!(answer.code, StatusCode::CREATED, "{name}: {}", answer.text);
+            continue;
+        }
+        let status = answer.fails(422, "Invalid");
+        let causes = status["details"]["causes"].as_array().unwrap();
+        let messages: Vec<&str> = causes.iter().map(|cause| text(cause, "/message")).collect();
+        assert_eq!(messages, expected, "{name}");
+    }
+}

@@ -215,3 +215,30 @@ async fn a_replica_set_adopts_pods_and_lets_them_go() {
     let count = items(&bench, PODS).await.len();
     assert_eq!(count, 3, "one too many is adopted, and one of them goes");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_set_that_is_deleted_lets_no_pod_go() {
+    let bench = bench(Workloads::default()).await;
+    let metadata = json!({"name": "web", "finalizers": ["demo.dev/hold"]});
+    let set = json!({"metadata": metadata, "spec": {
+        "replicas": 1, "selector": {"matchLabels": {"app": "web"}},
+        "template": pod("unused", "web"),
+    }});
+    let set = make(&bench, REPLICA_SETS, &set).await;
+    settle().await;
+    bench
+        .delete(&format!("{REPLICA_SETS}/web?propagationPolicy=Background"))
+        .await;
+    let pods = items(&bench, PODS).await;
+    let path = format!("{PODS}/{}", text(&pods[0], "/metadata/name"));
+    let labels = json!({"metadata": {"labels": {"app": "debug"}}});
+    bench.merge(&path, labels).await;
+    settle().await;
+    let kept = bench.get(&path).await.json();
+    assert_eq!(
+        kept["metadata"]["ownerReferences"][0]["uid"],
+        set["metadata"]["uid"]
+    );
+    let status = bench.get(&format!("{REPLICA_SETS}/web")).await.json()["status"].clone();
+    assert_eq!(status["replicas"], 0, "it does not count as its own");
+}

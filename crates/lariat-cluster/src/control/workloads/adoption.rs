@@ -39,9 +39,9 @@ pub(super) fn adopt(set: &Reconcile<'_>, selectors: &Selectors) -> Option<Requeu
     next
 }
 
-/// Releases Pods that a ReplicaSet no longer selects.
+/// Releases Pods that a ReplicaSet no longer selects, unless it is being deleted.
 ///
-/// `pods` are then the remaining ones.
+/// `pods` are then those that it selects.
 pub(super) fn release(
     set: &Reconcile<'_>,
     selectors: &Selectors,
@@ -52,7 +52,8 @@ pub(super) fn release(
     pods.retain(|pod| {
         let is_kept =
             pod.is_going() || selectors.is_selected(set.stored.key(), pod.stored.labels());
-        if !is_kept {
+        // As ClaimObject: what is being deleted releases nothing, so that its Pods go with it.
+        if !is_kept && !set.stored.is_deleting() {
             let written = set.edit(pod, |pod| {
                 let references = pod["metadata"]["ownerReferences"].as_array_mut();
                 let is_other = |each: &Value| each["uid"] != uid;

@@ -160,10 +160,10 @@ impl Simulation {
             // One item of the queue stands for a Pod; who works on it next depends on its state.
             Kind::Pod if scheduler::is_to_schedule(&cx) => {
                 let next = scheduler::schedule(&cx, &mut self.nodes, &mut self.kubelet);
-                if next == Requeue::OnNodes {
+                if next.is_none() {
                     self.unscheduled.insert(item.key.clone());
                 }
-                next
+                next.unwrap_or(Requeue::OnChange)
             }
             Kind::Pod => self.kubelet.run(&cx, &self.nodes),
             Kind::ReplicaSet => replica_set::reconcile(&cx, &self.selectors),
@@ -220,7 +220,7 @@ impl Controller for Simulation {
                 break;
             };
             match self.reconcile(plane, &item) {
-                Requeue::OnChange | Requeue::OnNodes => {}
+                Requeue::OnChange => {}
                 Requeue::Now => again.push(item),
                 Requeue::At(at) => self.queue.add_at(item, at),
             }

@@ -22,8 +22,6 @@ use crate::workloads::Workloads;
 pub(super) enum Requeue {
     /// When it or something that concerns it changes.
     OnChange,
-    /// When the nodes change.
-    OnNodes,
     /// In the next turn: another write came in between.
     Now,
     /// At some time, unless a change comes first.
@@ -259,5 +257,23 @@ impl<'a> Reconcile<'a> {
             .update(&self.resource, part, &self.stored, |object| {
                 object.insert("status".into(), status);
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_two_requeues_the_earlier_counts() {
+        let now = Instant::now();
+        let [soon, late] = [1, 2].map(|seconds| Requeue::At(now + Duration::from_secs(seconds)));
+        let order = [Requeue::Now, soon, late, Requeue::OnChange];
+        for (place, first) in order.iter().enumerate() {
+            for second in &order[place..] {
+                assert_eq!(first.or(*second), *first, "{first:?} {second:?}");
+                assert_eq!(second.or(*first), *first, "{second:?} {first:?}");
+            }
+        }
     }
 }

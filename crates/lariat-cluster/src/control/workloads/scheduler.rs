@@ -9,7 +9,7 @@ use super::conditions::{Condition, is_true};
 use super::kubelet::{Kubelet, Transition};
 use super::nodes::{NodeState, Nodes};
 use super::reconcile::{Reconcile, Requeue};
-use crate::control::write::Writer;
+use crate::control::write::{Writer, Written};
 use crate::strategy::Part;
 
 const MANAGER: &str = "kube-scheduler";
@@ -24,9 +24,14 @@ pub(super) fn is_to_schedule(pod: &Reconcile<'_>) -> bool {
         && gates.is_none_or(Vec::is_empty)
 }
 
-pub(super) fn schedule(pod: &Reconcile<'_>, nodes: &mut Nodes, kubelet: &mut Kubelet) -> Requeue {
+/// Binds a Pod to a node; `None` if it has to wait for the nodes to change.
+pub(super) fn schedule(
+    pod: &Reconcile<'_>,
+    nodes: &mut Nodes,
+    kubelet: &mut Kubelet,
+) -> Option<Requeue> {
     if let Some(at) = kubelet.wait(pod, Transition::Bind, pod.settings.scheduling) {
-        return Requeue::At(at);
+        return Some(Requeue::At(at));
     }
     let writer = Writer {
         server: &pod.plane.server,
@@ -42,20 +47,24 @@ pub(super) fn schedule(pod: &Reconcile<'_>, nodes: &mut Nodes, kubelet: &mut Kub
                 .set(&mut status["conditions"], &now, None);
         });
         // The condition is a change, which leads to one more look; that one finds nothing to write.
-        return Requeue::from(written).or(Requeue::OnNodes);
+        return (written == Written::Raced).then_some(Requeue::Now);
     };
     // Node and condition in one write, as the registry's assignPod does for a Binding.
-    Requeue::from(writer.store(&pod.resource, &pod.stored, |object| {
-        let mut value = Value::Object(std::mem::take(object));
-        value["spec"]["nodeName"] = node.into();
-        if !is_true(&value["status"]["conditions"], "PodScheduled") {
-            let conditions = &mut value["status"]["conditions"];
-            Condition::new("PodScheduled", true).set(conditions, &pod.now(), None);
-        }
-        if let Value::Object(bound) = value {
-            *object = bound;
-        }
-    }))
+    Some(Requeue::from(writer.store(
+        &pod.resource,
+        &pod.stored,
+        |object| {
+            let mut value = Value::Object(std::mem::take(object));
+            value["spec"]["nodeName"] = node.into();
+            if !is_true(&value["status"]["conditions"], "PodScheduled") {
+                let conditions = &mut value["status"]["conditions"];
+                Condition::new("PodScheduled", true).set(conditions, &pod.now(), None);
+            }
+            if let Value::Object(bound) = value {
+                *object = bound;
+            }
+        },
+    )))
 }
 
 /// Returns whether a Pod may run on a node.

@@ -56,19 +56,26 @@ pub(super) fn balancer(ingress: Row<'_>) -> String {
     addresses.join(",")
 }
 
-/// Returns the hosts of an Ingress; after three rules the rest are counted.
+/// Returns the first hosts of an Ingress.
+///
+/// If rules follow them, all rules but three are counted, also those without a host.
 pub(super) fn ingress_hosts(ingress: Row<'_>) -> String {
-    let hosts: Vec<&str> = ingress
-        .rows("/spec/rules")
-        .map(|rule| rule.text("/host"))
-        .filter(|host| !host.is_empty())
+    let rules = ingress.rows("/spec/rules").enumerate();
+    let hosts: Vec<(usize, &str)> = rules
+        .map(|(at, rule)| (at, rule.text("/host")))
+        .filter(|(_, host)| !host.is_empty())
         .take(SHOWN)
         .collect();
-    let rules = ingress.count("/spec/rules");
-    match hosts.len() {
-        0 => "*".to_owned(),
-        SHOWN if rules > SHOWN => format!("{} + {} more...", hosts.join(","), rules - SHOWN),
-        _ => hosts.join(","),
+    let shown: Vec<&str> = hosts.iter().map(|(_, host)| *host).collect();
+    let shown = shown.join(",");
+    let count = ingress.count("/spec/rules");
+    // As formatHosts, which sees that there are more only at a rule after the last host it shows.
+    match hosts.last() {
+        None => "*".to_owned(),
+        Some((at, _)) if hosts.len() == SHOWN && at + 1 < count => {
+            format!("{shown} + {} more...", count - SHOWN)
+        }
+        Some(_) => shown,
     }
 }
 

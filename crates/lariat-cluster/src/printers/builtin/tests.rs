@@ -198,6 +198,24 @@ fn services_show_how_they_are_reached() {
 }
 
 #[test]
+fn more_hosts_are_counted_only_if_rules_follow() {
+    for (hosts, expected) in [
+        (vec![], "*"),
+        (vec!["", ""], "*"),
+        (vec!["a", "b", "c"], "a,b,c"),
+        (vec!["", "a", "b", "c"], "a,b,c"),
+        (vec!["", "a", "", "b"], "a,b"),
+        (vec!["a", "b", "c", ""], "a,b,c + 1 more..."),
+        (vec!["", "", "a", "b", "c", "d"], "a,b,c + 3 more..."),
+    ] {
+        let rules: Value = hosts.iter().map(|host| json!({"host": host})).collect();
+        let ingress = json!({"metadata": {"name": "i"}, "spec": {"rules": rules}});
+        let shown = cells("networking.k8s.io", "ingresses", &ingress);
+        assert_eq!(shown[2], expected, "{hosts:?}");
+    }
+}
+
+#[test]
 fn kinds_without_columns_show_when_they_were_created() {
     let role = json!({"metadata": {"name": "r"}});
     check(

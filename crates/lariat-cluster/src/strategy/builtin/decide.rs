@@ -15,7 +15,7 @@ pub(in crate::strategy) fn prepare_create(
     dry_run: bool,
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
-        ("", "pods") => pods::prepare_create(object),
+        ("", "pods") => pods::prepare_create(&server.clock.now(), object),
         ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
         ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => {

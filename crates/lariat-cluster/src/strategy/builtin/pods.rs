@@ -4,9 +4,10 @@ use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
 
 use super::parts::{at, is_void};
+use crate::strategy::set_condition;
 
 /// A new Pod waits, and its class of service follows from its resources.
-pub(super) fn prepare_create(object: &mut Object) {
+pub(super) fn prepare_create(now: &str, object: &mut Object) {
     // A class that the client sent is taken for one that was computed before.
     let sent = at(object, &["status", "qosClass"]).and_then(Value::as_str);
     let class = match sent {
@@ -17,6 +18,14 @@ pub(super) fn prepare_create(object: &mut Object) {
         "status".into(),
         json!({"phase": "Pending", "qosClass": class}),
     );
+    if !is_void(at(object, &["spec", "schedulingGates"])) {
+        // As applySchedulingGatedCondition.
+        let condition = json!({
+            "type": "PodScheduled", "status": "False", "lastProbeTime": null, "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        });
+        set_condition(object, condition, now);
+    }
 }
 
 /// Puts back the class of service that a status was sent without.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::Replacement;
+use crate::strategy::{self, Replacement};
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
@@ -109,7 +109,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
     Ok(())
 }
 
-/// Refuses to bind a Pod that is bound or being deleted.
+/// Refuses to bind a Pod that is bound, being deleted or not to be scheduled yet.
 fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
     let refuse = |reason: String| Err(ApiError::conflict_about("pods/binding", name, &reason));
     if !metadata_text(pod, "deletionTimestamp").is_empty() {
@@ -117,15 +117,16 @@ fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
             "pod {name} is being deleted, cannot be assigned to a host"
         ));
     }
-    let node = pod
-        .get("spec")
-        .and_then(|spec| spec.get("nodeName")?.as_str());
-    match node {
-        Some(node) if !node.is_empty() => {
-            refuse(format!("pod {name} is already assigned to node {node:?}"))
-        }
-        _ => Ok(()),
+    let spec = |member: &str| pod.get("spec").and_then(|spec| spec.get(member));
+    let node = spec("nodeName").and_then(Value::as_str).unwrap_or_default();
+    if !node.is_empty() {
+        return refuse(format!("pod {name} is already assigned to node {node:?}"));
     }
+    let gates = spec("schedulingGates").and_then(Value::as_array);
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        return refuse(format!("pod {name} has non-empty .spec.schedulingGates"));
+    }
+    Ok(())
 }
 
 fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
@@ -144,14 +145,10 @@ fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
             present.extend(given.clone());
         }
     }
-    let status = pod.entry("status").or_insert_with(|| json!({}));
-    let known = status["conditions"].as_array().cloned().unwrap_or_default();
-    let mut conditions: Vec<Value> = known
-        .into_iter()
-        .filter(|condition| condition["type"] != "PodScheduled")
-        .collect();
-    conditions.push(json!({
-        "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
-    }));
-    status["conditions"] = conditions.into();
+    // The node for which other Pods were preempted means nothing once the Pod is bound.
+    if let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("nominatedNodeName");
+    }
+    let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null});
+    strategy::set_condition(pod, scheduled, now);
 }

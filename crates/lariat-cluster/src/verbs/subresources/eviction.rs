@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::LabelSelector;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::body::read_body;
 use crate::status::ApiError;
@@ -59,10 +59,10 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
         }
         // What was taken from the budget stays taken if the Pod changes before it goes.
         if !is_allowed && counts(&current) {
-            is_allowed = use_budget(call, &current, dry_run)?;
-            // Another client took from the budget first: the Pod and the budget are read again.
-            if !is_allowed {
-                continue;
+            match use_budget(call, &current, dry_run)? {
+                Budget::Used => is_allowed = true,
+                Budget::Spared => {}
+                Budget::Raced => continue,
             }
         }
         // Watchers see the reason in the last state; no manager owns it.
@@ -114,15 +114,25 @@ fn counts(pod: &Stored) -> bool {
     runs && !pod.is_deleting()
 }
 
-/// Takes one disruption from a Pod's budget; false if the budget changed.
-fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError> {
+/// What an eviction takes from the budget of its Pod.
+enum Budget {
+    /// One disruption is taken, or the Pod has no budget.
+    Used,
+    /// The Pod may go without a disruption, as long as it is not ready.
+    Spared,
+    /// Another client took from the budget first: the Pod and the budget are read again.
+    Raced,
+}
+
+/// Takes one disruption from a Pod's budget.
+fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<Budget, ApiError> {
     let catalog = call.server.kinds.catalog();
     let Some(budgets) = catalog.resource("policy", "v1", "poddisruptionbudgets") else {
-        return Ok(true);
+        return Ok(Budget::Used);
     };
     let matching = budgets_of(call, budgets, pod);
     let budget = match &matching[..] {
-        [] => return Ok(true),
+        [] => return Ok(Budget::Used),
         [one] => one,
         _ => {
             return Err(ApiError::internal(
@@ -133,39 +143,104 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
     };
     let mut old = budget.object();
     budgets.set_type(&mut old);
+    if spares_unhealthy(&old) && !is_ready(pod) {
+        return Ok(Budget::Spared);
+    }
     if !is_observed(&old) {
         return Err(ApiError::budget_unobserved(budget.key().name()));
     }
-    let allowed = old
-        .get("status")
-        .and_then(|status| status.get("disruptionsAllowed")?.as_i64());
-    let Some(rest) = allowed
-        .filter(|allowed| *allowed > 0)
-        .map(|allowed| allowed - 1)
-    else {
-        return Err(ApiError::budget_exhausted(budget.key().name()));
-    };
-    if dry_run {
-        return Ok(true);
+    let allowed = number(&old, "status", "disruptionsAllowed");
+    if allowed <= 0 {
+        let name = budget.key().name();
+        return Err(ApiError::budget_exhausted(shortage(name, &old)));
     }
+    if dry_run {
+        return Ok(Budget::Used);
+    }
+    let rest = allowed - 1;
     let mut new = old.clone();
     let now = call.server.clock.now();
+    if rest == 0 {
+        // As UpdateDisruptionAllowedCondition.
+        let condition = json!({
+            "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
+            "observedGeneration": number(&old, "status", "observedGeneration"),
+        });
+        strategy::set_condition(&mut new, condition, &now);
+    }
     if let Some(status) = new.get_mut("status") {
         status["disruptionsAllowed"] = rest.into();
         // The disruption controller counts the Pod as gone before it sees the deletion.
         status["disruptedPods"][call.name()] = now.into();
     }
     let replacement = replacement(budgets, Part::Status, &old, new)?;
-    Ok(update::replace(&call.server, budgets, budget, &replacement).is_some())
+    let replaced = update::replace(&call.server, budgets, budget, &replacement);
+    Ok(replaced.map_or(Budget::Raced, |_| Budget::Used))
+}
+
+fn number(object: &Object, part: &str, member: &str) -> i64 {
+    let number = object.get(part).and_then(|part| part.get(member)?.as_i64());
+    number.unwrap_or(0)
 }
 
 /// Returns whether the status of a budget is that of its present spec.
 fn is_observed(budget: &Object) -> bool {
-    let number = |part: &str, member: &str| {
-        let number = budget.get(part).and_then(|part| part.get(member)?.as_i64());
-        number.unwrap_or(0)
-    };
-    number("status", "observedGeneration") >= number("metadata", "generation")
+    number(budget, "status", "observedGeneration") >= number(budget, "metadata", "generation")
+}
+
+/// Returns whether a budget lets Pods go that are not ready, without a disruption.
+///
+/// Source: `unhealthyPodEvictionPolicy` in `EvictionREST.Create`.
+fn spares_unhealthy(budget: &Object) -> bool {
+    let policy = budget
+        .get("spec")
+        .and_then(|spec| spec.get("unhealthyPodEvictionPolicy")?.as_str());
+    let desired = number(budget, "status", "desiredHealthy");
+    // By the default, IfHealthyBudget, they may go while the Pods that are ready are enough.
+    policy == Some("AlwaysAllow")
+        || desired > 0 && number(budget, "status", "currentHealthy") >= desired
+}
+
+/// Returns whether a Pod has the condition `Ready`.
+fn is_ready(pod: &Stored) -> bool {
+    let pod = pod.object();
+    let conditions = pod
+        .get("status")
+        .and_then(|status| status.get("conditions"));
+    let mut conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    let ready = conditions.find(|condition| condition["type"] == "Ready");
+    ready.is_some_and(|condition| condition["status"] == "True")
+}
+
+/// Says why a budget allows no disruption.
+///
+/// Source: `checkAndDecrement`.
+fn shortage(name: &str, budget: &Object) -> String {
+    let conditions = budget
+        .get("status")
+        .and_then(|status| status.get("conditions")?.as_array());
+    let mut conditions = conditions.into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    // A condition without a message explains nothing.
+    let explained = conditions
+        .find(|condition| condition["type"] == "DisruptionAllowed")
+        .filter(|condition| condition["status"] == "False")
+        .map(|condition| (text(&condition["reason"]), text(&condition["message"])))
+        .filter(|(_, message)| !message.is_empty());
+    let healthy = |member: &str| number(budget, "status", member);
+    let (current, desired) = (healthy("currentHealthy"), healthy("desiredHealthy"));
+    let refused = format!("The disruption budget {name} does not allow evicting pods currently");
+    match explained {
+        // First, since the counts are not to be relied on if they could not be made.
+        Some((reason, message)) if reason == "SyncFailed" => {
+            format!("{refused} because it failed sync: {message}")
+        }
+        _ if current <= desired => format!(
+            "The disruption budget {name} needs {desired} healthy pods and has {current} currently"
+        ),
+        Some((reason, message)) => format!("{refused} ({reason}): {message}"),
+        None => refused,
+    }
 }
 
 fn budgets_of(call: &Call, budgets: &Resource, pod: &Stored) -> Vec<Arc<Stored>> {

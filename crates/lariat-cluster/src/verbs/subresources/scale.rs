@@ -80,6 +80,18 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
     }
     loop {
         let current = current(call)?;
+        // The storage compares the uid of an update by itself, before anything is validated.
+        let (uid, is) = (metadata_text(&scale, "uid"), current.uid());
+        if !uid.is_empty() && uid != is {
+            let key = current.key();
+            return Err(ApiError::uid_mismatch(
+                &call.resource,
+                key,
+                uid,
+                is,
+                dry_run,
+            ));
+        }
         if let Some(answer) = store(call, &current, &scale, dry_run).await? {
             return Ok(answer);
         }
@@ -220,7 +232,8 @@ fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiErro
 /// Checks the version and the uid that a scale names.
 fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<(), ApiError> {
     let (name, uid) = (call.name(), metadata_text(scale, "uid"));
-    if !uid.is_empty() && uid != current.uid() {
+    // A patch of a custom resource's scale may name any uid.
+    if !call.resource.rules.custom && !uid.is_empty() && uid != current.uid() {
         let is = current.uid();
         return Err(ApiError::scale_uid_mismatch(&call.resource, name, uid, is));
     }
@@ -246,7 +259,6 @@ async fn store(
     scale: &Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
-    check_preconditions(call, scale, current)?;
     let given = scale.get("spec").and_then(|spec| spec.get("replicas"));
     let replicas = given.and_then(Value::as_i64).unwrap_or(0);
     if replicas == UNSET && call.resource.rules.custom {
@@ -256,6 +268,7 @@ async fn store(
         )));
     }
     check(call, replicas)?;
+    check_preconditions(call, scale, current)?;
     let live = call.present(current).await?;
     let mut new = live.clone();
     let path = path(call);

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -15,13 +17,17 @@ async fn create(bench: &Bench) -> Answer {
 
 /// Checks what a client gets where a webhook cannot be called, and that it may be ignored.
 async fn check(client: Value, more: Value, expected: &str) {
+    check_client(client, more, &format!("failed to call webhook: {expected}")).await;
+}
+
+/// The same, where it may be that there is no client to call it with.
+async fn check_client(client: Value, more: Value, expected: &str) {
     for path in [MUTATING, VALIDATING] {
         let bench = Bench::new().await;
         let webhooks = json!([webhook(client.clone(), more.clone())]);
         register(&bench, path, "c", webhooks).await;
         let status = create(&bench).await.fails(500, "InternalError");
-        let reason =
-            format!("failed calling webhook \"h.example.com\": failed to call webhook: {expected}");
+        let reason = format!("failed calling webhook \"h.example.com\": {expected}");
         assert_eq!(
             status["message"],
             format!("Internal error occurred: {reason}")
@@ -92,6 +98,31 @@ async fn a_webhook_with_an_untrusted_certificate_is_not_asked() {
     );
     check(client, json!({}), &expected).await;
     assert_eq!(hook.asked(), [json!(null); 0]);
+}
+
+/// The bundle is read before anything is connected.
+#[tokio::test]
+async fn a_bundle_without_authorities_makes_no_client() {
+    let pem = |label: &str| format!("-----BEGIN {label}-----\neHg=\n-----END {label}-----\n");
+    for (bundle, expected) in [
+        ("x".to_owned(), "unable to parse bytes as PEM block"),
+        (pem("FOO"), "no valid certificate authority data seen"),
+        (
+            pem("CERTIFICATE"),
+            "failed to parse certificate: x509: malformed certificate",
+        ),
+    ] {
+        let service = json!({"namespace": "default", "name": "none"});
+        for mut client in [
+            json!({"url": "https://127.0.0.1:1/x"}),
+            json!({"service": service}),
+        ] {
+            client["caBundle"] = BASE64.encode(&bundle).into();
+            let expected =
+                format!("could not get REST client: unable to load root certificates: {expected}");
+            check_client(client, json!({}), &expected).await;
+        }
+    }
 }
 
 #[tokio::test]
