@@ -77,7 +77,7 @@ pub fn quoted(text: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', character]),
             // Two digits up to 0x7f, where Go writes bytes; four or eight for other characters that are not printed.
             '\0'..' ' | '\u{7f}' => quoted += &format!("\\x{:02x}", character as u32),
-            _ if is_printed(character) => quoted.push(character),
+            _ if is_print(character) => quoted.push(character),
             '\0'..='\u{ffff}' => quoted += &format!("\\u{:04x}", character as u32),
             _ => quoted += &format!("\\U{:08x}", character as u32),
         }
@@ -113,8 +113,8 @@ pub(crate) fn json(value: &Value) -> String {
     json
 }
 
-/// Returns whether `%q` prints a character unescaped.
-fn is_printed(character: char) -> bool {
+/// Returns whether a character can be printed, as `unicode.IsPrint` does; a space can.
+pub(crate) fn is_print(character: char) -> bool {
     // A combining mark is printed as well.
     let pair = ['a', character].iter().collect::<String>();
     let mut escaped = pair.escape_debug().skip(1);

@@ -57,18 +57,22 @@ impl Quantity {
         form: Form::Decimal,
     };
 
-    /// Returns the amount as a whole number, rounded up.
-    pub(crate) fn rounded_up(self) -> i64 {
-        let whole = self.nanos.div_euclid(UNIT) + i128::from(self.nanos.rem_euclid(UNIT) > 0);
+    /// Returns the amount as a whole number, rounded away from zero.
+    // `Quantity.Value`, which is said to round up; `negativeScaleInt64` has the whole truth.
+    pub(crate) fn rounded(self) -> i64 {
+        let whole = self.count_of(UNIT);
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
-    /// Returns whether the amount, rounded up to thousandths, is a whole number.
+    /// Returns whether the amount, rounded to thousandths away from zero, is a whole number.
     pub(crate) fn has_whole_thousandths(self) -> bool {
-        let thousandth = UNIT / 1000;
-        let count =
-            self.nanos.div_euclid(thousandth) + i128::from(self.nanos.rem_euclid(thousandth) > 0);
-        count % 1000 == 0
+        self.count_of(UNIT / 1000) % 1000 == 0
+    }
+
+    /// Returns how many of some billionths the amount has, rounded away from zero.
+    fn count_of(self, nanos: i128) -> i128 {
+        let rest = self.nanos % nanos;
+        self.nanos / nanos + rest.signum()
     }
 
     /// Returns how often another amount is in this one.
@@ -247,6 +251,23 @@ mod tests {
         }
         for text in ["", "x", "1x", "1.2.3", "-", ".", "1e", "1 Gi"] {
             assert_eq!(Quantity::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_rounded_away_from_zero() {
+        for (text, whole, is_whole) in [
+            ("100m", 1, false),
+            ("-100m", -1, false),
+            ("-1", -1, true),
+            ("0", 0, true),
+            ("1.0000001", 2, false),
+            ("0.9999999", 1, true),
+            ("-0.9999999", -1, true),
+        ] {
+            let quantity = Quantity::parse(text).expect("it is valid");
+            let found = (quantity.rounded(), quantity.has_whole_thousandths());
+            assert_eq!(found, (whole, is_whole), "{text}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! What is refused, and what is warned of, as by a genuine API server.
 //!
 //! The files in `validation/` have one case a line. A line that starts with a version is an object; what follows changes
-//! it. `+` creates the changed object, `~` replaces the object by it: JSON pointers with their new values, `null` to
-//! remove, separated by ` ; `. Indented lines are the causes, in the order of their texts, or in `warnings.txt` the warnings in
-//! the order of the API server.
+//! it. `+` creates the changed object, `~` replaces the object by it, `=` replaces its status: JSON pointers with their
+//! new values, `null` to remove, separated by ` ; `. Indented lines are the causes, in the order of their texts, or in
+//! `warnings.txt` the warnings and in `order.txt` the causes, in the order of the API server.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use lariat_apimachinery::kinds::{Kinds, Resource, TableId};
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::validation::{Part, validate, validate_metadata, warnings};
 use lariat_apimachinery::{defaults, schema};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Sets a value by its pointer; objects and items that are missing are made.
 fn set(at: &mut Value, pointer: &str, value: Value) {
@@ -57,19 +57,29 @@ fn read(resource: &Resource, mut object: Object) -> Object {
     object
 }
 
-fn causes(resource: &Resource, new: &Object, old: Option<&Object>) -> Vec<String> {
-    let mut found = validate_metadata(resource, new, old);
-    found.extend(validate(resource, new, old, Part::Main));
-    let mut texts: Vec<String> = found.iter().map(StatusCause::text).collect();
+fn causes(resource: &Resource, new: &Object, old: Option<&Object>, part: Part) -> Vec<String> {
+    let mut texts = causes_in_order(resource, new, old, part);
     texts.sort();
     texts.dedup();
+    texts
+}
+
+fn causes_in_order(
+    resource: &Resource,
+    new: &Object,
+    old: Option<&Object>,
+    part: Part,
+) -> Vec<String> {
+    let mut found = validate_metadata(resource, new, old);
+    found.extend(validate(resource, new, old, part));
+    let texts: Vec<String> = found.iter().map(StatusCause::text).collect();
     // What Go says about differences of structures is not repeated here.
     let lines = texts.iter().filter_map(|text| text.lines().next());
     lines.map(str::to_owned).collect()
 }
 
 /// Compares what is found in each case with what the server said.
-fn check(file: &str, find: fn(&Resource, &Object, Option<&Object>) -> Vec<String>) {
+fn check(file: &str, find: fn(&Resource, &Object, Option<&Object>, Part) -> Vec<String>) {
     let kinds = Kinds::new(|_| TableId(0));
     let catalog = kinds.catalog();
     let (mut resource, mut base): (Option<&Arc<Resource>>, Value) = (None, Value::Null);
@@ -79,7 +89,7 @@ fn check(file: &str, find: fn(&Resource, &Object, Option<&Object>) -> Vec<String
         let Some((sign, rest)) = line.split_once(' ').filter(|_| !line.starts_with('#')) else {
             continue;
         };
-        if !matches!(sign, "+" | "~") {
+        if !matches!(sign, "+" | "~" | "=") {
             let (kind, json) = rest.split_once(' ').expect("a kind and an object");
             let all = &mut catalog.all();
             resource = all.find(|each| each.api_version() == sign && each.kind == kind);
@@ -94,9 +104,14 @@ fn check(file: &str, find: fn(&Resource, &Object, Option<&Object>) -> Vec<String
         expected.dedup();
         let resource = resource.expect("the kind is built in");
         let new = read(resource, changed(&base, rest));
-        let old = (sign == "~").then(|| base.as_object().expect("an object").clone());
+        let old = (sign != "+").then(|| base.as_object().expect("an object").clone());
         let old = old.map(|old| read(resource, old));
-        let found = find(resource, &new, old.as_ref());
+        let part = if sign == "=" {
+            Part::Status
+        } else {
+            Part::Main
+        };
+        let found = find(resource, &new, old.as_ref(), part);
         if found != expected {
             wrong.push(format!(
                 "{line}\n  found    {found:#?}\n  expected {expected:#?}"
@@ -119,6 +134,31 @@ fn kinds_of_the_core_group_are_refused_as_by_a_genuine_server() {
 #[test]
 fn kinds_of_named_groups_are_refused_as_by_a_genuine_server() {
     check(include_str!("validation/others.txt"), causes);
+}
+
+#[test]
+fn a_forbidden_change_is_shown_as_by_a_genuine_server() {
+    let kinds = Kinds::new(|_| TableId(0));
+    let catalog = kinds.catalog();
+    let mut all = catalog.all();
+    let pods = all.find(|each| each.group.is_empty() && each.plural == "pods");
+    let pods = pods.expect("the kind is built in");
+    let old = json!({"metadata": {"name": "a", "namespace": "vdt"}, "spec": {
+        "serviceAccountName": "default", "automountServiceAccountToken": false,
+        "containers": [{"name": "c", "image": "i", "env": [{"name": "A", "value": "b"}]}],
+    }});
+    let change = r#"/spec/containers/0/env/1 {"name":"X","value":"y"} ; /spec/hostname "h" ; /spec/containers/0/resources {"limits":{"cpu":"1500m"}}"#;
+    let new = read(pods, changed(&old, change));
+    let old = read(pods, old.as_object().expect("an object").clone());
+    let found = validate(pods, &new, Some(&old), Part::Main);
+    let found: Vec<String> = found.iter().map(StatusCause::text).collect();
+    let (_, found) = found[0].split_once('\n').expect("a difference");
+    assert_eq!(found, include_str!("validation/difference.txt"));
+}
+
+#[test]
+fn causes_come_in_the_order_of_a_genuine_server() {
+    check(include_str!("validation/order.txt"), causes_in_order);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy`.
 
+use kube_cel::cel::Value as Cel;
 use serde_json::Value;
 
 use super::conditions::{Conditions, MatchResult};
@@ -191,18 +192,46 @@ impl Policy {
             }
         }
         for (key, expression) in &self.annotations {
-            match expression.evaluate(scope) {
+            match expression.cel(scope) {
                 // An empty text means that there is nothing to publish, as null does.
-                Ok(Value::String(text)) if !text.trim().is_empty() => {
-                    let text = text.trim().chars().take(LONGEST_ANNOTATION).collect();
+                Ok(Cel::String(text)) if !text.trim().is_empty() => {
+                    let text = text.trim();
+                    // Go cuts within a character, too.
+                    let end = text.floor_char_boundary(LONGEST_ANNOTATION);
+                    let text = text[..end].to_owned();
                     evaluation.annotations.push((key.clone(), text));
                 }
-                Ok(_) => {}
+                Ok(Cel::String(_) | Cel::Null) => {}
+                // Whatever the failure policy is.
+                Ok(other) => evaluation.errors.push(format!(
+                    "valueExpression '{}' resulted in unsupported return type: {}. Return type must be either string \
+                     or null.",
+                    expression.text(),
+                    type_of(&other)
+                )),
                 Err(message) if fails => evaluation.errors.push(message),
                 Err(_) => {}
             }
         }
         evaluation
+    }
+}
+
+/// Returns how Go writes the type of a value.
+fn type_of(value: &Cel) -> &'static str {
+    match value {
+        Cel::Null => "null_type",
+        Cel::Bool(_) => "bool",
+        Cel::Int(_) => "int",
+        Cel::UInt(_) => "uint",
+        Cel::Float(_) => "double",
+        Cel::String(_) => "string",
+        Cel::Bytes(_) => "bytes",
+        Cel::List(_) => "list(dyn)",
+        Cel::Map(_) => "map(dyn, dyn)",
+        Cel::Duration(_) => "google.protobuf.Duration",
+        Cel::Timestamp(_) => "google.protobuf.Timestamp",
+        _ => "dyn",
     }
 }
 
@@ -271,5 +300,59 @@ impl Binding {
             }),
             actions: actions.map(text).collect(),
         }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::Gvk;
+    use serde_json::json;
+
+    use super::super::attributes::{Attributes, Operation, ResourceName};
+    use super::*;
+
+    /// Evaluates an audit annotation; returns its values and errors.
+    fn annotate(expression: &str, failure_policy: &str) -> Evaluation {
+        let attributes = Attributes {
+            operation: Operation::Create,
+            resource: ResourceName::default(),
+            subresource: String::new(),
+            kind: Gvk::new("", "v1", "ConfigMap"),
+            namespace: String::new(),
+            name: String::new(),
+            options: Value::Null,
+            dry_run: false,
+            user: json!({}),
+        };
+        let annotation = json!({"key": "k", "valueExpression": expression});
+        let policy =
+            json!({"spec": {"failurePolicy": failure_policy, "auditAnnotations": [annotation]}});
+        let policies = Policy::read(policy.as_object().unwrap());
+        let seen = (&attributes.resource, &attributes.kind);
+        policies[0].judge(&Scope::new(&attributes, seen, None, None))
+    }
+
+    #[test]
+    fn audit_annotations_are_texts_or_nothing() {
+        for (expression, errors) in [
+            ("' v '", 0),
+            ("'  '", 0),
+            ("null", 0),
+            ("dyn(1)", 1),
+            ("[]", 1),
+        ] {
+            let found = annotate(expression, "Ignore");
+            assert_eq!(found.errors.len(), errors, "{expression}: {found:?}");
+        }
+        let found = annotate("dyn(1)", "Fail");
+        assert_eq!(
+            found.errors,
+            [
+                "valueExpression 'dyn(1)' resulted in unsupported return type: int. Return type must be either string \
+                 or null."
+            ]
+        );
+        let long = annotate(&format!("'a{}'", "é".repeat(6000)), "Fail");
+        assert_eq!(long.annotations[0].1.len(), 10 * 1024 - 1);
     }
 }

@@ -10,7 +10,8 @@ use crate::names::check_dns_1035;
 
 const PATH: &str = "spec.conversion";
 
-pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
+/// Checks a conversion; its reviews may have unknown versions only if that is tolerated.
+pub(super) fn check(conversion: &Value, tolerated: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let field = |member: &str| format!("{PATH}.{member}");
     // `validateCustomResourceConversion`.
@@ -32,7 +33,7 @@ pub(super) fn check(conversion: &Value) -> Vec<StatusCause> {
     // The paths are those of the internal type, in which these members are not below `webhook`.
     if strategy == "Webhook" {
         causes.extend(check_client(&webhook["clientConfig"]));
-        causes.extend(check_versions(versions));
+        causes.extend(check_versions(versions, tolerated));
         return causes;
     }
     let rule = "should not be set when strategy is not set to Webhook";
@@ -60,7 +61,7 @@ fn check_client(client: &Value) -> Option<StatusCause> {
 }
 
 // `validateConversionReviewVersions`.
-fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
+fn check_versions(versions: &[Value], tolerated: bool) -> Vec<StatusCause> {
     let field = format!("{PATH}.conversionReviewVersions");
     if versions.is_empty() {
         return vec![StatusCause::required(&field, "")];
@@ -75,15 +76,18 @@ fn check_versions(versions: &[Value]) -> Vec<StatusCause> {
             causes.push(StatusCause::invalid(&field, version, &rule));
         }
     }
-    if !versions
-        .iter()
-        // Unknown versions are fine beside a known one: a webhook may support later servers.
-        .any(|each| each == "v1" || each == "v1beta1")
-    {
+    if !tolerated && !has_known_version(versions) {
         let rule = "must include at least one of v1, v1beta1";
         causes.push(StatusCause::invalid(&field, &versions.into(), rule));
     }
     causes
+}
+
+/// Returns whether the server knows one of the versions.
+// Unknown versions are fine beside a known one: a webhook may support later servers.
+pub(super) fn has_known_version(versions: &[Value]) -> bool {
+    let mut versions = versions.iter();
+    versions.any(|each| each == "v1" || each == "v1beta1")
 }
 
 #[cfg(test)]
@@ -96,7 +100,7 @@ mod tests {
     fn many_versions_are_compared_in_one_pass() {
         let names = (0..100_000).chain([1]);
         let versions: Vec<Value> = names.map(|number| json!(format!("v{number}"))).collect();
-        let causes = check_versions(&versions);
+        let causes = check_versions(&versions, false);
         assert_eq!(causes.len(), 1, "{causes:?}");
         assert!(causes[0].text().contains("duplicate version"));
     }

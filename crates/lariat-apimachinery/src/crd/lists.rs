@@ -5,13 +5,20 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
+use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
 
 const LIST_TYPE: &str = "x-kubernetes-list-type";
 const MAP_KEYS: &str = "x-kubernetes-list-map-keys";
 const MAP_TYPE: &str = "x-kubernetes-map-type";
 
-pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+/// Checks how the lists and maps of one schema are compared and merged.
+pub(super) fn check(
+    schema: &Value,
+    tolerated: Tolerated,
+    path: &str,
+    causes: &mut Vec<StatusCause>,
+) {
     let field = |member: &str| format!("{path}.{member}");
     let preserve = "x-kubernetes-preserve-unknown-fields";
     // False is refused because a later false could not undo a true above it.
@@ -19,27 +26,15 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         let rule = "must be true or undefined";
         causes.push(StatusCause::invalid(&field(preserve), &false.into(), rule));
     }
-    check_kind(
-        schema,
-        MAP_TYPE,
-        "object",
-        &["atomic", "granular"],
-        path,
-        causes,
-    );
-    check_kind(
-        schema,
-        LIST_TYPE,
-        "array",
-        &["atomic", "set", "map"],
-        path,
-        causes,
-    );
-    // `specStandardValidatorV3.validate` and `validateMapListKeysMapSet`, in this order.
+    check_kind(schema, MAP_TYPE, "object", path, causes);
+    check_known(schema, MAP_TYPE, &["atomic", "granular"], path, causes);
+    check_kind(schema, LIST_TYPE, "array", path, causes);
     let list_type = text(schema, LIST_TYPE);
-    if list_type == "set" {
+    // A list type that belongs to no list is said above.
+    if text(schema, "type") == "array" && !tolerated.sets {
         check_set(schema, path, causes);
     }
+    check_known(schema, LIST_TYPE, &["atomic", "set", "map"], path, causes);
     if !array(schema, MAP_KEYS).is_empty() && list_type != "map" {
         let rule = "must be map if x-kubernetes-list-map-keys is non-empty";
         causes.push(match list_type {
@@ -50,28 +45,35 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     if list_type == "map" {
         check_map(schema, path, causes);
     }
-    let items = &schema["items"];
-    if matches!(list_type, "set" | "map") && flag(items, "nullable") {
-        let rule = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
-        causes.push(StatusCause::forbidden(&field("items.nullable"), &rule));
+    if !tolerated.keys {
+        check_presence(schema, path, causes);
     }
 }
 
-/// Checks that a list or map type is known and belongs to the type of its schema.
+/// Returns whether a schema is of a set whose elements are not compared as wholes.
+pub(super) fn has_composite_set(schema: &Value) -> bool {
+    let mut causes = Vec::new();
+    check_set(schema, "", &mut causes);
+    !causes.is_empty()
+}
+
+/// Returns whether a schema is of a list whose elements or their keys may be missing or null.
+pub(super) fn has_vague_keys(schema: &Value) -> bool {
+    let mut causes = Vec::new();
+    check_presence(schema, "", &mut causes);
+    !causes.is_empty()
+}
+
+/// Checks that a list or map type belongs to the type of its schema.
 fn check_kind(
     schema: &Value,
     member: &str,
     wanted: &str,
-    known: &[&str],
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
-    let value = text(schema, member);
-    if value.is_empty() {
-        return;
-    }
     let kind = text(schema, "type");
-    if kind != wanted {
+    if !text(schema, member).is_empty() && kind != wanted {
         let rule = format!("must be {wanted} if {member} is specified");
         let field = format!("{path}.type");
         causes.push(match kind {
@@ -79,7 +81,18 @@ fn check_kind(
             kind => StatusCause::invalid(&field, &kind.into(), &rule),
         });
     }
-    if !known.contains(&value) {
+}
+
+/// Checks that a list or map type is known.
+fn check_known(
+    schema: &Value,
+    member: &str,
+    known: &[&str],
+    path: &str,
+    causes: &mut Vec<StatusCause>,
+) {
+    let value = text(schema, member);
+    if !value.is_empty() && !known.contains(&value) {
         let known: Vec<String> = known.iter().map(|each| format!("{each:?}")).collect();
         let field = format!("{path}.{member}");
         causes.push(StatusCause::unsupported(&field, value, &known.join(", ")));
@@ -88,6 +101,9 @@ fn check_kind(
 
 /// Checks that the elements of a set are compared as wholes.
 fn check_set(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    if text(schema, LIST_TYPE) != "set" {
+        return;
+    }
     let items = &schema["items"];
     let rule = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let member = match text(items, "type") {
@@ -96,7 +112,8 @@ fn check_set(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         "object" if text(items, MAP_TYPE) != "atomic" => MAP_TYPE,
         _ => return,
     };
-    let value = items.get(member).cloned().unwrap_or_default();
+    // The list type is shown in both cases.
+    let value = items.get(LIST_TYPE).cloned().unwrap_or_default();
     causes.push(StatusCause::invalid(
         &format!("{path}.items.{member}"),
         &value,
@@ -128,15 +145,18 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         return;
     }
     let all = Value::Array(keys.to_vec());
-    let required: HashSet<&Value> = array(items, "required").iter().collect();
     let mut seen = HashSet::new();
     for key in keys {
         let name = key.as_str().unwrap_or_default();
-        match items["properties"].get(name) {
-            Some(property) => {
-                let is_required = required.contains(key);
-                check_key(name, property, is_required, path, causes);
+        let property = items["properties"].get(name);
+        match property.map(|property| text(property, "type")) {
+            Some("array" | "object") => {
+                let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+                let field = field(&format!("items.properties[{name}].type"));
+                // The type shown is that of the elements.
+                causes.push(StatusCause::invalid(&field, &kind.into(), rule));
             }
+            Some(_) => {}
             None => {
                 let rule = "entries must all be names of item properties";
                 causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
@@ -149,28 +169,40 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     }
 }
 
-/// Checks a property that is part of the key of a list's elements.
-fn check_key(
-    name: &str,
-    property: &Value,
-    is_required: bool,
-    path: &str,
-    causes: &mut Vec<StatusCause>,
-) {
-    let field = |member: &str| format!("{path}.items.properties[{name}].{member}");
-    let kind = text(property, "type");
-    if matches!(kind, "array" | "object") {
-        let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-        causes.push(StatusCause::invalid(&field("type"), &kind.into(), rule));
+/// Checks that the elements of sets and maps, and the keys of the latter, are there.
+// `validateMapListKeysMapSet`.
+fn check_presence(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
+    let list_type = text(schema, LIST_TYPE);
+    let items = &schema["items"];
+    if !matches!(list_type, "set" | "map") || !items.is_object() {
+        return;
     }
+    if flag(items, "nullable") {
+        let rule = format!("cannot be nullable when x-kubernetes-list-type is {list_type}");
+        let field = format!("{path}.items.nullable");
+        causes.push(StatusCause::forbidden(&field, &rule));
+    }
+    let required: HashSet<&Value> = array(items, "required").iter().collect();
+    let keys = array(schema, MAP_KEYS);
+    for key in keys.iter().filter(|_| list_type == "map") {
+        let name = key.as_str().unwrap_or_default();
+        if let Some(property) = items["properties"].get(name) {
+            let path = format!("{path}.items.properties[{name}]");
+            check_key(property, required.contains(key), &path, causes);
+        }
+    }
+}
+
+/// Checks a property that is part of the key of a list's elements.
+fn check_key(property: &Value, is_required: bool, path: &str, causes: &mut Vec<StatusCause>) {
     // Without one of the two an item could lack its key, and could not be told from others.
     if !is_required && property.get("default").is_none_or(Value::is_null) {
         let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
             a required property";
-        causes.push(StatusCause::required(&field("default"), rule));
+        causes.push(StatusCause::required(&format!("{path}.default"), rule));
     }
     if flag(property, "nullable") {
         let rule = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
-        causes.push(StatusCause::forbidden(&field("nullable"), rule));
+        causes.push(StatusCause::forbidden(&format!("{path}.nullable"), rule));
     }
 }

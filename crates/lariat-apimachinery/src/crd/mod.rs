@@ -13,6 +13,9 @@ mod rules;
 mod schema;
 mod spec;
 mod structure;
+#[cfg(test)]
+mod tests;
+mod tolerated;
 mod version;
 
 pub use prepare::{CLEANUP, prepare_create, prepare_update, set_defaults};

@@ -1,5 +1,7 @@
 //! The position of a schema in the schema of a version.
 
+use super::tolerated::Tolerated;
+
 /// The position of a schema, as far as it decides what the schema may have.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Position<'a> {
@@ -11,4 +13,5 @@ pub(super) struct Position<'a> {
     pub(super) no_default: Option<&'a str>,
     /// The list around it whose elements have no keys.
     pub(super) uncorrelated: Option<&'a str>,
+    pub(super) tolerated: Tolerated,
 }

@@ -9,10 +9,10 @@ use crate::go_text;
 use crate::structural::{self, field_path};
 
 const REASONS: [&str; 4] = [
-    "FieldValueRequired",
+    "FieldValueDuplicate",
     "FieldValueForbidden",
     "FieldValueInvalid",
-    "FieldValueDuplicate",
+    "FieldValueRequired",
 ];
 
 /// Checks the rules right at a schema; they are compiled only if `may_compile`.
@@ -79,9 +79,9 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
             "rule is not specified",
         ));
     } else if !message.is_empty() && message.trim().is_empty() {
-        invalid("message", "message must be non-empty if specified");
+        invalid("message", "must be non-empty if specified");
     } else if message.trim().contains('\n') {
-        invalid("message", "message must not contain line breaks");
+        invalid("message", "must not contain line breaks");
     } else if expression.trim().contains('\n') && message.trim().is_empty() {
         let detail = "message must be specified if rule contains line breaks";
         causes.push(StatusCause::required(&field("message"), detail));
@@ -102,15 +102,17 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
     if field_path.is_empty() {
         return;
     }
-    let found = match field_path.trim() {
-        "" => Err("fieldPath must be non-empty if specified".to_owned()),
-        // A line feed inside of the path; those around it were trimmed.
-        path if path.contains('\n') => Err("fieldPath must not contain line breaks".to_owned()),
-        path => field_path::resolve(path, schema, true)
-            .map_err(|error| format!("fieldPath must be a valid path: {error}")),
-    };
-    if let Err(detail) = found {
+    let mut invalid = |detail: &str| {
         let value = &rule["fieldPath"];
-        causes.push(StatusCause::invalid(&field("fieldPath"), value, &detail));
+        causes.push(StatusCause::invalid(&field("fieldPath"), value, detail));
+    };
+    if field_path.trim().is_empty() {
+        invalid("must be non-empty if specified");
+    }
+    if field_path.contains('\n') {
+        invalid("must not contain line breaks");
+    }
+    if field_path::resolve(field_path, schema, true).is_err() {
+        invalid("must be a valid path");
     }
 }

@@ -9,6 +9,7 @@ use super::parts::{array, flag, is_set, text};
 use super::position::Position;
 use super::rules::check_rules;
 use super::structure::{self, properties};
+use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
 use crate::structural::Structural;
 
@@ -56,10 +57,20 @@ const UNSUPPORTED: [&str; 6] = [
     "$ref",
 ];
 
+/// Returns whether OpenAPI has a type of this name; an empty one is none.
+pub(super) fn is_known_type(name: &str) -> bool {
+    name.is_empty() || TYPES.contains(&name)
+}
+
 /// Checks the schema of a version.
 ///
 /// `path` is the path of the object around `openAPIV3Schema`.
-pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<StatusCause> {
+pub(super) fn check(
+    validation: &Value,
+    has_status: bool,
+    tolerated: Tolerated,
+    path: &str,
+) -> Vec<StatusCause> {
     let Some(schema) = validation.get("openAPIV3Schema").filter(|s| s.is_object()) else {
         return Vec::new();
     };
@@ -76,7 +87,7 @@ pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<Sta
     let mut unsound = structure::check(schema, path);
     if unsound.is_empty() {
         // Defaults of a schema that is not structural cannot be checked, because it cannot be pruned.
-        unsound = Structural::compile(schema).check_defaults(path);
+        unsound = Structural::compile(schema).check_defaults(path, !tolerated.unpruned_defaults);
     }
     let may_have_rules = unsound.is_empty();
     causes.append(&mut unsound);
@@ -84,6 +95,7 @@ pub(super) fn check(validation: &Value, has_status: bool, path: &str) -> Vec<Sta
     let place = Position {
         path,
         root,
+        tolerated,
         ..Position::default()
     };
     check_schema(schema, place, may_have_rules, &mut causes);
@@ -122,7 +134,7 @@ fn check_schema(
     check_members(schema, place, causes);
     check_below(schema, place, may_have_rules, causes);
     // After what lies below, as in Go, where these checks stand behind the recursion.
-    lists::check(schema, place.path, causes);
+    lists::check(schema, place.tolerated, place.path, causes);
     // A rule is compiled only where nothing else is wrong.
     let may_compile = may_have_rules && causes.len() == before;
     check_rules(schema, place, may_compile, causes);
@@ -131,7 +143,7 @@ fn check_schema(
 fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCause>) {
     let field = |member: &str| format!("{}.{member}", place.path);
     let kind = text(schema, "type");
-    if !kind.is_empty() && !TYPES.contains(&kind) {
+    if !place.tolerated.types && !is_known_type(kind) {
         let supported = TYPES.map(|kind| format!("{kind:?}")).join(", ");
         causes.push(StatusCause::unsupported(&field("type"), kind, &supported));
     }

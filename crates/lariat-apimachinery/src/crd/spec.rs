@@ -1,15 +1,19 @@
 //! What is wrong with a CRD, and with a change of one.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
+use regex::Regex;
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
-use super::{conversion, names, version};
+use super::tolerated::{Tolerated, any_schema};
+use super::{conversion, lists, names, schema, version};
 use crate::cause::StatusCause;
 use crate::kinds::Definition;
 use crate::names::{NameRule, check_dns_1035};
 use crate::object::{Object, metadata_text};
+use crate::structural::Structural;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
@@ -17,7 +21,7 @@ const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull
 /// Validates a CRD, which replaces `old` if there is one.
 ///
 /// A specification that stays as it is is not checked again: one that was stored before a check can still be given a
-/// status, and be deleted.
+/// status, and be deleted. Some checks are left out as well if the old specification does not pass them.
 ///
 /// ```
 /// use lariat_apimachinery::crd::validate;
@@ -43,18 +47,19 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
         let rule = "must be spec.names.plural+\".\"+spec.group";
         causes.push(StatusCause::invalid("metadata.name", &name.into(), rule));
     }
-    // Go ratchets check by check (`requireStructuralSchema` and its like); this is coarser, and lets through an
-    // unchanged specification only.
-    let is_changed = old.is_none_or(|old| old.get("spec") != object.get("spec"));
+    let old_spec = old.map(|old| old.get("spec").unwrap_or(&empty));
+    let is_changed = old_spec.is_none_or(|old| old != spec);
     if is_changed {
-        causes.extend(check_spec(spec));
+        causes.extend(check_spec(spec, old_spec));
     }
     let accepted = &status["acceptedNames"];
     // The status comes after the specification, in the order of `ValidateCustomResourceDefinition`.
     causes.extend(names::check(accepted, "status.acceptedNames", false));
     causes.extend(check_stored_versions(spec, status));
-    causes.extend(check_approval(object, text(spec, "group")));
-    if flag(spec, "preserveUnknownFields") {
+    causes.extend(check_approval(object, old, text(spec, "group")));
+    if flag(spec, "preserveUnknownFields")
+        && !old_spec.is_some_and(|old| flag(old, "preserveUnknownFields"))
+    {
         let rule = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
             spec.versions[*].schema instead";
         let field = "spec.preserveUnknownFields";
@@ -71,7 +76,8 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     causes
 }
 
-fn check_spec(spec: &Value) -> Vec<StatusCause> {
+fn check_spec(spec: &Value, old: Option<&Value>) -> Vec<StatusCause> {
+    let tolerated = old.map(tolerated_after).unwrap_or_default();
     let mut causes: Vec<StatusCause> = check_group(text(spec, "group")).into_iter().collect();
     match text(spec, "scope") {
         "Cluster" | "Namespaced" => {}
@@ -82,7 +88,7 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
         }
     }
     let versions = array(spec, "versions");
-    causes.extend(check_schemas(versions));
+    causes.extend(check_schemas(versions, tolerated.missing_schemas));
     let mut schemas = versions
         .iter()
         .map(|each| &each["schema"]["openAPIV3Schema"]);
@@ -94,12 +100,16 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
     causes.extend(check_versions(versions));
     // What versions have in common is checked against the specification's own members in Go, which come after the
     // names.
-    let (own, common) = version::check(versions);
+    let old_versions = old.map_or(&[][..], |old| array(old, "versions"));
+    let (own, common) = version::check(versions, old_versions, tolerated);
     causes.extend(own);
     causes.extend(check_choice(versions));
     causes.extend(names::check(&spec["names"], "spec.names", true));
     causes.extend(common);
-    causes.extend(conversion::check(&spec["conversion"]));
+    causes.extend(conversion::check(
+        &spec["conversion"],
+        tolerated.review_versions,
+    ));
     let strategy = text(&spec["conversion"], "strategy");
     if flag(spec, "preserveUnknownFields") && !matches!(strategy, "" | "None") {
         let rule = "must be None if spec.preserveUnknownFields is true";
@@ -107,6 +117,28 @@ fn check_spec(spec: &Value) -> Vec<StatusCause> {
         causes.push(StatusCause::invalid(field, &strategy.into(), rule));
     }
     causes
+}
+
+/// Returns what is tolerated because an old specification has it.
+fn tolerated_after(old: &Value) -> Tolerated {
+    let versions = array(old, "versions");
+    let schemas = || {
+        let schemas = versions
+            .iter()
+            .map(|each| &each["schema"]["openAPIV3Schema"]);
+        schemas.filter(|schema| schema.is_object())
+    };
+    let any = |is_wrong: fn(&Value) -> bool| schemas().any(|each| any_schema(each, &is_wrong));
+    let reviews = array(&old["conversion"]["webhook"], "conversionReviewVersions");
+    let unpruned = |schema: &Value| Structural::compile(schema).has_unpruned_defaults();
+    Tolerated {
+        missing_schemas: schemas().count() < versions.len(),
+        types: any(|schema| !schema::is_known_type(text(schema, "type"))),
+        unpruned_defaults: schemas().any(unpruned),
+        sets: any(lists::has_composite_set),
+        keys: any(lists::has_vague_keys),
+        review_versions: !reviews.is_empty() && !conversion::has_known_version(reviews),
+    }
 }
 
 fn check_group(group: &str) -> Option<StatusCause> {
@@ -123,33 +155,27 @@ fn check_group(group: &str) -> Option<StatusCause> {
     Some(StatusCause::invalid(field, &group.into(), rule))
 }
 
-/// Checks that every version has a schema.
-fn check_schemas(versions: &[Value]) -> Vec<StatusCause> {
+/// Checks that every version has a schema, or at least every one that is served.
+fn check_schemas(versions: &[Value], only_served: bool) -> Vec<StatusCause> {
     let mut causes = Vec::new();
+    let rule = if only_served {
+        "because otherwise all fields are pruned"
+    } else {
+        ""
+    };
     for (at, version) in versions.iter().enumerate() {
-        if !version["schema"]["openAPIV3Schema"].is_object() {
+        let is_needed = !only_served || flag(version, "served");
+        if is_needed && !version["schema"]["openAPIV3Schema"].is_object() {
             let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
-            causes.push(StatusCause::required(&field, ""));
+            causes.push(StatusCause::required(&field, rule));
         }
     }
     causes
 }
 
 /// Returns whether a schema, or one inside of it, has a default.
-// `schemaHasDefaults`, which looks into every member that can have a schema.
 fn has_defaults(schema: &Value) -> bool {
-    let lists = ["allOf", "anyOf", "oneOf", "items"].map(|name| &schema[name]);
-    let of_lists = lists.into_iter().filter_map(Value::as_array).flatten();
-    let maps = ["properties", "patternProperties", "definitions"].map(|name| &schema[name]);
-    let of_maps = maps.into_iter().filter_map(Value::as_object);
-    let single = ["items", "not", "additionalProperties", "additionalItems"];
-    let mut inner = of_lists.chain(of_maps.flat_map(|map| map.values())).chain(
-        single
-            .map(|name| &schema[name])
-            .into_iter()
-            .filter(|each| each.is_object()),
-    );
-    !schema["default"].is_null() || inner.any(has_defaults)
+    any_schema(schema, &|schema| !schema["default"].is_null())
 }
 
 /// Checks that every version has a name, and says whether it is served and stored.
@@ -228,28 +254,65 @@ fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
 }
 
 /// Checks that groups of Kubernetes itself are used only with an approval.
-fn check_approval(object: &Object, group: &str) -> Option<StatusCause> {
+fn check_approval(object: &Object, old: Option<&Object>, group: &str) -> Option<StatusCause> {
     let ends = |domain: &str| group == domain || group.ends_with(&format!(".{domain}"));
     if !ends("k8s.io") && !ends("kubernetes.io") {
         return None;
     }
-    let annotations = object.get("metadata")?.get("annotations");
-    let approval = annotations.and_then(|annotations| annotations.get(APPROVAL));
+    let approval = Approval::of(object);
+    // An approval that stays as good or bad as it was is no reason to refuse a change.
+    if old.is_some_and(|old| Approval::of(old) == approval) {
+        return None;
+    }
     let field = format!("metadata.annotations[{APPROVAL}]");
     let rule = "protected groups must have approval annotation";
-    match approval.and_then(Value::as_str).unwrap_or_default() {
-        "" => {
+    match approval {
+        Approval::Given | Approval::Bypassed => None,
+        Approval::Missing => {
             let rule = format!("{rule} {APPROVAL:?}, {APPROVAL_HELP}");
             Some(StatusCause::required(&field, &rule))
         }
-        // `GetAPIApprovalState` parses the text as a URL with a host; here the separator of a scheme is enough.
-        text if text.starts_with("unapproved") || text.contains("://") => None,
-        text => {
+        Approval::Invalid => {
             let rule = format!(
                 "{rule} {APPROVAL:?} with either a URL or a reason starting with \"unapproved\", \
                  {APPROVAL_HELP}"
             );
+            let text = metadata_annotation(object, APPROVAL);
             Some(StatusCause::invalid(&field, &text.into(), &rule))
+        }
+    }
+}
+
+fn metadata_annotation<'a>(object: &'a Object, name: &str) -> &'a str {
+    let annotations = object
+        .get("metadata")
+        .map(|metadata| &metadata["annotations"]);
+    annotations.map_or("", |annotations| text(annotations, name))
+}
+
+/// A URL with a scheme and a host, as `url.ParseRequestURI` reads it.
+static LINK: LazyLock<Regex> = LazyLock::new(|| {
+    let form = r#"^[a-zA-Z][a-zA-Z0-9+.-]*://([^/?@[:cntrl:]]*@)?[^/?@:#%\\^`{|} [:cntrl:]]+(:[0-9]*)?([/?][^[:cntrl:]]*)?$"#;
+    Regex::new(form).expect("it is a constant, and tested")
+});
+
+/// What the annotation of a CRD says about its approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Approval {
+    Missing,
+    Bypassed,
+    Given,
+    Invalid,
+}
+
+impl Approval {
+    // `GetAPIApprovalState`.
+    fn of(object: &Object) -> Self {
+        match metadata_annotation(object, APPROVAL) {
+            "" => Self::Missing,
+            text if text.starts_with("unapproved") => Self::Bypassed,
+            text if LINK.is_match(text) => Self::Given,
+            _ => Self::Invalid,
         }
     }
 }

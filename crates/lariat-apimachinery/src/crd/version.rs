@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::parts::{array, text};
 use super::schema;
+use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
+use crate::go_text;
 use crate::structural::json_path::JsonPath;
 use crate::structural::{duplicate, field_path, too_many};
 
@@ -33,7 +35,11 @@ const MOST_SELECTABLE: usize = 8;
 const LONGEST_WARNING: usize = 256;
 
 /// Checks what every version has for itself, and what all have in common.
-pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) {
+pub(super) fn check(
+    versions: &[Value],
+    old: &[Value],
+    tolerated: Tolerated,
+) -> (Vec<StatusCause>, Vec<StatusCause>) {
     let is_shared = |member: &str| {
         // Null is absent, or a null in one version would make a member look different.
         let of = |version: &Value| version.get(member).filter(|each| !each.is_null()).cloned();
@@ -55,7 +61,12 @@ pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) 
         // Members that differ keep the paths they were written at.
         for (member, _) in members.iter().zip(shared).filter(|(_, shared)| !shared) {
             let path = format!("{path}.{member}");
-            own.extend(check_member(version, member, has_status(version), &path));
+            let scope = Scope {
+                old: old.iter().find(|old| old["name"] == version["name"]),
+                has_status: has_status(version),
+                tolerated,
+            };
+            own.extend(check_member(version, member, scope, &path));
         }
     }
     // `hasAnyStatusEnabled`: the shared schema must fit the strictest of the versions.
@@ -66,7 +77,12 @@ pub(super) fn check(versions: &[Value]) -> (Vec<StatusCause>, Vec<StatusCause>) 
             other => format!("spec.{other}"),
         };
         let first = versions.first().unwrap_or(&Value::Null);
-        common.extend(check_member(first, member, any_status, &path));
+        let scope = Scope {
+            old: old.first(),
+            has_status: any_status,
+            tolerated,
+        };
+        common.extend(check_member(first, member, scope, &path));
     }
     (own, common)
 }
@@ -75,12 +91,21 @@ fn has_status(version: &Value) -> bool {
     version["subresources"]["status"].is_object()
 }
 
-fn check_member(version: &Value, member: &str, has_status: bool, path: &str) -> Vec<StatusCause> {
+/// What the check of a version depends on.
+#[derive(Debug, Clone, Copy)]
+struct Scope<'a> {
+    /// The version that it replaces.
+    old: Option<&'a Value>,
+    has_status: bool,
+    tolerated: Tolerated,
+}
+
+fn check_member(version: &Value, member: &str, scope: Scope<'_>, path: &str) -> Vec<StatusCause> {
     match member {
-        "schema" => schema::check(&version["schema"], has_status, path),
+        "schema" => schema::check(&version["schema"], scope.has_status, scope.tolerated, path),
         "subresources" => check_scale(&version["subresources"]["scale"], path),
         "additionalPrinterColumns" => check_columns(array(version, member), path),
-        _ => check_selectable(version, path),
+        _ => check_selectable(version, scope.old, path),
     }
 }
 
@@ -88,24 +113,24 @@ fn check_deprecation(version: &Value, path: &str) -> Vec<StatusCause> {
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else {
         return Vec::new();
     };
-    let mut rules = Vec::new();
     // `validateDeprecationWarning`.
+    let mut rules = Vec::new();
     if version["deprecated"] != true {
         rules.push("can only be set for deprecated versions".to_owned());
-    }
-    if warning.len() > LONGEST_WARNING {
-        let length = warning.len();
-        rules.push(format!(
-            "must be <= {LONGEST_WARNING} characters long, got {length}"
-        ));
-    }
-    if warning.is_empty() {
+    // The rest is said only about a warning that may be there.
+    } else if warning.is_empty() {
         rules.push("must not be an empty string".to_owned());
-    }
-    if let Some(at) = warning.find(char::is_control) {
-        rules.push(format!(
-            "must only contain printable UTF-8 characters; non-printable character found at index {at}"
-        ));
+    } else {
+        // The limit is one of bytes, whatever the message says.
+        if warning.len() > LONGEST_WARNING {
+            rules.push(format!("must be <= {LONGEST_WARNING} characters long"));
+        }
+        if let Some(at) = warning.find(|each: char| !go_text::is_print(each)) {
+            rules.push(format!(
+                "must only contain printable UTF-8 characters; non-printable character found at \
+                 index {at}"
+            ));
+        }
     }
     let field = format!("{path}.deprecationWarning");
     let cause = |rule: String| StatusCause::invalid(&field, &warning.into(), &rule);
@@ -199,8 +224,10 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
     causes
 }
 
-fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
+fn check_selectable(version: &Value, old: Option<&Value>, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
+    // `findTooManySelectableFieldsAllowed`: as many as there were, if they are the same.
+    let is_kept = old.is_some_and(|old| array(old, "selectableFields") == fields);
     let mut causes = Vec::new();
     if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
         // The second sentence says the opposite of what it means; it is the server's.
@@ -228,8 +255,8 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
             }
             // `ValidateCustomResourceSelectableFields`: the rules below are independent, so one field may have two
             // causes.
-            Ok((names, schema)) => {
-                if names.first().is_some_and(|name| name == "metadata") {
+            Ok((shown, schema)) => {
+                if shown.split(['.', '[']).next() == Some("metadata") {
                     invalid("must not point to fields in metadata");
                 }
                 if !matches!(text(schema, "type"), "boolean" | "integer" | "string") {
@@ -245,7 +272,7 @@ fn check_selectable(version: &Value, path: &str) -> Vec<StatusCause> {
         }
     }
     // Duplicates do not count, since they make no further field.
-    if seen.len() > MOST_SELECTABLE {
+    if seen.len() > MOST_SELECTABLE && !is_kept {
         causes.push(too_many(path, seen.len(), MOST_SELECTABLE as i64));
     }
     causes

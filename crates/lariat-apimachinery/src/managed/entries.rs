@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::set::Set;
+use crate::go_text;
 use crate::object::Object;
 
 /// The most managers that update (rather than apply) an object.
 // `DefaultMaxUpdateManagers`.
 const MOST_UPDATERS: usize = 10;
+
+/// The longest name of a manager, in bytes.
+// `FieldManagerMaxLength`.
+const LONGEST_NAME: usize = 128;
 
 /// The manager to which the oldest of too many updaters are merged.
 const ANCIENT: &str = "ancient-changes";
@@ -212,8 +217,8 @@ pub(super) fn is_reset(object: &Object) -> bool {
 
 /// Returns the name of the manager for a request.
 ///
-/// It is `given`, the query parameter `fieldManager`, unless that is empty; otherwise the user agent up to the first
-/// slash, at most 128 characters; without one it is `unknown`.
+/// It is `given`, the query parameter `fieldManager`, unless that is empty; otherwise the printable characters of the
+/// user agent up to the first slash, at most 128 bytes; without one it is `unknown`.
 ///
 /// Source: `managerOrUserAgent` in `k8s.io/apiserver/pkg/endpoints/handlers`.
 ///
@@ -230,15 +235,10 @@ pub fn manager_name(given: Option<&str>, user_agent: &str) -> String {
     if let Some(given) = given.filter(|given| !given.is_empty()) {
         return given.to_owned();
     }
-    let agent: String = user_agent
-        .split('/')
-        .next()
-        .unwrap_or_default()
-        .chars()
-        // `prefixFromUserAgent` drops what cannot be printed before it cuts, so that does not count towards the 128.
-        .filter(|c| !c.is_control())
-        .take(128)
-        .collect();
+    let prefix = user_agent.split('/').next().unwrap_or_default();
+    // `prefixFromUserAgent` drops what cannot be printed before it cuts, so that does not count towards the 128.
+    let mut agent: String = prefix.chars().filter(|c| go_text::is_print(*c)).collect();
+    agent.truncate(agent.floor_char_boundary(LONGEST_NAME));
     if agent.is_empty() {
         "unknown".to_owned()
     } else {
@@ -280,6 +280,17 @@ mod tests {
         }
         assert!(is_reset(&object(&json!([{}]))));
         assert!(is_reset(&object(&json!([]))));
+    }
+
+    #[test]
+    fn managers_have_names_that_can_be_printed() {
+        assert_eq!(
+            manager_name(None, "a\u{200b} b\u{a0}\u{7}c/v1"),
+            "a bc".to_owned()
+        );
+        let long = format!("a{}", "é".repeat(100));
+        assert_eq!(manager_name(None, &long), long[..127]);
+        assert_eq!(manager_name(None, "\u{a0}/v1"), "unknown");
     }
 
     #[test]

@@ -9,11 +9,16 @@ use serde_json::Value;
 use super::error::Conflict;
 use super::set::Set;
 use super::typed;
+use crate::go_text;
 use crate::object::{Object, metadata_mut};
 use crate::schema::Schema;
 
 /// Where `kubectl apply` keeps what it applied last.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// How large all annotations of an object may be together, in bytes.
+// `TotalAnnotationSizeLimitB`.
+const MOST_ANNOTATIONS: usize = 256 << 10;
 
 fn annotation(object: &Object) -> Option<&str> {
     let annotations = object.get("metadata")?.get("annotations")?;
@@ -57,11 +62,12 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     )
 }
 
-/// Updates the annotation of an object that has one.
+/// Updates the annotation of what an apply made, if it has one.
 ///
 /// It gets what was applied, without fields that other managers set.
-pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
-    if live.and_then(annotation).is_none_or(str::is_empty) {
+// `lastAppliedUpdater.Apply`.
+pub(super) fn renew(applied: &Object, new: &mut Object) {
+    if annotation(new).is_none_or(str::is_empty) {
         return;
     }
     let mut applied = applied.clone();
@@ -70,10 +76,14 @@ pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
         annotations.remove(ANNOTATION);
     }
     // Go's JSON encoder ends with a line feed, which is part of the annotation.
-    let text = format!("{}\n", Value::Object(applied));
-    let annotations = metadata_mut(new).entry("annotations");
-    if let Value::Object(annotations) = annotations.or_insert_with(|| Value::Object(Object::new()))
-    {
-        annotations.insert(ANNOTATION.into(), text.into());
+    let text = format!("{}\n", go_text::json(&Value::Object(applied)));
+    let Some(Value::Object(annotations)) = metadata_mut(new).get_mut("annotations") else {
+        return;
+    };
+    annotations.insert(ANNOTATION.into(), text.into());
+    // `SetLastApplied`: rather no annotation than an object that cannot be stored.
+    let size = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
+    if annotations.iter().map(size).sum::<usize>() > MOST_ANNOTATIONS {
+        annotations.remove(ANNOTATION);
     }
 }

@@ -293,3 +293,50 @@ fn a_key_that_go_writes_in_any_case_may_be_left_out() {
     let error = world.apply("m", false, &pod(Value::Null)).unwrap_err();
     assert!(error.contains("may not have a null element"), "{error}");
 }
+
+#[test]
+fn the_annotation_of_client_side_apply_follows_what_kubectl_applies() {
+    const NAME: &str = "kubectl.kubernetes.io/last-applied-configuration";
+    let pointer = format!("/metadata/annotations/{}", NAME.replace('/', "~1"));
+    let of = |text: &str, data: &str| json!({"metadata": {"annotations": {NAME: text}}, "data": {"x": data}});
+    let mut world = config_map();
+    // Also at a creation, and never where it is empty.
+    world.apply("kubectl", false, &of("{}", "a<b")).unwrap();
+    let expected = "{\"data\":{\"x\":\"a\\u003cb\"},\"metadata\":{\"annotations\":{}}}\n";
+    assert_eq!(world.get(&pointer), expected);
+    world.apply("kubectl", true, &of("", "b")).unwrap();
+    assert_eq!(world.get(&pointer), "");
+    // Too large with the rest.
+    let large = "x".repeat(256 << 10);
+    world.apply("kubectl", true, &of("{}", &large)).unwrap();
+    assert_eq!(world.get(&pointer), Value::Null);
+    let mut world = config_map();
+    world.apply("other", false, &of("{}", "a")).unwrap();
+    assert_eq!(world.get(&pointer), "{}");
+}
+
+#[test]
+fn duplicates_of_the_live_list_stay_where_they_are() {
+    let mut world = World {
+        schema: builtin("v1", "Pod").unwrap(),
+        api_version: "v1".to_owned(),
+        object: None,
+    };
+    let pod = |names: &[&str]| {
+        let env: Value = names.iter().map(|name| json!({"name": name})).collect();
+        json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "env": env}]}})
+    };
+    let found = |world: &World| {
+        let env = world.get("/spec/containers/0/env");
+        let names = env.as_array().unwrap().iter();
+        names
+            .map(|each| each["name"].as_str().unwrap().to_owned())
+            .collect::<String>()
+    };
+    world.update("u", &pod(&["A", "B", "A"]));
+    world.apply("a", false, &pod(&["C"])).unwrap();
+    assert_eq!(found(&world), "ABAC");
+    // With a duplicate of its own, the applied item takes the place of both.
+    world.apply("a", false, &pod(&["A", "C"])).unwrap();
+    assert_eq!(found(&world), "ABC");
+}

@@ -276,7 +276,7 @@ impl Write<'_> {
         let mut object = self.finish_apply(&mut managed, &manager, merged, time);
         if self.manager == KUBECTL {
             // `lastAppliedUpdater`: a later client-side apply then sees what server-side apply has set.
-            last_applied::renew(live, applied, &mut object);
+            last_applied::renew(applied, &mut object);
         }
         managed.write(metadata_mut(&mut object));
         Ok(object)

@@ -91,11 +91,19 @@ impl Structural {
     }
 
     /// Finds invalid defaults; `path` is the path of the schema in the CRD.
+    ///
+    /// Unknown fields of defaults are found only if they have to be pruned.
     #[must_use]
-    pub fn check_defaults(&self, path: &str) -> Vec<StatusCause> {
+    pub fn check_defaults(&self, path: &str, pruned: bool) -> Vec<StatusCause> {
         let mut causes = Vec::new();
-        default_check::check(&self.root, path, &mut causes);
+        default_check::check(&self.root, pruned, path, &mut causes);
         causes
+    }
+
+    /// Returns whether a default has unknown fields.
+    #[must_use]
+    pub fn has_unpruned_defaults(&self) -> bool {
+        default_check::has_unpruned(&self.root)
     }
 
     /// Validates an object, which replaces `old` if there is one.
@@ -112,13 +120,16 @@ impl Structural {
         };
         let outcome = self.root.check(subject);
         let causes = outcome.faults().iter().map(|fault| fault.cause(None));
-        self.validate_further(causes.collect(), object, old)
+        let mut causes: Vec<_> = causes.collect();
+        embedded::check(object, &self.root, "", true, &mut causes);
+        self.validate_further(causes, object, old)
     }
 
     /// Validates an object of which only the status was written.
     #[must_use]
     pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
         // `ValidateStatusUpdate`: faults of the rest of the object, which this write cannot mend, do not block it.
+        // `statusStrategy.ValidateUpdate` does not look at embedded resources either, not even at those of the status.
         let node = self.root.shape.properties.get("status");
         let mut causes = Vec::new();
         if let (Some(node), Some(value)) = (node, object.get("status")) {
@@ -130,7 +141,7 @@ impl Structural {
         self.validate_further(causes, object, Some(old))
     }
 
-    /// Checks embedded resources, uniqueness in lists, and rules.
+    /// Checks uniqueness in lists, and rules.
     fn validate_further(
         &self,
         mut causes: Vec<StatusCause>,
@@ -138,7 +149,6 @@ impl Structural {
         old: Option<&Value>,
     ) -> Vec<StatusCause> {
         // The order of these checks is the order of the causes in the answer: schema, embedded objects, lists, rules.
-        embedded::check(object, &self.root, "", true, &mut causes);
         // Ratcheting is for the object as a whole: if the old one had any duplicate in any list, no duplicate of the
         // new one counts.
         let repeated = self.repetitions(object);

@@ -46,7 +46,7 @@ fn check_type(members: &Map<String, Value>, path: &str, causes: &mut Vec<StatusC
     for name in ["apiVersion", "kind"] {
         let field = child(path, name);
         match members.get(name) {
-            None => causes.push(StatusCause::required(&field, "must not be empty")),
+            None => causes.push(StatusCause::required(&field, "")),
             Some(Value::String(text)) if text.is_empty() => {
                 causes.push(StatusCause::invalid(
                     &field,

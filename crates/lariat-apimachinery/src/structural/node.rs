@@ -114,7 +114,7 @@ impl Node {
             rules: members
                 .array("x-kubernetes-validations")
                 .iter()
-                .map(Rule::compile)
+                .map(|rule| Rule::compile(rule, schema))
                 .collect(),
         }
     }

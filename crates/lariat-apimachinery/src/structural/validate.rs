@@ -130,8 +130,10 @@ impl Node {
 
     fn check_choice(&self, subject: Subject<'_>, outcome: &mut Outcome) {
         let choices = &self.bounds.choices;
+        // `basicCommonValidator.Validate` never finds null, even if the enum has it.
+        let is_choice = |choice: &Value| !choice.is_null() && same(choice, subject.value);
         // An empty enum is no restriction; a schema cannot say that nothing is allowed.
-        if choices.is_empty() || choices.iter().any(|choice| same(choice, subject.value)) {
+        if choices.is_empty() || choices.iter().any(is_choice) {
             return;
         }
         let text = |choice: &Value| match choice {

@@ -116,8 +116,8 @@ pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(),
                 Some("Pod") => {
                     let need = Need {
                         of: "Pod",
-                        requests: pods::total(spec, "requests"),
-                        limits: pods::total(spec, "limits"),
+                        requests: pods::limited(spec, "requests"),
+                        limits: pods::limited(spec, "limits"),
                     };
                     need.check(limit, &mut faults);
                 }

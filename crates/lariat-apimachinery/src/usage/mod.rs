@@ -6,6 +6,8 @@ mod amounts;
 mod limits;
 mod pods;
 mod quota;
+#[cfg(test)]
+mod tests;
 
 pub use amounts::Amounts;
 pub use limits::{check_limits, set_defaults};

@@ -5,17 +5,59 @@
 use serde_json::Value;
 
 use super::amounts::Amounts;
+use crate::object::Object;
+use crate::quantity::Quantity;
 
-/// The resources that a Pod may have as a whole.
-const OF_POD: [&str; 2] = ["cpu", "memory"];
+/// Returns whether a resource decides the quality of service of a Pod.
+fn is_basic(name: &str) -> bool {
+    matches!(name, "cpu" | "memory")
+}
+
+/// Returns whether a Pod may have a resource as a whole.
+// `IsSupportedPodLevelResource`.
+fn is_of_pod(name: &str) -> bool {
+    is_basic(name) || name.starts_with("hugepages-")
+}
+
+/// Returns whether a Pod has resources as a whole.
+// `IsPodLevelResourcesSet`.
+pub(super) fn has_own_resources(spec: &Value) -> bool {
+    let mut parts = ["requests", "limits"].into_iter();
+    parts.any(|part| {
+        let own = Amounts::read(&spec["resources"][part]);
+        own.iter().any(|(name, _)| is_of_pod(name))
+    })
+}
 
 /// Returns the containers of a list of a Pod.
 pub(super) fn containers<'a>(spec: &'a Value, list: &str) -> impl Iterator<Item = &'a Value> {
     spec[list].as_array().into_iter().flatten()
 }
 
-/// Sums up the `requests` or the `limits` of a Pod.
+/// Sums up the `requests` or the `limits` of a Pod, the overhead of its runtime included.
 pub(super) fn total(spec: &Value, part: &str) -> Amounts {
+    let mut total = sum(spec, part, is_of_pod);
+    let overhead = Amounts::read(&spec["overhead"]);
+    // A Pod without a limit does not get one by its overhead.
+    let is_limited = |name: &str| {
+        let limit = total.get(name);
+        part == "requests" || limit.is_some_and(|limit| limit != Quantity::ZERO)
+    };
+    let overhead = overhead.only(is_limited);
+    total.add(&overhead);
+    total
+}
+
+/// Sums up the `requests` or the `limits` of a Pod as limit ranges compare them.
+// `podRequests` and `podLimits` of the plugin LimitRanger have no overhead, and fewer resources of the whole Pod.
+pub(super) fn limited(spec: &Value, part: &str) -> Amounts {
+    sum(spec, part, is_basic)
+}
+
+/// Sums up what containers request or are limited to.
+///
+/// Some resources of the Pod as a whole replace the sum of its containers.
+fn sum(spec: &Value, part: &str, replaces: fn(&str) -> bool) -> Amounts {
     let of = |container: &Value| Amounts::read(&container["resources"][part]);
     let mut total = Amounts::default();
     for container in containers(spec, "containers") {
@@ -38,31 +80,36 @@ pub(super) fn total(spec: &Value, part: &str) -> Amounts {
     // The Pod needs the larger of the two phases, for each resource on its own.
     total.at_least(&most);
     for (name, amount) in Amounts::read(&spec["resources"][part]).iter() {
-        if OF_POD.contains(&name) {
-            // Resources of the Pod as a whole replace the sum of its containers.
+        if replaces(name) {
             total.set(name, amount);
         }
     }
-    // The overhead of the runtime comes on top, whatever else was set.
-    total.add(&Amounts::read(if part == "requests" {
-        &spec["overhead"]
-    } else {
-        &Value::Null
-    }));
     total
 }
 
 /// Returns whether nothing of a Pod requests or limits anything.
-pub(super) fn is_best_effort(spec: &Value) -> bool {
+// `GetPodQOS`: the class in the status is not computed again.
+pub(super) fn is_best_effort(pod: &Object) -> bool {
+    let member = |name: &str| pod.get(name).unwrap_or(&Value::Null);
+    if let Some(class) = member("status")["qosClass"].as_str()
+        && !class.is_empty()
+    {
+        return class == "BestEffort";
+    }
+    let spec = member("spec");
     let is_void = |resources: &Value| {
-        let part = |part: &str| Amounts::read(&resources[part]);
-        let mut both = part("requests");
-        both.add(&part("limits"));
-        both.only(|name| OF_POD.contains(&name)).is_empty()
+        let mut parts = ["requests", "limits"].into_iter();
+        parts.all(|part| {
+            let amounts = Amounts::read(&resources[part]);
+            // Only cpu and memory count; a Pod that requests a device only is best effort too.
+            let mut basic = amounts.iter().filter(|(name, _)| is_basic(name));
+            basic.all(|(_, amount)| amount <= Quantity::ZERO)
+        })
     };
-    // Only cpu and memory decide the quality of service; a Pod that requests a device only is best effort too.
-    is_void(&spec["resources"])
-        && containers(spec, "containers")
-            .chain(containers(spec, "initContainers"))
-            .all(|container| is_void(&container["resources"]))
+    // With resources of the Pod as a whole those of its containers say nothing.
+    if spec["resources"].is_object() {
+        return is_void(&spec["resources"]);
+    }
+    let mut all = containers(spec, "containers").chain(containers(spec, "initContainers"));
+    all.all(|container| is_void(&container["resources"]))
 }

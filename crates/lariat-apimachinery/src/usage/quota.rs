@@ -3,7 +3,9 @@
 //! Source: `k8s.io/kubernetes/pkg/quota/v1/evaluator/core`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::amounts::Amounts;
@@ -19,6 +21,12 @@ const BARE: [&str; 4] = [
     "resourcequotas",
     "secrets",
 ];
+
+/// What stands between a StorageClass and what is limited of it.
+const CLASS_SUFFIX: &str = ".storageclass.storage.k8s.io/";
+
+/// The beginning of resources that stand for classes of devices.
+const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// What every container must have if a quota limits it.
 // `validationSet`. Kubernetes keeps this requirement for compatibility and calls it a mistake itself; other resources
@@ -40,9 +48,11 @@ pub struct Quota {
     /// The limits.
     pub hard: Amounts,
     scopes: Vec<Scope>,
+    /// When what is used is counted.
+    now: SystemTime,
 }
 
-/// What limits a quota to some Pods.
+/// What limits a quota to some Pods or claims.
 #[derive(Debug, Clone)]
 struct Scope {
     name: String,
@@ -54,8 +64,10 @@ struct Scope {
 pub type Excess = String;
 
 /// Returns the resources that an object uses, its count included.
+///
+/// A Pod uses nothing else once it has finished, or should be gone by now.
 #[must_use]
-pub fn usage(resource: &Resource, object: &Object) -> Amounts {
+pub fn usage(resource: &Resource, object: &Object, now: SystemTime) -> Amounts {
     let mut used = Amounts::default();
     // Counts what is stored, so a finished Pod is in it, unlike in `pods`.
     used.one(&format!("count/{}", resource.qualified()));
@@ -64,7 +76,7 @@ pub fn usage(resource: &Resource, object: &Object) -> Amounts {
     }
     let spec = object.get("spec").unwrap_or(&Value::Null);
     match resource.plural.as_str() {
-        "pods" => of_pod(object, spec, &mut used),
+        "pods" if !is_past(object, now) => of_pod(spec, &mut used),
         "services" => of_service(spec, &mut used),
         "persistentvolumeclaims" => of_claim(object, spec, &mut used),
         plural if BARE.contains(&plural) => used.one(plural),
@@ -73,11 +85,58 @@ pub fn usage(resource: &Resource, object: &Object) -> Amounts {
     used
 }
 
-fn of_pod(object: &Object, spec: &Value, used: &mut Amounts) {
-    let status = object.get("status").unwrap_or(&Value::Null);
-    if matches!(status["phase"].as_str(), Some("Succeeded" | "Failed")) {
-        return;
+/// Returns whether objects of a resource may use what a quota limits by a name.
+// `MatchingResources` of the evaluators.
+fn is_used_by(resource: &Resource, name: &str) -> bool {
+    match resource.plural.as_str() {
+        "pods" if resource.group.is_empty() => is_of_pods(name),
+        "persistentvolumeclaims" if resource.group.is_empty() => {
+            let (_, name) = name.split_once(CLASS_SUFFIX).unwrap_or(("", name));
+            matches!(
+                name,
+                "count/persistentvolumeclaims" | "persistentvolumeclaims" | "requests.storage"
+            )
+        }
+        // What others use does not depend on their content.
+        _ => usage(resource, &Object::new(), SystemTime::UNIX_EPOCH).has(name),
     }
+}
+
+fn is_of_pods(name: &str) -> bool {
+    let (prefix, rest) = ["requests.", "limits."]
+        .into_iter()
+        .find_map(|prefix| Some((prefix, name.strip_prefix(prefix)?)))
+        .unwrap_or(("", name));
+    let is_extended = rest.contains('/') && !rest.contains("kubernetes.io/");
+    match rest {
+        "cpu" | "memory" | "ephemeral-storage" => true,
+        _ if rest.starts_with("hugepages-") => prefix != "limits.",
+        _ if is_extended || rest.starts_with(DEVICE_CLASS) => prefix == "requests.",
+        _ => matches!(name, "pods" | "count/pods"),
+    }
+}
+
+/// Returns whether a Pod has finished, or is still there although its time to stop is over.
+// `QuotaV1Pod`. The time of deletion includes the grace period; Go adds it once more.
+fn is_past(pod: &Object, now: SystemTime) -> bool {
+    let member = |name: &str| pod.get(name).unwrap_or(&Value::Null);
+    if matches!(
+        member("status")["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    ) {
+        return true;
+    }
+    let metadata = member("metadata");
+    let deletion = metadata["deletionTimestamp"].as_str();
+    let deletion: Option<Timestamp> = deletion.and_then(|time| time.parse().ok());
+    let grace = metadata["deletionGracePeriodSeconds"].as_u64();
+    let end = deletion.zip(grace).and_then(|(deletion, grace)| {
+        SystemTime::from(deletion).checked_add(Duration::from_secs(grace))
+    });
+    end.is_some_and(|end| now > end)
+}
+
+fn of_pod(spec: &Value, used: &mut Amounts) {
     let (requests, limits) = (pods::total(spec, "requests"), pods::total(spec, "limits"));
     used.add(&of_resources(&requests, &limits));
     used.one("pods");
@@ -130,7 +189,7 @@ fn of_claim(object: &Object, spec: &Value, used: &mut Amounts) {
     let class = annotation.or_else(|| spec["storageClassName"].as_str());
     let of_class = |name: &str| {
         let class = class.filter(|class| !class.is_empty())?;
-        Some(format!("{class}.storageclass.storage.k8s.io/{name}"))
+        Some(format!("{class}{CLASS_SUFFIX}{name}"))
     };
     let storage = Amounts::read(&spec["resources"]["requests"]).get("storage");
     used.one("persistentvolumeclaims");
@@ -146,9 +205,9 @@ fn of_claim(object: &Object, spec: &Value, used: &mut Amounts) {
 }
 
 impl Quota {
-    /// Reads a quota; parts of a wrong type count as absent.
+    /// Reads a quota, of which is counted what is used `now`; parts of a wrong type count as absent.
     #[must_use]
-    pub fn read(quota: &Object) -> Self {
+    pub fn read(quota: &Object, now: SystemTime) -> Self {
         let spec = quota.get("spec").unwrap_or(&Value::Null);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -168,17 +227,15 @@ impl Quota {
             name: metadata_text(quota, "name").to_owned(),
             hard: Amounts::read(&spec["hard"]),
             scopes: plain.chain(selected).collect(),
+            now,
         }
     }
 
     /// Returns whether objects of a resource may use something that the quota limits.
     #[must_use]
     pub fn concerns(&self, resource: &Resource) -> bool {
-        let is_core = resource.group.is_empty();
-        let is_large = matches!(resource.plural.as_str(), "pods" | "persistentvolumeclaims");
-        let probe = usage(resource, &Object::new());
-        // What Pods and claims use depends on their content, so an empty object cannot tell it for them.
-        is_core && is_large || probe.iter().any(|(name, _)| self.hard.has(name))
+        let mut limits = self.hard.iter();
+        limits.any(|(name, _)| is_used_by(resource, name))
     }
 
     /// Returns the status of a quota, given the used amounts.
@@ -202,7 +259,7 @@ impl Quota {
         if !self.covers(resource, object) {
             return Amounts::default();
         }
-        usage(resource, object).only(|name| self.hard.has(name))
+        usage(resource, object, self.now).only(|name| self.hard.has(name))
     }
 
     /// Checks that an object stays within the quota.
@@ -261,7 +318,7 @@ impl Quota {
     fn check_required(&self, resource: &Resource, object: &Object) -> Result<(), Excess> {
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let is_pod = resource.group.is_empty() && resource.plural == "pods";
-        if !is_pod || spec["resources"].is_object() {
+        if !is_pod || pods::has_own_resources(spec) {
             return Ok(());
         }
         let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -293,39 +350,67 @@ impl Quota {
 
     /// Returns whether an object is one that the quota is about.
     fn covers(&self, resource: &Resource, object: &Object) -> bool {
-        let spec = object.get("spec").unwrap_or(&Value::Null);
-        let is_pod = resource.group.is_empty() && resource.plural == "pods";
-        // A quota with scopes is about Pods, since no other kind has these.
-        let fits = |scope: &Scope| is_pod && scope.fits(spec);
-        self.scopes.iter().all(fits)
-            && usage(resource, object)
-                .iter()
-                .any(|(name, _)| self.hard.has(name))
+        let fits = |scope: &Scope| match resource.plural.as_str() {
+            _ if !resource.group.is_empty() => false,
+            "pods" => scope.fits_pod(object),
+            "persistentvolumeclaims" => scope.fits_claim(object),
+            // A quota with scopes is about these two, since no other kind has any.
+            _ => false,
+        };
+        // A Pod that requests none of the cpu a quota limits is covered too, and refused for that.
+        self.scopes.iter().all(fits) && self.concerns(resource)
     }
 }
 
 impl Scope {
-    fn fits(&self, spec: &Value) -> bool {
+    fn fits_pod(&self, pod: &Object) -> bool {
+        let spec = pod.get("spec").unwrap_or(&Value::Null);
         let is_terminating = spec["activeDeadlineSeconds"]
             .as_i64()
             .is_some_and(|s| s >= 0);
         match self.name.as_str() {
             "Terminating" => is_terminating,
             "NotTerminating" => !is_terminating,
-            "BestEffort" => pods::is_best_effort(spec),
-            "NotBestEffort" => !pods::is_best_effort(spec),
+            "BestEffort" => pods::is_best_effort(pod),
+            "NotBestEffort" => !pods::is_best_effort(pod),
             "PriorityClass" => {
-                let class = spec["priorityClassName"].as_str().unwrap_or_default();
-                let is_listed = self.values.iter().any(|value| value == class);
-                match self.operator.as_str() {
-                    "In" => is_listed,
-                    "NotIn" => !is_listed,
-                    "DoesNotExist" => class.is_empty(),
-                    _ => !class.is_empty(),
-                }
+                let class = spec["priorityClassName"].as_str();
+                self.selects(class.filter(|class| !class.is_empty()))
             }
             "CrossNamespacePodAffinity" => reaches_other_namespaces(&spec["affinity"]),
             _ => false,
+        }
+    }
+
+    // `pvcMatchesScopeFunc`: while a claim changes its class, both count.
+    fn fits_claim(&self, claim: &Object) -> bool {
+        let text = |member: &str, path: &str| claim.get(member)?.pointer(path)?.as_str();
+        let classes = [
+            text("spec", "/volumeAttributesClassName"),
+            text("status", "/currentVolumeAttributesClassName"),
+            text(
+                "status",
+                "/modifyVolumeStatus/targetVolumeAttributesClassName",
+            ),
+        ];
+        let given = classes.into_iter().flatten();
+        let given: Vec<&str> = given.filter(|class| !class.is_empty()).collect();
+        self.name == "VolumeAttributesClass"
+            && if given.is_empty() {
+                self.selects(None)
+            } else {
+                given.into_iter().any(|class| self.selects(Some(class)))
+            }
+    }
+
+    /// Returns whether the selector fits the name of a class, or that there is none.
+    fn selects(&self, class: Option<&str>) -> bool {
+        let is_listed = self.values.iter().any(|value| Some(&**value) == class);
+        match self.operator.as_str() {
+            "In" => is_listed,
+            "NotIn" => !is_listed,
+            "DoesNotExist" => class.is_none(),
+            _ => class.is_some(),
         }
     }
 }

@@ -21,6 +21,7 @@ mod claims;
 mod conditions;
 mod context;
 mod decide;
+mod dump;
 mod durations;
 mod field;
 mod formats;
@@ -33,6 +34,7 @@ mod signers;
 mod structs;
 #[cfg(test)]
 mod testing;
+mod unified;
 
 mod admission;
 mod apps;

@@ -3,12 +3,19 @@
 //! Source: `k8s.io/kube-aggregator/pkg/apis/apiregistration/validation`.
 
 use super::causes::Causes;
-use super::context::Context;
+use super::context::{Context, Part};
 use super::field::Field;
 use super::formats;
 use crate::go_text;
 
 pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
+    // `ValidateAPIServiceStatusUpdate`: of the conditions, only whether they hold is checked.
+    if context.updates(Part::Status) {
+        for condition in context.get("status").get("conditions").items() {
+            causes.check_supported(&condition.get("status"), &["True", "False", "Unknown"]);
+        }
+        return;
+    }
     let spec = context.get("spec");
     let (group, version) = (spec.get("group"), spec.get("version"));
     let required = format!("{}.{}", version.text(), group.text());

@@ -147,10 +147,10 @@ pub(crate) fn check_positive(at: &Field<'_>, causes: &mut Causes) -> bool {
     amount > Quantity::ZERO
 }
 
-/// Checks that an amount, rounded up to a whole number, is not below zero.
+/// Checks that an amount, rounded to a whole number, is not below zero.
 // `validateBasicResource`.
 pub(crate) fn check_basic(at: &Field<'_>, causes: &mut Causes) -> bool {
-    let whole = amount(at).rounded_up();
+    let whole = amount(at).rounded();
     if whole < 0 {
         causes.invalid_as(at, whole, "must be a valid resource quantity");
     }
@@ -162,5 +162,5 @@ pub(crate) fn check_basic(at: &Field<'_>, causes: &mut Causes) -> bool {
 pub(crate) fn is_whole_pages(name: &str, amount: Quantity) -> bool {
     let size = name.strip_prefix("hugepages-").and_then(Quantity::parse);
     let size = size.filter(|size| *size > Quantity::ZERO && size.has_whole_thousandths());
-    size.is_some_and(|size| amount.rounded_up() % size.rounded_up() == 0)
+    size.is_some_and(|size| amount.rounded() % size.rounded() == 0)
 }

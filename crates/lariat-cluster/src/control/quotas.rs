@@ -52,7 +52,7 @@ impl Quotas {
         };
         for stored in page.map(|page| page.objects).unwrap_or_default() {
             let object = stored.object();
-            let quota = Quota::read(&object);
+            let quota = Quota::read(&object, server.clock.timestamp().into());
             let mut seen = BTreeSet::new();
             let mut used = Amounts::default();
             for resource in catalog.all() {

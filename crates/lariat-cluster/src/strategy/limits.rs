@@ -73,7 +73,7 @@ pub(crate) fn check_quotas(
     }
     let namespace = metadata_text(object, "namespace");
     for stored in in_namespace(server, QUOTAS, namespace) {
-        let quota = Quota::read(&stored.object());
+        let quota = Quota::read(&stored.object(), server.clock.timestamp().into());
         let used = || used(server, &quota, resource, namespace);
         quota
             .check(resource, object, old, used)

@@ -159,12 +159,10 @@ pub(super) async fn store_changed(
         Replacement::Unchanged => old,
         Replacement::Changed(object) | Replacement::Deleted(object) => object,
     };
-    if part == Part::Main {
-        let warnings = validation::warnings(&call.resource, object, Some(old));
-        warnings
-            .into_iter()
-            .for_each(|text| call.warnings.add(text));
-    }
+    let warnings = validation::warnings(&call.resource, object, Some(old), part);
+    warnings
+        .into_iter()
+        .for_each(|text| call.warnings.add(text));
     if matches!(part, Part::Main | Part::Resize) {
         // What a resize asks for is checked as that of a new Pod.
         let replaced = Some(old).filter(|_| part == Part::Main);

@@ -76,6 +76,8 @@ fn keyed(
 #[derive(Debug, Default)]
 pub(super) struct Items<'a> {
     list: Vec<(PathElement, Vec<&'a Value>)>,
+    /// Each item, with the position of its element in `list`.
+    each: Vec<(usize, &'a Value)>,
     /// The positions of the elements, for lists that are too long to be searched.
     places: HashMap<PathElement, usize>,
 }
@@ -87,6 +89,7 @@ impl<'a> Items<'a> {
     pub(super) fn of(kind: &ListKind, item: TypeRef<'_>, values: &'a [Value]) -> Self {
         let mut items = Self {
             list: Vec::with_capacity(values.len()),
+            each: Vec::with_capacity(values.len()),
             places: HashMap::new(),
         };
         for value in values {
@@ -95,7 +98,10 @@ impl<'a> Items<'a> {
             };
             // Duplicates share a place; the list keeps all of them, in order.
             match items.place(&element) {
-                Some(at) => items.list[at].1.push(value),
+                Some(at) => {
+                    items.list[at].1.push(value);
+                    items.each.push((at, value));
+                }
                 None => items.push(element, value),
             }
         }
@@ -103,6 +109,7 @@ impl<'a> Items<'a> {
     }
 
     fn push(&mut self, element: PathElement, value: &'a Value) {
+        self.each.push((self.list.len(), value));
         self.list.push((element, vec![value]));
         match self.list.len() {
             ..SHORT => {}
@@ -134,6 +141,12 @@ impl<'a> Items<'a> {
 
     pub(super) fn has(&self, element: &PathElement) -> bool {
         self.place(element).is_some()
+    }
+
+    /// Returns each item with its path element, duplicates where they are.
+    pub(super) fn each(&self) -> impl Iterator<Item = (&PathElement, &'a Value)> {
+        let each = self.each.iter();
+        each.map(|(at, value)| (&self.list[*at].0, *value))
     }
 
     pub(super) fn list(&self) -> &[(PathElement, Vec<&'a Value>)] {

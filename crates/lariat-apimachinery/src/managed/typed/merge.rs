@@ -80,7 +80,8 @@ fn items(
         Items::of(&list.kind, item, items_of(live)),
         Items::of(&list.kind, item, items_of(applied)),
     );
-    let (left, right) = (before.list(), wanted.list());
+    // Duplicates of the live list stay where they are, unless the applied one has an item with their key.
+    let (left, right) = (before.each().collect::<Vec<_>>(), wanted.list());
     let in_right = |element: &PathElement| wanted.has(element);
     let both = |element: &PathElement, value: &Value| {
         // Items with the same key are replaced instead of merged.
@@ -102,29 +103,29 @@ fn items(
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
         if let (Some((element, _)), Some((other, values))) = (left.get(l), right.get(r)) {
-            if element == other {
-                merged.insert(element);
+            if *element == other {
+                merged.insert(*element);
                 out.extend(both(element, values[0]));
                 (l, r) = (l + 1, r + 1);
                 next_shared = shared.next();
                 continue;
             }
             // It is in both lists, but its turn in the applied order has not come.
-            if in_right(element) && next_shared.is_some_and(|next| next != element) {
+            if in_right(element) && next_shared.is_some_and(|next| next != *element) {
                 l += 1;
                 continue;
             }
         }
-        if let Some((element, values)) = left.get(l) {
+        if let Some((element, value)) = left.get(l) {
             // Only the live list has it, so it stays next to its live neighbours.
             if !in_right(element) {
-                out.extend(values.iter().map(|value| (*value).clone()));
+                out.push((*value).clone());
                 l += 1;
                 continue;
             }
+            // It is there already; the next applied item takes its turn.
             if merged.contains(element) {
                 l += 1;
-                continue;
             }
         }
         if let Some((element, values)) = right.get(r) {
@@ -136,9 +137,6 @@ fn items(
             if next_shared == Some(element) {
                 next_shared = shared.next();
             }
-        } else {
-            // Everything applied is there, and this item is too.
-            l += 1;
         }
     }
     out

@@ -22,22 +22,53 @@ const LONGEST_MESSAGE: usize = 5 * 1024;
 
 /// Finds the rules that an object breaks.
 ///
-/// Rules that an unchanged part of the object broke before are tolerated.
+/// Rules that an unchanged part of the object broke before are tolerated, but not rules that cannot be evaluated.
 pub(in crate::structural) fn evaluate(
     node: &Node,
     object: &Value,
     old: Option<&Value>,
 ) -> Vec<StatusCause> {
-    let mut run = Run {
-        context: program::context(),
-        causes: Vec::new(),
-    };
     let checked = CheckedValue {
         value: object,
         old,
         path: "",
         root: true,
         parent_unchanged: false,
+    };
+    evaluate_value(node, checked)
+}
+
+/// Finds the rules that a default breaks; `path` is that of the default.
+// `structuraldefaulting.validate`: the default must be valid as an unchanged value, and as a new one. Only for the latter
+// no rule is tolerated.
+pub(in crate::structural) fn evaluate_default(
+    node: &Node,
+    default: &Value,
+    path: &str,
+) -> Vec<StatusCause> {
+    if !node.has_rules() {
+        return Vec::new();
+    }
+    let unchanged = CheckedValue {
+        value: default,
+        old: Some(default),
+        path,
+        root: node.extensions.embedded,
+        parent_unchanged: false,
+    };
+    let causes = evaluate_value(node, unchanged);
+    if causes.is_empty() {
+        let old = None;
+        evaluate_value(node, CheckedValue { old, ..unchanged })
+    } else {
+        causes
+    }
+}
+
+fn evaluate_value(node: &Node, checked: CheckedValue<'_>) -> Vec<StatusCause> {
+    let mut run = Run {
+        context: program::context(),
+        causes: Vec::new(),
     };
     run.visit(node, checked);
     run.causes
@@ -147,30 +178,33 @@ impl Run {
             }
             let mut scope = self.context.new_inner_scope();
             scope.add_variable_from_value("self", new.clone());
-            match (&old, optional) {
-                (old, true) => {
-                    let old = old
-                        .clone()
-                        .map_or_else(OptionalValue::none, OptionalValue::of);
-                    scope.add_variable_from_value("oldSelf", Cel::Opaque(Arc::new(old)));
-                }
-                (Some(old), false) => scope.add_variable_from_value("oldSelf", old.clone()),
-                (None, false) => {}
+            if let Some(old) = &old {
+                scope.add_variable_from_value("oldSelf", old.clone());
             }
-            let cause = judge(rule, node, checked, &scope);
-            // Transition rules are about a change, so they hold for an unchanged value too.
-            let tolerated = !rule.is_transition && checked.is_unchanged();
-            self.causes.extend(cause.filter(|_| !tolerated));
+            let cause = if optional {
+                let mut inner = scope.new_inner_scope();
+                let old = old
+                    .clone()
+                    .map_or_else(OptionalValue::none, OptionalValue::of);
+                inner.add_variable_from_value("oldSelf", Cel::Opaque(Arc::new(old)));
+                judge(rule, node, checked, [&inner, &scope])
+            } else {
+                judge(rule, node, checked, [&scope, &scope])
+            };
+            self.causes.extend(cause);
         }
     }
 }
 
 /// Evaluates a rule; returns the cause if it does not hold.
+///
+/// The scopes are those of the rule and of its message.
+// `validateExpressions`: the old value of a message expression is never an optional, whatever that of its rule is.
 fn judge(
     rule: &Rule,
     node: &Node,
     checked: CheckedValue<'_>,
-    scope: &Context<'_>,
+    [scope, message_scope]: [&Context<'_>; 2],
 ) -> Option<StatusCause> {
     let field = match checked.path {
         "" => NO_FIELD,
@@ -190,7 +224,10 @@ fn judge(
     };
     match run(program, scope) {
         Ok(Cel::Bool(true)) => None,
-        Ok(_) => Some(complain(rule, kind, checked, scope)),
+        // Only a rule that does not hold is tolerated for an unchanged value, not one that fails. Transition rules are
+        // about a change, so they hold for an unchanged value too.
+        Ok(_) if !rule.is_transition && checked.is_unchanged() => None,
+        Ok(_) => Some(complain(rule, kind, checked, message_scope)),
         // The server's compiler finds wrong types, so this can only come of a value without a static type, such as
         // `int-or-string`.
         Err(Some(ExecutionError::NoSuchOverload)) => broken(format!(
@@ -277,9 +314,7 @@ fn own_message(rule: &Rule, scope: &Context<'_>) -> Option<String> {
 
 /// Returns the field a rule complains about, which may be below its own path.
 fn field_of(rule: &Rule, path: &str) -> String {
-    // A path in brackets is shown with dots. The schema check made sure that it names a field.
-    let below = rule.field_path.trim().replace("['", ".").replace("']", "");
-    match below.trim_start_matches('.') {
+    match rule.field_path.as_str() {
         "" => path.to_owned(),
         below => child(path, below),
     }

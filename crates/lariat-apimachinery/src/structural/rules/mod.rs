@@ -10,8 +10,8 @@ mod values;
 
 pub use check::{RuleFault, check_rules};
 pub(crate) use check::{check_expression, check_expression_about};
-pub(super) use evaluate::evaluate;
 pub(crate) use evaluate::{describe, run};
+pub(super) use evaluate::{evaluate, evaluate_default};
 pub(crate) use program::{Program, context};
 pub(super) use rule::Rule;
 pub(crate) use rule::compile;

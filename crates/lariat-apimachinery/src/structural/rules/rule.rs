@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::program::Program;
+use crate::structural::field_path;
 
 /// One rule, compiled.
 #[derive(Debug)]
@@ -10,6 +11,7 @@ pub(crate) struct Rule {
     pub(crate) text: String,
     pub(crate) message: String,
     pub(crate) reason: Option<String>,
+    /// The field that is wrong, below the one with the rule; empty for the latter.
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
     pub(crate) program: Result<Program, String>,
@@ -19,8 +21,8 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// Compiles a rule; parts of a wrong type count as absent.
-    pub(in crate::structural) fn compile(rule: &Value) -> Self {
+    /// Compiles a rule of a schema; parts of a wrong type count as absent.
+    pub(in crate::structural) fn compile(rule: &Value, schema: &Value) -> Self {
         let text = |member: &str| rule[member].as_str().unwrap_or_default().to_owned();
         let program = compile(&text("rule"));
         let message_expression = Some(text("messageExpression")).filter(|text| !text.is_empty());
@@ -32,7 +34,9 @@ impl Rule {
             text: text("rule"),
             message: text("message"),
             reason: rule["reason"].as_str().map(str::to_owned),
-            field_path: text("fieldPath"),
+            // A path that names no field is refused when the CRD is written.
+            field_path: field_path::resolve(&text("fieldPath"), schema, true)
+                .map_or_else(|_| String::new(), |(shown, _)| shown),
             optional_old_self: rule["optionalOldSelf"].as_bool(),
             program,
             message_program: message_expression.map(|text| compile(&text)),

@@ -90,14 +90,19 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
     if retention.is_set() {
         rule::check(&retention, RETENTION, causes);
     }
-    // Both cannot be changed, so an update would only meet what was let in before.
-    if old.is_none() {
-        check_names(spec, causes);
+    // Neither claims nor the service's name can change, so an update would only meet what was let in before.
+    let is_new = old.is_none();
+    for claim in spec.get("volumeClaimTemplates").items().filter(|_| is_new) {
+        claims::check_spec(&claim.get("spec"), claims::Options::default(), causes);
     }
     rule::check(spec, SPEC, causes);
     let ordinals = spec.get("ordinals");
     if ordinals.is_set() {
         causes.check_not_negative(&ordinals.get("start"));
+    }
+    let service = spec.get("serviceName");
+    if is_new && !service.is_void() {
+        causes.check_format(&service, formats::dns_label);
     }
     let selector = spec.get("selector");
     template::check_selector(&selector, "statefulset", causes);
@@ -108,17 +113,6 @@ fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes
         check_template(spec, old, with_pods, causes);
     }
     template::check_runs_on(&spec.get("template"), "StatefulSet", causes);
-}
-
-/// Checks what cannot change, so that it may stay as it was.
-fn check_names(spec: &Field<'_>, causes: &mut Causes) {
-    for claim in spec.get("volumeClaimTemplates").items() {
-        claims::check_spec(&claim.get("spec"), claims::Options::default(), causes);
-    }
-    let service = spec.get("serviceName");
-    if !service.is_void() {
-        causes.check_format(&service, formats::dns_label);
-    }
 }
 
 fn check_template(spec: &Field<'_>, old: Option<&Field<'_>>, with_pods: bool, causes: &mut Causes) {

@@ -2,6 +2,7 @@
 
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
+use crate::validation::dump;
 use crate::validation::field::Field;
 
 const DECISIONS: [&str; 2] = ["Approved", "Denied"];
@@ -91,13 +92,17 @@ fn check_changes(new: &Field<'_>, old: &Field<'_>, decides: bool, causes: &mut C
             let items = list.items().filter(|each| each.text_of("type") == *kind);
             items.map(|each| each.value().clone()).collect()
         };
-        let what = match count(new, kind).cmp(&count(old, kind)) {
-            std::cmp::Ordering::Less => continue,
-            std::cmp::Ordering::Greater => "add",
-            std::cmp::Ordering::Equal if of(new) == of(old) => continue,
-            std::cmp::Ordering::Equal => "modify",
+        let (now, was) = (of(new), of(old));
+        let detail = match now.len().cmp(&was.len()) {
+            std::cmp::Ordering::Greater => {
+                format!("updates may not add a condition of type {kind:?}")
+            }
+            std::cmp::Ordering::Equal if now != was => {
+                let difference = dump::diff_lists("CertificateSigningRequestCondition", &was, &now);
+                format!("updates may not modify a condition of type {kind:?}\n{difference}")
+            }
+            _ => continue,
         };
-        let detail = format!("updates may not {what} a condition of type {kind:?}");
         causes.forbidden(new, &detail);
     }
 }

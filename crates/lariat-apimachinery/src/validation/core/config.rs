@@ -70,7 +70,7 @@ fn check_frozen(context: &Context<'_>, members: &[&'static str], causes: &mut Ca
     if frozen.is_none_or(|frozen| *frozen.value() != Value::Bool(true)) {
         return;
     }
-    for member in members.iter().chain(&["immutable"]) {
+    for member in ["immutable"].iter().chain(members) {
         let (new, old) = (context.get(member), context.old(member));
         if old.is_some_and(|old| old.value() != new.value()) {
             causes.forbidden(&new, "field is immutable when `immutable` is set");
@@ -181,8 +181,8 @@ mod tests {
             &old,
             json!({"data": {}}),
             &[
-                "data: Forbidden: field is immutable when `immutable` is set",
                 "immutable: Forbidden: field is immutable when `immutable` is set",
+                "data: Forbidden: field is immutable when `immutable` is set",
             ],
         );
         check_updated(

@@ -6,6 +6,7 @@ use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::claims::check_access_modes;
 use crate::validation::context::{Context, Part};
+use crate::validation::dump;
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::pod::check_node_selector;
@@ -123,19 +124,21 @@ fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
 
 /// Checks what stays as it was created.
 fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
-    let changed = |member: &'static str| {
-        let mut now = spec.member(member).clone();
-        let secret = "controllerExpandSecretRef";
-        // This secret may be added later, for volumes from before expansion.
-        if member == "csi" && old.get("csi").is_set() && !old.get("csi").has(secret) {
-            now.as_object_mut().map(|source| source.remove(secret));
-        }
-        now != *old.member(member)
-    };
+    let mut now = spec.value().clone();
+    let secret = "controllerExpandSecretRef";
+    // This secret may be added later, for volumes from before expansion.
+    if old.get("csi").is_set() && !old.get("csi").has(secret) {
+        let source = now.get_mut("csi").and_then(Value::as_object_mut);
+        source.map(|source| source.remove(secret));
+    }
+    let changed =
+        |member: &'static str| now.get(member).unwrap_or(&Value::Null) != old.member(member);
     // `ValidatePersistentVolumeUpdate` compares the source as one structure.
     if volumes::persistent_members().any(changed) {
-        let detail = "spec.persistentvolumesource is immutable after creation\n";
-        causes.forbidden(&spec.get("persistentvolumesource"), detail);
+        let difference = dump::diff("PersistentVolumeSource", old.value(), &now);
+        let detail =
+            format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        causes.forbidden(&spec.get("persistentvolumesource"), &detail);
     }
     // The paths of these two begin at the object, not at `spec`.
     let mode = context.get("volumeMode");

@@ -6,6 +6,7 @@ use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::claims::{self, Options};
 use crate::validation::context::{Context, Part};
+use crate::validation::dump;
 use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::labels::{SelectorOptions, has_odd_values};
@@ -57,8 +58,12 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
         .as_ref()
         .is_some_and(|status| status.text_of("phase") == "Bound");
     // Both sides lose what may change, and what is left must be equal.
-    if fixed(spec, old, was_class, bound) != fixed(old, old, was_class, bound) {
-        causes.forbidden(spec, FIXED);
+    let now = fixed(spec, old, was_class, bound);
+    let was = fixed(old, old, was_class, bound);
+    if now != was {
+        let now = dump::with_old(now.into(), old.value(), &was.into());
+        let difference = dump::diff("PersistentVolumeClaimSpec", old.value(), &now);
+        causes.forbidden(spec, &format!("{FIXED}{difference}"));
     }
     let size = |spec: &Field<'_>| amount(&spec.get("resources").get("requests").get("storage"));
     let capacity = status

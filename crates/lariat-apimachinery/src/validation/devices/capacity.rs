@@ -44,7 +44,7 @@ fn check_values(values: &Field<'_>, default: Quantity, capacity: Quantity, cause
         }
     }
     // `quantityKey` is the value as a whole number, so duplicates are found by that.
-    let key = |each: &Field<'_>| go_text::quoted(&amount(each).rounded_up().to_string());
+    let key = |each: &Field<'_>| go_text::quoted(&amount(each).rounded().to_string());
     check_set(values, MOST_OPTIONS, causes, key, |each, causes| {
         let option = amount(each);
         if option > capacity {
@@ -113,6 +113,6 @@ impl Range<'_> {
 /// Returns whether a value is some whole steps above another one.
 fn is_step(value: Quantity, least: Quantity, step: Quantity) -> bool {
     // Go computes with int64, so overflow wraps. A step of zero is no step of anything.
-    let distance = value.rounded_up().wrapping_sub(least.rounded_up());
-    distance.checked_rem(step.rounded_up()) == Some(0)
+    let distance = value.rounded().wrapping_sub(least.rounded());
+    distance.checked_rem(step.rounded()) == Some(0)
 }

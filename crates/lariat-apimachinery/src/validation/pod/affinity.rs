@@ -23,12 +23,12 @@ pub(super) fn check(affinity: &Field<'_>, options: Options, causes: &mut Causes)
     }
     for kind in ["podAffinity", "podAntiAffinity"] {
         let affinity = affinity.get(kind);
-        // Weights come before all terms here; Go checks the weight of each preferred term right before the term.
+        for term in affinity.get(REQUIRED).items() {
+            check_term(&term, options.affinity, causes);
+        }
         for term in affinity.get(PREFERRED).items() {
             check_weight(&term.get("weight"), causes);
-        }
-        for term in terms(&affinity) {
-            check_term(&term, options.affinity, causes);
+            check_term(&term.get("podAffinityTerm"), options.affinity, causes);
         }
     }
 }

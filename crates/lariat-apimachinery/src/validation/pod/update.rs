@@ -6,6 +6,7 @@ use super::{annotations, scheduling, surroundings, whole};
 use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
+use crate::validation::dump;
 use crate::validation::field::Field;
 
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
@@ -133,9 +134,35 @@ fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
             check_node_affinity(spec, old, causes);
         }
     }
-    if fixed(spec, &free, gated) != fixed(old, &free, gated) {
-        causes.forbidden(spec, FIXED);
+    let (now, was) = (fixed(spec, &free, gated), fixed(old, &free, gated));
+    if now != was {
+        let now = dump::with_old(now.into(), old.value(), &was.into());
+        let difference = dump::diff("PodSpec", &internal(old.value()), &internal(&now));
+        causes.forbidden(spec, &format!("{FIXED}\n{difference}"));
     }
+}
+
+/// Returns a spec in which the namespaces of the host are where the internal type has them.
+// `Convert_v1_PodSpec_To_core_PodSpec`.
+fn internal(spec: &Value) -> Value {
+    let mut context = match &spec["securityContext"] {
+        Value::Object(context) => context.clone(),
+        _ => Object::new(),
+    };
+    for name in [
+        "hostNetwork",
+        "hostPID",
+        "hostIPC",
+        "shareProcessNamespace",
+        "hostUsers",
+    ] {
+        context.extend(spec.get(name).map(|value| (name.to_owned(), value.clone())));
+    }
+    let mut spec = spec.clone();
+    if let Some(members) = spec.as_object_mut() {
+        members.insert("securityContext".into(), context.into());
+    }
+    spec
 }
 
 /// Returns the parts of a spec that may not change.
@@ -232,12 +259,14 @@ pub(super) fn check_ephemeral(context: &Context<'_>, causes: &mut Causes) {
             .filter(|each| each.text_of("name") == name)
             .last();
         let what = match now {
-            None => "removed",
-            Some(now) if now.value() != was.value() => "changed",
+            None => "removed\n".to_owned(),
+            Some(now) if now.value() != was.value() => {
+                let difference = dump::diff("EphemeralContainer", was.value(), now.value());
+                format!("changed\n{difference}")
+            }
             Some(_) => continue,
         };
-        // For a change Go appends a diff of the two containers, which is left out here.
-        let detail = format!("existing ephemeral containers {name:?} may not be {what}\n");
+        let detail = format!("existing ephemeral containers {name:?} may not be {what}");
         causes.forbidden(&at, &detail);
     }
 }

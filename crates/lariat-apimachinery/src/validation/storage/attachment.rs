@@ -21,10 +21,6 @@ pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &m
         check_source(&spec.get("source"), causes);
         // An empty node name is not "required" but breaks the form of names.
         causes.check_format(&spec.get("nodeName"), formats::dns_subdomain);
-        let volume = spec.get("source").get("persistentVolumeName");
-        if volume.is_set() {
-            causes.check_format(&volume, formats::dns_subdomain);
-        }
     }
     let metadata = status.get("attachmentMetadata");
     let size: usize = metadata
@@ -36,6 +32,10 @@ pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &m
     }
     for name in ["attachError", "detachError"] {
         check_error(&status.get(name), causes);
+    }
+    let volume = spec.get("source").get("persistentVolumeName");
+    if volume.is_set() && !context.updates(Part::Status) {
+        causes.check_format(&volume, formats::dns_subdomain);
     }
     if let Some(old) = context
         .old("spec")

@@ -8,14 +8,6 @@ use crate::validation::resources;
 
 pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mut Causes) {
     let (topology, class) = (context.get("nodeTopology"), context.get("storageClassName"));
-    if let (Some(old_topology), Some(old_class)) =
-        (context.old("nodeTopology"), context.old("storageClassName"))
-    {
-        // The two are the input of the driver's `GetCapacity`; another input is another object. Only `capacity` and
-        // `maximumVolumeSize` change.
-        causes.check_immutable(&topology, &old_topology);
-        causes.check_immutable(&class, &old_class);
-    }
     let options = SelectorOptions {
         any_values: context
             .old("nodeTopology")
@@ -29,5 +21,13 @@ pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mu
     // validated.
     if capacity.is_set() {
         resources::check_not_negative(&capacity, causes);
+    }
+    if let (Some(old_topology), Some(old_class)) =
+        (context.old("nodeTopology"), context.old("storageClassName"))
+    {
+        // The two are the input of the driver's `GetCapacity`; another input is another object. Only `capacity` and
+        // `maximumVolumeSize` change.
+        causes.check_immutable(&topology, &old_topology);
+        causes.check_immutable(&class, &old_class);
     }
 }

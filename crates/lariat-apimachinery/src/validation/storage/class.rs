@@ -13,19 +13,6 @@ pub(in crate::validation) fn storage_class(context: &Context<'_>, causes: &mut C
         "volumeBindingMode",
     ];
     let [parameters, provisioner, policy, mode] = members.map(|name| context.get(name));
-    // `ValidateStorageClassUpdate`. What is missing here may change: `allowVolumeExpansion`, `mountOptions`,
-    // `allowedTopologies`.
-    if context.old.is_some() {
-        for name in members {
-            let old = context.old(name);
-            let is_void = |at: &Field<'_>| at.is_void();
-            // Go compares semantically: an empty map of parameters equals none.
-            let both_void = old.as_ref().is_some_and(is_void) && context.get(name).is_void();
-            if let Some(old) = old.filter(|_| !both_void) {
-                causes.check_immutable(&context.get(name), &old);
-            }
-        }
-    }
     check_provisioner(&provisioner, causes);
     check_parameters(&parameters, causes);
     // `validateReclaimPolicy`. `Recycle` is good for PersistentVolumes only.
@@ -39,6 +26,19 @@ pub(in crate::validation) fn storage_class(context: &Context<'_>, causes: &mut C
         causes.required(&mode, "");
     }
     check_topologies(&context.get("allowedTopologies"), causes);
+    // `ValidateStorageClassUpdate`. What is missing here may change: `allowVolumeExpansion`, `mountOptions`,
+    // `allowedTopologies`.
+    if context.old.is_some() {
+        for name in members {
+            let old = context.old(name);
+            let is_void = |at: &Field<'_>| at.is_void();
+            // Go compares semantically: an empty map of parameters equals none.
+            let both_void = old.as_ref().is_some_and(is_void) && context.get(name).is_void();
+            if let Some(old) = old.filter(|_| !both_void) {
+                causes.check_immutable(&context.get(name), &old);
+            }
+        }
+    }
 }
 
 // `ValidateVolumeAttributesClassUpdate` checks changes first and then the new object; other kinds do it the other way.

@@ -17,24 +17,35 @@ pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Caus
         // The path has a typo in Go (`attachedRequired`), and clients see it in causes.
         .get("attachedRequired")
         .with(spec.member("attachRequired"));
-    let others = ["podInfoOnMount", "storageCapacity", "seLinuxMount"];
-    // Pointers in Go that defaults set, so this is not reached through the API.
-    let needed = others.map(|name| spec.get(name));
-    for at in needed.iter().chain([&attach]).filter(|at| !at.is_set()) {
-        causes.required(at, "");
-    }
+    let mut need = |at: &Field<'_>| {
+        // Pointers in Go that defaults set, so this is not reached through the API.
+        if !at.is_set() {
+            causes.required(at, "");
+        }
+    };
+    need(&attach);
+    need(&spec.get("podInfoOnMount"));
+    need(&spec.get("storageCapacity"));
     rule::check(&spec, SPEC, causes);
+    check_tokens(&spec.get("tokenRequests"), causes);
     let modes = spec.get("volumeLifecycleModes");
     for mode in modes.items() {
         // `validateVolumeLifecycleModes` reports at the list, without an index.
         causes.check_supported(&modes.with(mode.value()), &["Persistent", "Ephemeral"]);
+    }
+    if !spec.has("seLinuxMount") {
+        causes.required(&spec.get("seLinuxMount"), "");
     }
     let period = spec.get("nodeAllocatableUpdatePeriodSeconds");
     // `validateNodeAllocatableUpdatePeriodSeconds`.
     if period.int().is_some_and(|seconds| seconds < 10) {
         causes.invalid(&period, "must be greater than or equal to 10 seconds");
     }
-    check_tokens(&spec, causes);
+    let in_secrets = spec.get("serviceAccountTokenInSecrets");
+    if in_secrets.is_set() && spec.get("tokenRequests").is_void() {
+        let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
+        causes.invalid(&in_secrets, detail);
+    }
     // `ValidateCSIDriverUpdate`: the rest of the spec may change.
     if let Some(old) = old {
         causes.check_immutable(&attach, &old.get("attachRequired"));
@@ -42,13 +53,7 @@ pub(in crate::validation) fn csi_driver(context: &Context<'_>, causes: &mut Caus
     }
 }
 
-fn check_tokens(spec: &Field<'_>, causes: &mut Causes) {
-    let requests = spec.get("tokenRequests");
-    let in_secrets = spec.get("serviceAccountTokenInSecrets");
-    if in_secrets.is_set() && requests.is_void() {
-        let detail = "serviceAccountTokenInSecrets is set but no tokenRequests are specified";
-        causes.invalid(&in_secrets, detail);
-    }
+fn check_tokens(requests: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for request in requests.items() {
         let audience = request.get("audience");

@@ -16,9 +16,7 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
     let drivers = context.get("spec").get("drivers");
     let mut seen = HashSet::new();
     for each in drivers.items() {
-        check_driver(&each, causes);
-        let name = each.get("name");
-        causes.check_unique(&name, &mut seen);
+        check_driver(&each, &mut seen, causes);
     }
     let Some(old) = context.old("spec").map(|old| old.get("drivers")) else {
         return;
@@ -52,7 +50,7 @@ const DRIVER: Members = &[
 
 const MOST_ID: usize = 256;
 
-fn check_driver(at: &Field<'_>, causes: &mut Causes) {
+fn check_driver<'a>(at: &Field<'a>, names: &mut HashSet<&'a str>, causes: &mut Causes) {
     volumes::check_driver(&at.get("name"), causes);
     let id = at.get("nodeID");
     causes.check_given(&id, "");
@@ -60,6 +58,7 @@ fn check_driver(at: &Field<'_>, causes: &mut Causes) {
         causes.invalid(&id, &format!("must be {MOST_ID} characters or less"));
     }
     causes.check_not_negative(&at.get("allocatable").get("count"));
+    causes.check_unique(&at.get("name"), names);
     let mut seen = Vec::new();
     for key in at.get("topologyKeys").items() {
         if key.text().is_empty() {

@@ -81,7 +81,8 @@ pub(in crate::validation) fn check_field_reference(
     // `SplitMaybeSubscriptedPath`: `metadata.labels['app']`.
     let subscript = path
         .strip_suffix("']")
-        .and_then(|path| path.split_once("['"));
+        .and_then(|path| path.split_once("['"))
+        .filter(|(of, _)| !of.is_empty());
     let problem = if version != "v1" {
         Some(format!("unsupported pod version: {version}"))
     } else if let Some((of, _)) = subscript {

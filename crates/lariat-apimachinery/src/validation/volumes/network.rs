@@ -212,11 +212,11 @@ const AZURE_DISK: Rules = &[
     ("diskName diskURI", Rule::Given),
     (
         "cachingMode",
-        Rule::MaybeOneOf(&["None", "ReadOnly", "ReadWrite"]),
+        Rule::SupportedIfSet(&["None", "ReadOnly", "ReadWrite"]),
     ),
     (
         "kind",
-        Rule::MaybeOneOf(&["Dedicated", "Managed", "Shared"]),
+        Rule::SupportedIfSet(&["Dedicated", "Managed", "Shared"]),
     ),
 ];
 

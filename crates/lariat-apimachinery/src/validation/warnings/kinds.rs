@@ -4,6 +4,7 @@ use super::collected::Warnings;
 use super::{addresses, certificates, finalizers, labels, pods, services, storage};
 use crate::kinds::Resource;
 use crate::object::{Object, metadata_text};
+use crate::validation::context::Part;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
@@ -22,19 +23,62 @@ const PARALLELISM: i64 = 10_000;
 const JOB_DELETION: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
     to remove them or set propagationPolicy=Orphan to suppress this warning";
 
-/// Returns the warnings about a valid object; `old` is the one that it replaces.
+/// Returns the warnings about a valid object.
+///
+/// `old` is the one that it replaces, of which `part` is written; at a creation there is none, and the part is
+/// [`Part::Main`].
 #[must_use]
-pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<String> {
+pub fn warnings(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+    part: Part,
+) -> Vec<String> {
     let mut warnings = Warnings::default();
+    match part {
+        Part::Main => warn_of_main(resource, object, old, &mut warnings),
+        Part::Status if !resource.rules.custom => warn_of_status(resource, object, &mut warnings),
+        _ => {}
+    }
+    warnings.into_list()
+}
+
+/// Warns of addresses in a status.
+fn warn_of_status(resource: &Resource, object: &Object, warnings: &mut Warnings) {
+    let status = Field::of(object, "status");
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        ("", "Pod") => {
+            for list in ["podIPs", "hostIPs"] {
+                for address in status.get(list).items() {
+                    addresses::check_ip(&address.get("ip"), warnings);
+                }
+            }
+        }
+        ("", "Service") | ("networking.k8s.io", "Ingress") => {
+            for point in status.get("loadBalancer").get("ingress").items() {
+                // The path ends in the index.
+                addresses::check_ip(&point.with(point.member("ip")), warnings);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn warn_of_main(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+    warnings: &mut Warnings,
+) {
     // Custom resources have no other warnings here; those about deprecated versions are added to every answer
     // elsewhere.
     if resource.rules.custom {
-        finalizers::check(object, old, &mut warnings);
-        return warnings.into_list();
+        finalizers::check(object, old, warnings);
+        return;
     }
     let spec = Field::of(object, "spec");
     let is_new = old.is_none();
-    let all = &mut warnings;
+    let all = warnings;
     match (resource.group.as_str(), resource.kind.as_str()) {
         // Updates of Pods get none: they are frequent and rarely made by people (`podStrategy.WarningsOnUpdate`).
         ("", "Pod") if is_new => {
@@ -44,12 +88,20 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         ("", "PodTemplate") if is_changed(object, old) => {
             pods::template(&Field::of(object, "template"), all);
         }
-        ("", "ReplicationController") | ("apps", "Deployment" | "ReplicaSet") => {
+        // `rcStrategy.WarningsOnUpdate` passes the two templates in the wrong order, and so warns of the old one.
+        ("", "ReplicationController") => {
+            let spec = old.map_or(spec, |old| Field::of(old, "spec"));
+            workload(object, old, &spec.get("template"), all);
+        }
+        ("apps", "Deployment" | "ReplicaSet") => {
             workload(object, old, &spec.get("template"), all);
         }
         ("batch", "Job") => job(object, old, &spec, all),
-        ("batch", "CronJob") => job(object, old, &spec.get("jobTemplate").get("spec"), all),
-        ("apps", "DaemonSet") if is_changed(object, old) => {
+        ("batch", "CronJob") => {
+            job(object, old, &spec.get("jobTemplate").get("spec"), all);
+            check_zone(&spec, is_new, all);
+        }
+        ("apps", "DaemonSet") if has_new_template(object, old) => {
             pods::template(&spec.get("template"), all);
         }
         ("apps", "StatefulSet") => stateful_set(object, old, all),
@@ -79,7 +131,17 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         }
         _ => {}
     }
-    warnings.into_list()
+}
+
+/// Warns of a zone in a schedule, which only a CronJob that had one before may have.
+fn check_zone(spec: &Field<'_>, is_new: bool, warnings: &mut Warnings) {
+    if !is_new && spec.text_of("schedule").contains("TZ") {
+        // The path has one `spec` too many.
+        warnings.add(
+            "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see \
+             https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details",
+        );
+    }
 }
 
 fn device_slice(spec: &Field<'_>, warnings: &mut Warnings) {
@@ -103,6 +165,17 @@ pub fn deletion_warning(resource: &Resource) -> Option<&'static str> {
 fn is_changed(object: &Object, old: Option<&Object>) -> bool {
     // Go evaluates templates only if the generation has changed, so labels and status updates cost nothing.
     let generation = |object| Field::of(object, "metadata").int_of("generation");
+    old.is_none_or(|old| generation(old) != generation(object))
+}
+
+/// Returns whether a DaemonSet is created, or has another template.
+fn has_new_template(object: &Object, old: Option<&Object>) -> bool {
+    // Where the internal `spec.templateGeneration` is in `apps/v1`; it is counted before warnings are asked for.
+    const GENERATION: &str = "deprecated.daemonset.template.generation";
+    let generation = |object| {
+        let annotations = Field::of(object, "metadata").get("annotations");
+        annotations.text_of(GENERATION)
+    };
     old.is_none_or(|old| generation(old) != generation(object))
 }
 

@@ -26,6 +26,11 @@ const DEPRECATED: &[(&str, &str)] = &[
         "beta.kubernetes.io/instance-type",
         r#"deprecated since v1.17; use "node.kubernetes.io/instance-type" instead"#,
     ),
+    ("app.kubernetes.io/created-by", "deprecated since v1.9"),
+    (
+        "scheduler.alpha.kubernetes.io/preferAvoidPods",
+        "deprecated since v1.22; use Taints and Tolerations instead",
+    ),
     (
         "node-role.kubernetes.io/master",
         r#"use "node-role.kubernetes.io/control-plane" instead"#,
