@@ -463,6 +463,19 @@ mod tests {
         assert_eq!(classes(one, other), [""; 0]);
     }
 
+    fn events(events: &[(&str, i32)]) -> Answer {
+        let events = events.iter().enumerate();
+        let event = |(version, (name, a)): (usize, &(&str, i32))| {
+            let metadata = json!({"uid": "u", "resourceVersion": version.to_string()});
+            json!({"type": name, "object": {"metadata": metadata, "a": a}})
+        };
+        Answer {
+            status: 200,
+            content: Content::Events(events.map(event).collect()),
+            ..Answer::default()
+        }
+    }
+
     #[test]
     fn differences_of_one_cause_have_one_class() {
         let refusal = |field: &str| {
@@ -475,18 +488,6 @@ mod tests {
         let unchecked = json!({"kind": "Status", "message": "no rules", "details": {"causes": [
             {"reason": "FieldValueInvalid", "field": "<nil>", "message": "not checked"}]}});
         let items = |items: Value| answer(200, json!({"items": items}));
-        let events = |events: &[(&str, i32)]| {
-            let events = events.iter().enumerate();
-            let event = |(version, (name, a)): (usize, &(&str, i32))| {
-                let metadata = json!({"uid": "u", "resourceVersion": version.to_string()});
-                json!({"type": name, "object": {"metadata": metadata, "a": a}})
-            };
-            Answer {
-                status: 200,
-                content: Content::Events(events.map(event).collect()),
-                ..Answer::default()
-            }
-        };
         let cases = [
             (
                 refusal("spec.a[0].b"),
