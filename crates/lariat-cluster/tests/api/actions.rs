@@ -179,14 +179,13 @@ async fn replicas_have_the_owners_that_a_scale_leaves_them() {
 }
 
 /// Creates a budget for the Pods of an app, and gives it a status.
-async fn budget(bench: &Bench, app: &str, policy: Value, status: Value) {
+async fn budget(bench: &Bench, app: &str, policy: Value, mut status: Value) {
     let selector = json!({"matchLabels": {"app": app}});
     let spec =
         json!({"minAvailable": 1, "selector": selector, "unhealthyPodEvictionPolicy": policy});
     let budget = json!({"metadata": {"name": app}, "spec": spec});
     let created = bench.post(BUDGETS, &budget).await;
     assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
-    let mut status = status;
     status["observedGeneration"] = json!(1);
     let path = format!("{BUDGETS}/{app}/status");
     let written = bench.merge(&path, json!({"status": status})).await;
