@@ -40,18 +40,23 @@ impl Name {
         if !Self::follows_rule(text) {
             return Err(Self::refusal(text));
         }
-        for (taken, what) in [
+        if let Some(what) = Self::taken(text) {
+            return Err(format!("it is {what}; choose another name"));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// Returns what has the name already.
+    fn taken(text: &str) -> Option<&'static str> {
+        let all = [
             (taken::KEYWORDS, "a word of Rust or YAML"),
             (taken::LIBRARIES, "a library that comes with Rust"),
             (taken::FOLDERS, "reserved by cargo or Windows"),
             (taken::MODULES, "a module of the project"),
             (taken::PACKAGES, "a package the operator uses"),
-        ] {
-            if taken.contains(&text) {
-                return Err(format!("it is {what}; choose another name"));
-            }
-        }
-        Ok(Self(text.to_owned()))
+        ];
+        let mut all = all.into_iter();
+        all.find_map(|(names, what)| names.contains(&text).then_some(what))
     }
 
     fn follows_rule(text: &str) -> bool {
@@ -67,7 +72,7 @@ impl Name {
         let words = text.split(|c: char| !c.is_ascii_alphanumeric());
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let mut similar = words.join("-").to_ascii_lowercase();
-        if !Self::follows_rule(&similar) {
+        if !Self::follows_rule(&similar) || Self::taken(&similar).is_some() {
             similar = "shop-operator".to_owned();
         }
         format!(
@@ -307,6 +312,7 @@ mod tests {
             ("My Fox!", "my-fox"),
             ("a--b-", "a-b"),
             ("1shop", "shop-operator"),
+            ("Self", "shop-operator"),
             ("", "shop-operator"),
         ] {
             let expected = format!(
@@ -331,7 +337,7 @@ mod tests {
             "tokio",
         ] {
             let error = Name::new(name).unwrap_err();
-            let expected = ["such as shop-operator", "choose another name"];
+            let expected = ["characters, such as ", "choose another name"];
             assert!(expected.iter().any(|it| error.contains(it)), "{error}");
         }
         assert!(Name::new(&"a".repeat(LONGEST_NAME + 1)).is_err());

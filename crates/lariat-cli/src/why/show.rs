@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(note(None), "");
         let lost = note(Some(&error));
         assert!(
-            lost.starts_with("connection lost: nothing listens at http://a:1"),
+            lost.starts_with("connection lost: cannot reach a console at http://a:1: "),
             "{lost}"
         );
         assert_eq!(note(Some(&error)), "");
