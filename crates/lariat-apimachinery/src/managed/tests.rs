@@ -337,6 +337,6 @@ fn duplicates_of_the_live_list_stay_where_they_are() {
     world.apply("a", false, &pod(&["C"])).unwrap();
     assert_eq!(found(&world), "ABAC");
     // With a duplicate of its own, the applied item takes the place of both.
-    world.apply("a", false, &pod(&["A", "C"])).unwrap();
+    world.apply("a", true, &pod(&["A", "C"])).unwrap();
     assert_eq!(found(&world), "ABC");
 }

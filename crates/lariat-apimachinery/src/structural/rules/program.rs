@@ -123,7 +123,13 @@ fn operators_in(text: &str) -> usize {
 pub(crate) fn context() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("string", string);
+    context.add_function("dyn", dynamic);
     context
+}
+
+/// Returns a value as it is; only the compiler of the server has types to forget.
+fn dynamic(_: &FunctionContext<'_, '_>, This(value): This<Value>) -> Result<Value, ExecutionError> {
+    Ok(value)
 }
 
 /// Makes a text of a value; the interpreter does not of booleans.

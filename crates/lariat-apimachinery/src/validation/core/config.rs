@@ -181,8 +181,8 @@ mod tests {
             &old,
             json!({"data": {}}),
             &[
-                "immutable: Forbidden: field is immutable when `immutable` is set",
                 "data: Forbidden: field is immutable when `immutable` is set",
+                "immutable: Forbidden: field is immutable when `immutable` is set",
             ],
         );
         check_updated(

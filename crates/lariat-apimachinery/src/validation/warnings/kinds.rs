@@ -278,3 +278,28 @@ fn runtime_class(object: &Object, warnings: &mut Warnings) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::kinds::{Kinds, TableId};
+
+    #[test]
+    fn a_schedule_that_kept_its_zone_is_warned_of() {
+        let kinds = Kinds::new(|_| TableId(0));
+        let catalog = kinds.catalog();
+        let mut all = catalog.all();
+        let resource = all.find(|each| each.kind == "CronJob").expect("built in");
+        let job = json!({"spec": {"schedule": "TZ=UTC * * * * *"}});
+        let job = job.as_object().expect("an object");
+        assert!(warnings(resource, job, None, Part::Main).is_empty());
+        let found = warnings(resource, job, Some(job), Part::Main);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].starts_with("cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone")
+        );
+        assert!(warnings(resource, job, Some(job), Part::Status).is_empty());
+    }
+}
