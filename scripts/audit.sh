@@ -21,8 +21,8 @@ tool() {
 deny() {
     step "licences, bans, sources, advisories"
     tool cargo-deny
-    cargo deny --workspace check bans licenses sources
-    cargo deny --workspace check advisories || {
+    cargo deny --workspace check --hide-inclusion-graph bans licenses sources
+    cargo deny --workspace check --hide-inclusion-graph advisories || {
         [ -z "${OFFLINE:-}" ] && exit 1
         echo "advisories were not checked: OFFLINE is set" >&2
     }
