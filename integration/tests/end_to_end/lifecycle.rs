@@ -127,7 +127,7 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
         ),
         (
             "apiVersion: v1\nkind: Config\ncurrent-context: hunter\n",
-            "failed to load current context",
+            "it has no context \"hunter\", which is the current one",
         ),
         ("", "it has no current context"),
     ] {

@@ -296,9 +296,9 @@ mod tests {
         let tones: Vec<Tone> = grid.rows.iter().map(|row| row.tone).collect();
         assert_eq!(tones, [Tone::Bad, Tone::Warn, Tone::Warn]);
         let expected = "\
-CONTROLLER       DUE  DELAYED  BUSY  RUNS/S  ERRORS/S  FAILING  OBJECTS  STATE         TREND
-Deployment.apps   12        3   1/5    25.0       0.3        2      12k  synced        ▁▂▃▄▅▆▇█
-Pod                0        3     -    25.0         0        0      12k  not running   ▁▂▃▄▅▆▇█
+CONTROLLER       DUE  DELAYED  BUSY  RUNS/S  ERRORS/S  FAILING  OBJECTS  STATE            TREND
+Deployment.apps   12        3   1/5    25.0       0.3        2      12k  synced           ▁▂▃▄▅▆▇█
+Pod                0        3     -    25.0         0        0      12k  not running      ▁▂▃▄▅▆▇█
 Shop.demo.dev      2        3   1/5    25.0         0        0      12k  handler blocked  ▁▂▃▄▅▆▇█
 ";
         assert_eq!(grid.text(120), expected);
