@@ -108,10 +108,24 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         let rule = "must not be empty if x-kubernetes-list-type is map";
         causes.push(StatusCause::required(&field(MAP_KEYS), rule));
     }
-    let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
-        let rule = "must have a schema if x-kubernetes-list-type is map";
-        causes.push(StatusCause::required(&field("items"), rule));
-        return;
+    let items = match schema.get("items") {
+        Some(items @ Value::Object(_)) => items,
+        Some(Value::Array(schemas)) => {
+            let schemas = Value::Array(schemas.clone());
+            // Go's type has a member for either form.
+            let message = format!(
+                "Invalid value: {{\"Schema\":null,\"JSONSchemas\":{schemas}}}: \
+                 must only have a single schema if x-kubernetes-list-type is map"
+            );
+            let cause = StatusCause::new("FieldValueInvalid", &field("items"), message);
+            causes.push(cause);
+            return;
+        }
+        _ => {
+            let rule = "must have a schema if x-kubernetes-list-type is map";
+            causes.push(StatusCause::required(&field("items"), rule));
+            return;
+        }
     };
     let kind = text(items, "type");
     if kind != "object" {

@@ -71,7 +71,7 @@ fn admission() -> Vec<Row> {
             "validatingwebhookconfigurations",
         )
         .extends()
-        .generation()
+        .generation_as_sent()
         .version_required(),
         cluster(
             admission,
@@ -79,7 +79,7 @@ fn admission() -> Vec<Row> {
             "mutatingwebhookconfigurations",
         )
         .extends()
-        .generation()
+        .generation_as_sent()
         .version_required(),
         cluster(
             admission,

@@ -5,6 +5,7 @@ use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::schema::Schema;
 
 use crate::server::Server;
 use crate::status::ApiError;
@@ -66,6 +67,18 @@ impl Writer {
             ignored: &self.ignored,
             now: &self.now,
             served: &self.served,
+        }
+    }
+
+    /// Returns a write of an object of a built-in type that is not the resource's, such as a scale.
+    pub(super) fn write_as<'a>(
+        &'a self,
+        schema: &'a Schema,
+        api_version: &'a str,
+    ) -> managed::Write<'a> {
+        managed::Write {
+            subresource: &self.subresource,
+            ..managed::Write::new(schema, api_version, &self.name, &self.now)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
@@ -145,7 +146,8 @@ pub(super) async fn store_changed(
         strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
-    let replacement = strategy::replacement(&call.resource, part, old, sent)?;
+    let has_empty = call.has_empty.load(Ordering::Relaxed);
+    let replacement = strategy::replacement_as_sent(&call.resource, (part, has_empty), old, sent)?;
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
     }

@@ -27,7 +27,9 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     for container in list.items() {
         check_common(&container, pod, causes);
         check_init(&container, pod, causes);
-        if !container.text_of("name").is_empty() {
+        // Only regular containers without a name count as named the same.
+        let is_named = !container.text_of("name").is_empty();
+        if is_named || names.contains("") {
             check_name(&container, &mut names, causes);
         }
         // The path of a port's cause has the index that the container has alone.

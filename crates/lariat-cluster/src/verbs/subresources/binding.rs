@@ -142,13 +142,20 @@ fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
         }
     }
     let status = pod.entry("status").or_insert_with(|| json!({}));
-    let known = status["conditions"].as_array().cloned().unwrap_or_default();
-    let mut conditions: Vec<Value> = known
-        .into_iter()
-        .filter(|condition| condition["type"] != "PodScheduled")
-        .collect();
-    conditions.push(json!({
+    let known = status["conditions"].as_array().cloned();
+    let mut conditions = known.unwrap_or_default();
+    let mut scheduled = json!({
         "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
-    }));
+    });
+    let mut present = conditions.iter_mut();
+    match present.find(|condition| condition["type"] == "PodScheduled") {
+        Some(condition) => {
+            if condition["status"] == "True" {
+                scheduled["lastTransitionTime"] = condition["lastTransitionTime"].take();
+            }
+            *condition = scheduled;
+        }
+        None => conditions.push(scheduled),
+    }
     status["conditions"] = conditions.into();
 }
