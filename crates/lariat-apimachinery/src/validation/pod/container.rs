@@ -36,6 +36,7 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
         let alone = list.item_as(0, container.value());
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
     }
+    names.extend(list.items().map(|container| container.text_of("name")));
     let targets = names.clone();
     for container in pod.spec.get("ephemeralContainers").items() {
         check_common(&container, pod, causes);

@@ -38,7 +38,12 @@ pub fn warnings(resource: &Resource, object: &Object, old: Option<&Object>) -> V
         ("", "PodTemplate") if is_changed(object, old) => {
             pods::template(&Field::of(object, "template"), all);
         }
-        ("", "ReplicationController") | ("apps", "Deployment" | "ReplicaSet") => {
+        ("", "ReplicationController") => {
+            // Of a change, kube-apiserver takes the old template for the new one.
+            let template = Field::of(old.unwrap_or(object), "spec").get("template");
+            workload(object, old, &template, all);
+        }
+        ("apps", "Deployment" | "ReplicaSet") => {
             workload(object, old, &spec.get("template"), all);
         }
         ("batch", "Job") => job(object, old, &spec, all),
