@@ -127,40 +127,54 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
             return;
         }
     };
-    let kind = text(items, "type");
-    if kind != "object" {
+    if text(items, "type") == "object" {
+        check_keys(items, keys, path, causes);
+    } else {
         let rule = "must be object if parent array's x-kubernetes-list-type is map";
         causes.push(StatusCause::invalid(
             &field("items.type"),
-            &kind.into(),
+            &text(items, "type").into(),
             rule,
         ));
-        return;
     }
-    let all = Value::Array(keys.to_vec());
     let required: HashSet<&Value> = array(items, "required").iter().collect();
-    let mut seen = HashSet::new();
     for key in keys {
         let name = key.as_str().unwrap_or_default();
-        match items["properties"].get(name) {
-            Some(property) => {
-                let is_required = required.contains(key);
-                check_key(name, property, is_required, path, causes);
-            }
-            None => {
-                let rule = "entries must all be names of item properties";
-                causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
-            }
-        }
-        if !seen.insert(key) {
-            let rule = "must not contain duplicate entries";
-            causes.push(StatusCause::invalid(&field(MAP_KEYS), &all, rule));
+        if let Some(property) = items["properties"].get(name) {
+            check_presence(name, property, required.contains(key), path, causes);
         }
     }
 }
 
-/// Checks a property that is part of the key of a list's elements.
-fn check_key(
+/// Checks that the keys of a list's elements are scalar properties of them.
+fn check_keys(items: &Value, keys: &[Value], path: &str, causes: &mut Vec<StatusCause>) {
+    let field = format!("{path}.{MAP_KEYS}");
+    let all = Value::Array(keys.to_vec());
+    let mut seen = HashSet::new();
+    for key in keys {
+        let name = key.as_str().unwrap_or_default();
+        match items["properties"].get(name) {
+            Some(property) if matches!(text(property, "type"), "array" | "object") => {
+                let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+                let field = format!("{path}.items.properties[{name}].type");
+                // The type in the message is that of the elements.
+                causes.push(StatusCause::invalid(&field, &"object".into(), rule));
+            }
+            Some(_) => {}
+            None => {
+                let rule = "entries must all be names of item properties";
+                causes.push(StatusCause::invalid(&field, &all, rule));
+            }
+        }
+        if !seen.insert(key) {
+            let rule = "must not contain duplicate entries";
+            causes.push(StatusCause::invalid(&field, &all, rule));
+        }
+    }
+}
+
+/// Checks that a property that is part of the key of a list's elements is always there.
+fn check_presence(
     name: &str,
     property: &Value,
     is_required: bool,
@@ -168,11 +182,6 @@ fn check_key(
     causes: &mut Vec<StatusCause>,
 ) {
     let field = |member: &str| format!("{path}.items.properties[{name}].{member}");
-    let kind = text(property, "type");
-    if matches!(kind, "array" | "object") {
-        let rule = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-        causes.push(StatusCause::invalid(&field("type"), &kind.into(), rule));
-    }
     if !is_required && property.get("default").is_none_or(Value::is_null) {
         let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
             a required property";

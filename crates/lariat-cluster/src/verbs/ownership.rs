@@ -6,6 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema::Schema;
+use serde_json::json;
 
 use crate::server::Server;
 use crate::status::ApiError;
@@ -158,6 +159,12 @@ pub(crate) fn account_as(
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
+    if matches!(refused, ApplyError::Present { .. }) {
+        // It is about the object that is there.
+        let metadata = json!({"namespace": call.namespace(), "name": call.name()});
+        let named = Object::from_iter([("metadata".to_owned(), metadata)]);
+        return refusal_of(&version, kind, &named, refused);
+    }
     refusal_of(&version, kind, applied, refused)
 }
 
@@ -180,9 +187,19 @@ pub(super) fn refusal_of(
             let [namespace, name] =
                 ["namespace", "name"].map(|member| metadata_text(applied, member));
             let group = if api_version.contains('/') { "" } else { "/" };
-            ApiError::internal(format!(
-                "failed to create typed patch object ({namespace}/{name}; {group}{api_version}, Kind={kind}): {untyped}"
-            ))
+            let object = format!("({namespace}/{name}; {group}{api_version}, Kind={kind})");
+            ApiError::internal(match untyped {
+                ApplyError::Present {
+                    is_unmanaged: true, ..
+                } => format!(
+                    "failed to create manager for existing fields: failed to convert new object {object} to smd typed: \
+                     {untyped}"
+                ),
+                ApplyError::Present { .. } => {
+                    format!("failed to create typed live object {object}: {untyped}")
+                }
+                _ => format!("failed to create typed patch object {object}: {untyped}"),
+            })
         }
     }
 }

@@ -95,7 +95,12 @@ fn check_version(
             dry_run,
         ));
     }
-    match metadata_text(sent, "resourceVersion") {
+    check_revision(call, metadata_text(sent, "resourceVersion"), current)
+}
+
+/// Checks the version that a client thinks it changes.
+pub(super) fn check_revision(call: &Call, version: &str, current: &Stored) -> Result<(), ApiError> {
+    match version {
         "" | "0" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }

@@ -193,11 +193,10 @@ fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<
         let is = current.uid();
         return Err(ApiError::scale_uid_mismatch(&call.resource, name, uid, is));
     }
-    let version = metadata_text(scale, "resourceVersion");
-    if !version.is_empty() && version != current.revision().to_string() {
-        return Err(ApiError::conflict(&call.resource, name));
+    match metadata_text(scale, "resourceVersion") {
+        "" => Ok(()),
+        version => update::check_revision(call, version, current),
     }
-    Ok(())
 }
 
 /// Puts a scale into the form of its type.
