@@ -34,15 +34,16 @@ pub(super) fn check(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         path,
         causes,
     );
-    let list_type = text(schema, LIST_TYPE);
+    let given = schema.get(LIST_TYPE).and_then(Value::as_str);
+    let list_type = given.unwrap_or_default();
     if list_type == "set" {
         check_set(schema, path, causes);
     }
     if !array(schema, MAP_KEYS).is_empty() && list_type != "map" {
         let rule = "must be map if x-kubernetes-list-map-keys is non-empty";
-        causes.push(match list_type {
-            "" => StatusCause::required(&field(LIST_TYPE), rule),
-            other => StatusCause::invalid(&field(LIST_TYPE), &other.into(), rule),
+        causes.push(match given {
+            None => StatusCause::required(&field(LIST_TYPE), rule),
+            Some(other) => StatusCause::invalid(&field(LIST_TYPE), &other.into(), rule),
         });
     }
     if list_type == "map" {
@@ -64,10 +65,9 @@ fn check_kind(
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
-    let value = text(schema, member);
-    if value.is_empty() {
+    let Some(value) = schema.get(member).and_then(Value::as_str) else {
         return;
-    }
+    };
     let kind = text(schema, "type");
     if kind != wanted {
         let rule = format!("must be {wanted} if {member} is specified");

@@ -216,6 +216,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
         (Scalar::IntOrString, Value::Number(number)) if is_int32(number) => Fit::Fits,
         (Scalar::Bytes, Value::String(text)) => bytes(text),
+        (Scalar::Bytes, Value::Array(items)) => bytes_of(items),
         (Scalar::Time, Value::String(text)) => time(text),
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
@@ -301,6 +302,18 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
 fn is_int32(number: &serde_json::Number) -> bool {
     let number = number.as_i64();
     number.is_some_and(|number| i32::try_from(number).is_ok())
+}
+
+/// Reads bytes that are written as a list of numbers, which Go reads as well.
+fn bytes_of(items: &[Value]) -> Fit {
+    let byte = |item: &Value| match item {
+        Value::Null => Some(0),
+        item => u8::try_from(item.as_u64()?).ok(),
+    };
+    let bytes: Option<Vec<u8>> = items.iter().map(byte).collect();
+    bytes.map_or(Fit::Wrong, |bytes| {
+        Fit::Becomes(BASE64.encode(bytes).into())
+    })
 }
 
 /// Reads base64 as Go does: it skips line ends, and ignores the last bits.
