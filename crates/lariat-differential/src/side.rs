@@ -293,7 +293,7 @@ impl Side {
     }
 }
 
-/// Returns whether a deleted object waits for the garbage collector.
+/// Returns whether a deleted object waits for the garbage collector, or a namespace for being emptied.
 fn waits_for_collector(found: &Value) -> bool {
     if let Some(items) = found["items"].as_array() {
         return items.iter().any(waits_for_collector);
@@ -301,8 +301,10 @@ fn waits_for_collector(found: &Value) -> bool {
     let metadata = &found["metadata"];
     let finalizers = metadata["finalizers"].as_array();
     let is_its_own = |name: &Value| *name == "orphan" || *name == "foregroundDeletion";
-    metadata["deletionTimestamp"].is_string()
-        && finalizers.is_some_and(|finalizers| finalizers.iter().any(is_its_own))
+    let is_filled = |finalizers: &Value| finalizers.as_array().is_some_and(|all| !all.is_empty());
+    let waits = finalizers.is_some_and(|finalizers| finalizers.iter().any(is_its_own))
+        || found["kind"] == "Namespace" && is_filled(&found["spec"]["finalizers"]);
+    metadata["deletionTimestamp"].is_string() && waits
 }
 
 /// Creates a CRD, and waits until its kind is served.
