@@ -123,10 +123,11 @@ pub(crate) fn is_print(character: char) -> bool {
 
 /// Returns a number as Go's `%v` prints it.
 pub(crate) fn float(number: f64) -> String {
-    let size = number.abs();
-    // The limits of `%v`, which is `%g` with another exponent threshold.
-    if size != 0.0 && !(1e-4..1e21).contains(&size) {
-        let text = format!("{number:e}");
+    let text = format!("{number:e}");
+    let exponent = text
+        .split_once('e')
+        .and_then(|(_, exponent)| exponent.parse().ok());
+    if !(-4..6).contains(&exponent.unwrap_or(0)) {
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let (sign, exponent) = match exponent.strip_prefix('-') {
             Some(exponent) => ('-', exponent),
@@ -154,6 +155,10 @@ mod tests {
             ),
             (json!({}), "map[]"),
             (json!([0.5, 1e21, 1.5e-7]), "[0.5 1e+21 1.5e-07]"),
+            (
+                json!([123456.5, 1234567.5, 1e6]),
+                "[123456.5 1.2345675e+06 1e+06]",
+            ),
         ] {
             assert_eq!(super::value(&value), expected);
         }
@@ -179,7 +184,8 @@ mod tests {
             (-2.25, "-2.25"),
             (1e21, "1e+21"),
             (1e-5, "1e-05"),
-            (123456789.0, "123456789"),
+            (123456.0, "123456"),
+            (123456789.0, "1.23456789e+08"),
         ] {
             assert_eq!(float(number), text);
         }

@@ -246,7 +246,9 @@ impl Side {
 
     /// Waits until the garbage collector has finished the work of a deletion.
     async fn collected(&self, step: &Step, answer: &Answer, fill: &Fill) {
-        if step.method != "DELETE" || !answer.json().is_some_and(waits_for_collector) {
+        // A collection is answered with its items as they were before the deletion.
+        let may_wait = |found: &Value| found["items"].is_array() || waits_for_collector(found);
+        if step.method != "DELETE" || !answer.json().is_some_and(may_wait) {
             return;
         }
         let path = fill.text(&step.path);
@@ -293,7 +295,7 @@ impl Side {
     }
 }
 
-/// Returns whether a deleted object waits for the garbage collector.
+/// Returns whether a deleted object waits for the garbage collector, or a namespace for being emptied.
 fn waits_for_collector(found: &Value) -> bool {
     if let Some(items) = found["items"].as_array() {
         return items.iter().any(waits_for_collector);
@@ -301,8 +303,10 @@ fn waits_for_collector(found: &Value) -> bool {
     let metadata = &found["metadata"];
     let finalizers = metadata["finalizers"].as_array();
     let is_its_own = |name: &Value| *name == "orphan" || *name == "foregroundDeletion";
-    metadata["deletionTimestamp"].is_string()
-        && finalizers.is_some_and(|finalizers| finalizers.iter().any(is_its_own))
+    let is_filled = |finalizers: &Value| finalizers.as_array().is_some_and(|all| !all.is_empty());
+    let waits = finalizers.is_some_and(|finalizers| finalizers.iter().any(is_its_own))
+        || found["kind"] == "Namespace" && is_filled(&found["spec"]["finalizers"]);
+    metadata["deletionTimestamp"].is_string() && waits
 }
 
 /// Creates a CRD, and waits until its kind is served.

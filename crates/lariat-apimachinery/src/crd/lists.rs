@@ -29,7 +29,8 @@ pub(super) fn check(
     check_kind(schema, MAP_TYPE, "object", path, causes);
     check_known(schema, MAP_TYPE, &["atomic", "granular"], path, causes);
     check_kind(schema, LIST_TYPE, "array", path, causes);
-    let list_type = text(schema, LIST_TYPE);
+    let given = schema.get(LIST_TYPE).and_then(Value::as_str);
+    let list_type = given.unwrap_or_default();
     // A list type that belongs to no list is said above.
     if text(schema, "type") == "array" && !tolerated.sets {
         check_set(schema, path, causes);
@@ -37,9 +38,9 @@ pub(super) fn check(
     check_known(schema, LIST_TYPE, &["atomic", "set", "map"], path, causes);
     if !array(schema, MAP_KEYS).is_empty() && list_type != "map" {
         let rule = "must be map if x-kubernetes-list-map-keys is non-empty";
-        causes.push(match list_type {
-            "" => StatusCause::required(&field(LIST_TYPE), rule),
-            other => StatusCause::invalid(&field(LIST_TYPE), &other.into(), rule),
+        causes.push(match given {
+            None => StatusCause::required(&field(LIST_TYPE), rule),
+            Some(other) => StatusCause::invalid(&field(LIST_TYPE), &other.into(), rule),
         });
     }
     if list_type == "map" {
@@ -73,7 +74,8 @@ fn check_kind(
     causes: &mut Vec<StatusCause>,
 ) {
     let kind = text(schema, "type");
-    if !text(schema, member).is_empty() && kind != wanted {
+    let is_given = schema.get(member).is_some_and(Value::is_string);
+    if is_given && kind != wanted {
         let rule = format!("must be {wanted} if {member} is specified");
         let field = format!("{path}.type");
         causes.push(match kind {
@@ -91,8 +93,10 @@ fn check_known(
     path: &str,
     causes: &mut Vec<StatusCause>,
 ) {
-    let value = text(schema, member);
-    if !value.is_empty() && !known.contains(&value) {
+    let Some(value) = schema.get(member).and_then(Value::as_str) else {
+        return;
+    };
+    if !known.contains(&value) {
         let known: Vec<String> = known.iter().map(|each| format!("{each:?}")).collect();
         let field = format!("{path}.{member}");
         causes.push(StatusCause::unsupported(&field, value, &known.join(", ")));
@@ -128,10 +132,24 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
         let rule = "must not be empty if x-kubernetes-list-type is map";
         causes.push(StatusCause::required(&field(MAP_KEYS), rule));
     }
-    let Some(items) = schema.get("items").filter(|items| items.is_object()) else {
-        let rule = "must have a schema if x-kubernetes-list-type is map";
-        causes.push(StatusCause::required(&field("items"), rule));
-        return;
+    let items = match schema.get("items") {
+        Some(items @ Value::Object(_)) => items,
+        Some(Value::Array(schemas)) => {
+            let schemas = Value::Array(schemas.clone());
+            // Go's type has a member for either form.
+            let message = format!(
+                "Invalid value: {{\"Schema\":null,\"JSONSchemas\":{schemas}}}: \
+                 must only have a single schema if x-kubernetes-list-type is map"
+            );
+            let cause = StatusCause::new("FieldValueInvalid", &field("items"), message);
+            causes.push(cause);
+            return;
+        }
+        _ => {
+            let rule = "must have a schema if x-kubernetes-list-type is map";
+            causes.push(StatusCause::required(&field("items"), rule));
+            return;
+        }
     };
     // Without a schema of objects, the checks of keys below would have nothing to look at.
     let kind = text(items, "type");

@@ -84,12 +84,17 @@ pub(super) fn check(
         let rule = "nullable cannot be true at the root";
         causes.push(StatusCause::forbidden(&format!("{path}.nullable"), rule));
     }
-    let mut unsound = structure::check(schema, path);
-    if unsound.is_empty() {
-        // Defaults of a schema that is not structural cannot be checked, because it cannot be pruned.
-        unsound = Structural::compile(schema).check_defaults(path, !tolerated.unpruned_defaults);
+    let unconverted = structure::unconverted(schema);
+    let mut unsound = Vec::new();
+    if unconverted.is_none() {
+        unsound = structure::check(schema, path);
+        if unsound.is_empty() {
+            // Defaults of a schema that is not structural cannot be checked, because it cannot be pruned.
+            let prunes = !tolerated.unpruned_defaults;
+            unsound = Structural::compile(schema).check_defaults(path, prunes);
+        }
     }
-    let may_have_rules = unsound.is_empty();
+    let may_have_rules = unsound.is_empty() && unconverted.is_none();
     causes.append(&mut unsound);
     let root = true;
     let place = Position {
@@ -99,6 +104,9 @@ pub(super) fn check(
         ..Position::default()
     };
     check_schema(schema, place, may_have_rules, &mut causes);
+    if let Some(reason) = unconverted.filter(|_| causes.is_empty()) {
+        causes.push(StatusCause::invalid(path, &"".into(), reason));
+    }
     causes
 }
 
@@ -154,7 +162,14 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
         causes.push(StatusCause::forbidden(&field("default"), &rule));
     }
     for member in UNSUPPORTED {
-        if schema.get(member).is_some_and(is_set) {
+        let is_there = match (member, schema.get(member)) {
+            (_, None | Some(Value::Null)) => false,
+            // They are pointers in Go.
+            ("additionalItems" | "$ref" | "dependencies", Some(_)) => true,
+            (_, Some(Value::Object(members))) => !members.is_empty(),
+            (_, Some(value)) => is_set(value),
+        };
+        if is_there {
             let rule = format!("{member} is not supported");
             causes.push(StatusCause::forbidden(&field(member), &rule));
         }
@@ -163,7 +178,7 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
         let rule = "type cannot be set to null, use nullable as an alternative";
         causes.push(StatusCause::forbidden(&field("type"), rule));
     }
-    if schema.get("items").is_some_and(Value::is_array) {
+    if !array(schema, "items").is_empty() {
         let rule = "items must be a schema object and not an array";
         causes.push(StatusCause::forbidden(&field("items"), rule));
     }
@@ -237,7 +252,22 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
             check_schema(each, below, rules, causes);
         }
     }
-    for member in ["allOf", "oneOf", "anyOf"] {
+    check_others(schema, inner, rules, causes);
+}
+
+/// Checks the schemas that are named, and those of which one or all must hold.
+fn check_others(schema: &Value, inner: Position<'_>, rules: bool, causes: &mut Vec<StatusCause>) {
+    let child = |member: &str| format!("{}.{member}", inner.path);
+    for member in ["definitions", "dependencies"] {
+        let all = schema.get(member).and_then(Value::as_object);
+        for (name, each) in all.into_iter().flatten() {
+            let path = &*child(&format!("{member}[{name}]"));
+            if each.is_object() {
+                check_schema(each, Position { path, ..inner }, rules, causes);
+            }
+        }
+    }
+    for member in ["allOf", "oneOf", "anyOf", "items"] {
         for (at, each) in array(schema, member).iter().enumerate() {
             let path = &*child(&format!("{member}[{at}]"));
             check_schema(each, Position { path, ..inner }, rules, causes);

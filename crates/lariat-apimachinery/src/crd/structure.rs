@@ -62,6 +62,70 @@ pub(super) fn check(schema: &Value, path: &str) -> Vec<StatusCause> {
     causes
 }
 
+/// Members with which Go does not make a structural schema, in its order, and what it says then.
+const UNCONVERTED: [(&str, &str); 7] = [
+    ("id", "OpenAPIV3Schema 'id' is not supported"),
+    ("$schema", "OpenAPIV3Schema 'schema' is not supported"),
+    ("$ref", "OpenAPIV3Schema '$ref' is not supported"),
+    (
+        "patternProperties",
+        "OpenAPIV3Schema 'patternProperties' is not supported",
+    ),
+    (
+        "dependencies",
+        "OpenAPIV3Schema 'dependencies' is not supported",
+    ),
+    (
+        "additionalItems",
+        "OpenAPIV3Schema 'additionalItems' is not supported",
+    ),
+    (
+        "definitions",
+        "OpenAPIV3Schema 'definitions' is not supported",
+    ),
+];
+
+/// Returns why Go does not make a structural schema of a schema.
+///
+/// Such a one is not checked for its structure.
+///
+/// Source: `NewStructural` in `apiserver/schema/convert.go` of apiextensions-apiserver.
+pub(super) fn unconverted(schema: &Value) -> Option<&'static str> {
+    const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+    let is_filled = |member: &str| match schema.get(member) {
+        // Of an empty map nothing has to be converted.
+        Some(Value::Object(members)) => member == "additionalItems" || !members.is_empty(),
+        Some(Value::Bool(_)) => true,
+        value => value.is_some_and(is_set),
+    };
+    let unsupported = UNCONVERTED.iter().find(|(member, _)| is_filled(member));
+    if let Some((_, reason)) = unsupported {
+        return Some(reason);
+    }
+    let junctors = ["allOf", "anyOf", "oneOf"];
+    let mut values = schema
+        .get("not")
+        .into_iter()
+        .chain(junctors.iter().flat_map(|member| array(schema, member)));
+    if let Some(reason) = values.find_map(unconverted) {
+        return Some(reason);
+    }
+    if schema.get(PRESERVE) == Some(&Value::Bool(false)) {
+        return Some(
+            "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined",
+        );
+    }
+    if !array(schema, "items").is_empty() {
+        return Some("OpenAPIV3Schema 'items' must be a schema, but is an array");
+    }
+    let mut below = schema
+        .get("items")
+        .into_iter()
+        .chain(properties(schema).map(|(_, property)| property))
+        .chain(schema.get("additionalProperties"));
+    below.find_map(unconverted)
+}
+
 fn check_invariants(schema: &Value, level: Level, path: &str, causes: &mut Vec<StatusCause>) {
     let items = schema.get("items").filter(|items| items.is_object());
     if text(schema, "type") == "array" && items.is_none() {

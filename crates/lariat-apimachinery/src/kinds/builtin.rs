@@ -183,7 +183,7 @@ fn networking() -> Vec<Row> {
             .status(),
         ns("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies")
             .short(&["netpol"])
-            .generation(),
+            .generation_as_sent(),
         cluster("networking.k8s.io/v1", "IngressClass", "ingressclasses").generation(),
         cluster("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs").status(),
         cluster("networking.k8s.io/v1", "IPAddress", "ipaddresses").short(&["ip"]),

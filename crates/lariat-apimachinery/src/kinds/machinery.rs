@@ -72,7 +72,7 @@ fn admission() -> Vec<Row> {
             "validatingwebhookconfigurations",
         )
         .extends()
-        .generation()
+        .generation_as_sent()
         .version_required(),
         cluster(
             admission,
@@ -80,7 +80,7 @@ fn admission() -> Vec<Row> {
             "mutatingwebhookconfigurations",
         )
         .extends()
-        .generation()
+        .generation_as_sent()
         .version_required(),
         cluster(
             admission,

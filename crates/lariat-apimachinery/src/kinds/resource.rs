@@ -146,7 +146,9 @@ pub enum Generation {
     None,
     /// Changes outside metadata and status.
     Content,
-    /// The same, but new objects have none: CSIDrivers.
+    /// The same, and lists and maps that are sent without items, which are not stored: NetworkPolicies.
+    ContentAsSent,
+    /// Changes outside metadata and status, but new objects have none: CSIDrivers.
     ContentChanged,
     /// Nothing: it is that of the creation, as for PriorityClasses.
     Created,

@@ -71,6 +71,11 @@ impl Row {
         self
     }
 
+    pub(super) fn generation_as_sent(mut self) -> Self {
+        self.rules.generation = Generation::ContentAsSent;
+        self
+    }
+
     pub(super) fn generation_of_changes(mut self) -> Self {
         self.rules.generation = Generation::ContentChanged;
         self

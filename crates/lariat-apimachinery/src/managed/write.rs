@@ -213,7 +213,7 @@ impl Write<'_> {
     ///
     /// # Errors
     ///
-    /// [`ApplyError::Untyped`] if the object does not fit its schema, and without `force`
+    /// [`ApplyError::Untyped`] or [`ApplyError::Present`] if an object does not fit its schema, and without `force`
     /// [`ApplyError::Conflicts`] if others own what it would change.
     pub fn apply(
         &self,
@@ -222,16 +222,13 @@ impl Write<'_> {
         force: bool,
     ) -> Result<Object, ApplyError> {
         let untyped = Value::Object(applied.clone());
-        // Stricter than `fits`: an applied list may not have duplicates, since their owner could not be told apart.
-        let errors = typed::validate(self.schema.root(), &untyped);
-        if !errors.is_empty() {
-            return Err(ApplyError::Untyped(errors));
-        }
         let mut managed = live
             .map_or_else(|| Some(Managed::default()), Managed::of)
             .unwrap_or_default();
         let present = self.live(live);
-        if managed.owners.is_empty() && live.is_some() {
+        let is_unmanaged = managed.owners.is_empty() && live.is_some();
+        self.check_typed(&present, &untyped, is_unmanaged)?;
+        if is_unmanaged {
             // An object that was written before field management was tracked gets one owner for all it has, so that a
             // first apply conflicts with it instead of taking it over silently.
             let before = Write {
@@ -280,6 +277,32 @@ impl Write<'_> {
         }
         managed.write(metadata_mut(&mut object));
         Ok(object)
+    }
+
+    /// Checks that both the present and the applied object fit their type.
+    fn check_typed(
+        &self,
+        present: &Value,
+        applied: &Value,
+        is_unmanaged: bool,
+    ) -> Result<(), ApplyError> {
+        let of_present = typed::validate_present(self.schema.root(), present);
+        let is_present_wrong = !of_present.is_empty();
+        let wrong_present = ApplyError::Present {
+            is_unmanaged,
+            errors: of_present,
+        };
+        if is_present_wrong && is_unmanaged {
+            return Err(wrong_present);
+        }
+        let errors = typed::validate(self.schema.root(), applied);
+        if !errors.is_empty() {
+            return Err(ApplyError::Untyped(errors));
+        }
+        if is_present_wrong {
+            return Err(wrong_present);
+        }
+        Ok(())
     }
 
     fn finish_apply(

@@ -194,12 +194,12 @@ impl Reader {
         let (written, flags) = rest.split_once(' ').unwrap_or((rest, ""));
         let find = |name: &str| flags.split(' ').find_map(|flag| flag.strip_prefix(name));
         let flag = |name: &str| find(name).unwrap_or_default();
-        let default = flag("default=");
+        let default = find("default=");
         Field {
             name: Cow::Borrowed(name),
             type_id: self.type_of(written, flags),
             required: flags.split(' ').any(|flag| flag == "!"),
-            default: (!default.is_empty()).then(|| default.into()),
+            default: default.map(Into::into),
             values: find("enum="),
             patch: patch_of(flag("patch=")),
             zero: zero_of(flags),

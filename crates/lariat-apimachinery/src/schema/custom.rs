@@ -45,7 +45,11 @@ impl Reader {
             match schema["type"].as_str() {
                 Some("array") => self.list(schema),
                 Some("object") => self.object(schema, is("x-kubernetes-embedded-resource")),
-                Some("string") => Type::Scalar(Scalar::String),
+                // A text of a format may be any scalar, as far as its owners go.
+                Some("string") => match schema["format"].as_str() {
+                    None | Some("" | "byte") => Type::Scalar(Scalar::String),
+                    Some(_) => Type::Scalar(Scalar::IntOrString),
+                },
                 Some("integer") => Type::Scalar(Scalar::Int64),
                 Some("number") => Type::Scalar(Scalar::Number),
                 Some("boolean") => Type::Scalar(Scalar::Bool),

@@ -82,11 +82,37 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
             // An empty list of managed fields is a request to forget the managers.
             is_omitted && is_list && items.is_empty() && name != "managedFields"
         }
-        Value::Object(map) => is_omitted && map.is_empty() && is_map(below),
+        Value::Object(map) => {
+            // That there are such alternatives is refused, even if there are none.
+            let may_be_strings = field.and_then(Field::instead_of_schema) == Some(Or::Strings);
+            is_omitted && map.is_empty() && is_map(below) && !may_be_strings
+        }
         value => match (field, below.get()) {
             (Some(field), Some(Type::Scalar(scalar))) => field.leaves_out(*scalar, value),
             _ => false,
         },
+    }
+}
+
+/// Returns whether an object that was not read yet has a list or a map without items, which reading it drops.
+///
+/// `outside` are names of members that do not count.
+#[must_use]
+pub fn has_empty(typed: TypeRef<'_>, value: &Value, outside: &[&str]) -> bool {
+    match value {
+        Value::Object(members) => members.iter().any(|(name, value)| {
+            let Some((field, below)) = typed.find(name) else {
+                return false;
+            };
+            let is_void = matches!(value, Value::Array(_) | Value::Object(_))
+                && is_empty(field, name, below, value);
+            let counts = !outside.contains(&name.as_str());
+            counts && (is_void || has_empty(below, value, outside))
+        }),
+        Value::Array(items) => items
+            .iter()
+            .any(|item| has_empty(typed.item(), item, outside)),
+        _ => false,
     }
 }
 
@@ -108,6 +134,10 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
 fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit> {
     match (value, or) {
+        (Value::Object(members), Or::Strings) => members
+            .values_mut()
+            .filter(|value| value.is_object())
+            .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         (value @ Value::Object(_), _) => walk(typed, value, &FieldPath::ROOT, &mut Vec::new()),
         (Value::Array(schemas), Or::List) => schemas
             .iter_mut()
@@ -188,6 +218,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
         (Scalar::IntOrString, Value::Number(number)) if is_int32(number) => Fit::Fits,
         (Scalar::Bytes, Value::String(text)) => bytes(text),
+        (Scalar::Bytes, Value::Array(items)) => bytes_of(items),
         (Scalar::Time, Value::String(text)) => time(text),
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
@@ -197,14 +228,25 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     }
 }
 
-/// Wraps numbers that are too large for their type, as Go's conversion does.
+/// Makes integers of whole numbers, and wraps those that are too large for their type, as Go's conversion does.
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
-        Value::Number(number) if matches!(typed.get(), Some(Type::Scalar(Scalar::Int32))) => {
-            // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON
-            // decoder would refuse it.
-            if let Some(wide) = number.as_i64() {
-                *number = wrapped(wide).into();
+        // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder would
+        // refuse it.
+        Value::Number(number) => {
+            let wide = || number.as_i64().or_else(|| cut(number));
+            match typed.get() {
+                Some(Type::Scalar(Scalar::Int32)) => {
+                    if let Some(wide) = wide() {
+                        *number = wrapped(wide).into();
+                    }
+                }
+                Some(Type::Scalar(Scalar::Int64)) => {
+                    if let Some(wide) = wide() {
+                        *number = wide.into();
+                    }
+                }
+                _ => {}
             }
         }
         Value::Array(items) => items
@@ -217,6 +259,14 @@ pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
         }),
         _ => {}
     }
+}
+
+/// Returns the integer that Go makes of a whole number, the least one if it is too large.
+#[allow(clippy::cast_possible_truncation, reason = "it is within the limits")]
+fn cut(number: &serde_json::Number) -> Option<i64> {
+    let float = number.as_f64().filter(|float| float.fract() == 0.0)?;
+    let fits = (-(2f64.powi(63))..2f64.powi(63)).contains(&float);
+    Some(if fits { float as i64 } else { i64::MIN })
 }
 
 #[allow(
@@ -258,6 +308,18 @@ fn whole(number: &serde_json::Number) -> Option<i64> {
 fn is_int32(number: &serde_json::Number) -> bool {
     let number = number.as_i64();
     number.is_some_and(|number| i32::try_from(number).is_ok())
+}
+
+/// Reads bytes that are written as a list of numbers, which Go reads as well.
+fn bytes_of(items: &[Value]) -> Fit {
+    let byte = |item: &Value| match item {
+        Value::Null => Some(0),
+        item => u8::try_from(item.as_u64()?).ok(),
+    };
+    let bytes: Option<Vec<u8>> = items.iter().map(byte).collect();
+    bytes.map_or(Fit::Wrong, |bytes| {
+        Fit::Becomes(BASE64.encode(bytes).into())
+    })
 }
 
 /// Reads base64 as Go does: it skips line ends, and ignores the last bits.

@@ -21,7 +21,7 @@ pub(crate) use builtin::kinds;
 #[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
 pub use custom::custom;
-pub use decode::{decode, wrap_numbers, write_whole_numbers};
+pub use decode::{decode, has_empty, wrap_numbers, write_whole_numbers};
 pub use field_path::{FieldPath, Step};
 pub use misfit::Misfit;
 pub(crate) use misfit::struct_without;

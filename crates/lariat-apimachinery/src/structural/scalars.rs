@@ -41,49 +41,102 @@ pub(super) fn check_text(bounds: &Bounds, text: &str, path: &str, outcome: &mut 
     outcome.fail(path, FaultKind::Invalid(text.into()), &rest);
 }
 
-pub(super) fn check_number(bounds: &Bounds, number: &Number, path: &str, outcome: &mut Outcome) {
-    let Some(value) = number.as_f64() else {
+/// The type of whole numbers, with the format that a schema asks for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Integer<'a> {
+    pub(super) format: Option<&'a str>,
+}
+
+impl Integer<'_> {
+    /// Returns whether a limit is of the type.
+    fn has(self, limit: f64) -> bool {
+        let most = if self.format == Some("int32") {
+            2f64.powi(31)
+        } else {
+            2f64.powi(63)
+        };
+        limit.fract() == 0.0 && (-most..most).contains(&limit)
+    }
+
+    fn shown(self) -> String {
+        match self.format {
+            Some(format) => format!("of type integer with format {format}"),
+            None => "of type integer (default format)".to_owned(),
+        }
+    }
+}
+
+/// A number that is compared with limits.
+#[derive(Debug)]
+pub(super) struct Checked<'a> {
+    pub(super) number: &'a Number,
+    pub(super) path: &'a str,
+    /// The type that the limits must have too.
+    pub(super) integer: Option<Integer<'a>>,
+}
+
+impl Checked<'_> {
+    /// Returns a limit as the number is compared with it, and as it is shown.
+    ///
+    /// One that is not of the type is a fault, and holds nevertheless.
+    fn limit(&self, name: &str, limit: f64, outcome: &mut Outcome) -> (f64, String) {
+        if let Some(integer) = self.integer.filter(|integer| !integer.has(limit)) {
+            let (shown, path) = (integer.shown(), self.path);
+            outcome.fail_as_a_whole(format!("{name} value must be {shown} in {path}"));
+            return (limit, float(limit));
+        }
+        // The server compares whole numbers with limits that are cut to whole ones.
+        if self.number.is_f64() {
+            (limit, float(limit))
+        } else {
+            (limit.trunc(), limit.trunc().to_string())
+        }
+    }
+
+    fn fail(&self, rest: &str, outcome: &mut Outcome) {
+        let kind = FaultKind::Invalid(Value::Number(self.number.clone()));
+        outcome.fail(self.path, kind, rest);
+    }
+
+    fn check_multiple(&self, value: f64, factor: f64, outcome: &mut Outcome) {
+        let (factor, shown) = self.limit("MultipleOf", factor, outcome);
+        if factor <= 0.0 {
+            let path = self.path;
+            let kind = FaultKind::Invalid(serde_json::from_str(&shown).unwrap_or_default());
+            let text = format!("factor MultipleOf declared for {path} must be positive: {shown}");
+            outcome.fail_with(path, kind, text);
+        } else if !is_multiple(value, factor) {
+            self.fail(&format!("should be a multiple of {shown}"), outcome);
+        }
+    }
+}
+
+pub(super) fn check_number(bounds: &Bounds, checked: &Checked<'_>, outcome: &mut Outcome) {
+    let Some(value) = checked.number.as_f64() else {
         return;
     };
-    // The server compares whole numbers with limits that are cut to whole ones.
-    let limit = |limit: f64| {
-        if number.is_f64() {
-            limit
-        } else {
-            limit.trunc()
-        }
-    };
-    let factor = bounds.multiple_of.map(limit);
-    if let Some(factor) = factor.filter(|factor| *factor <= 0.0) {
-        let shown = float(factor);
-        let kind = FaultKind::Invalid(serde_json::from_str(&shown).unwrap_or_default());
-        let text = format!("factor MultipleOf declared for {path} must be positive: {shown}");
-        outcome.fail_with(path, kind, text);
+    if let Some(factor) = bounds.multiple_of {
+        checked.check_multiple(value, factor, outcome);
     }
-    let mut fail = |rest: String| {
-        let kind = FaultKind::Invalid(Value::Number(number.clone()));
-        outcome.fail(path, kind, &rest);
-    };
-    if let Some(factor) = factor.filter(|factor| *factor > 0.0 && !is_multiple(value, *factor)) {
-        fail(format!("should be a multiple of {}", float(factor)));
-    }
-    if let Some(most) = bounds.maximum.map(limit) {
+    if let Some(most) = bounds.maximum {
+        let (most, shown) = checked.limit("Maximum boundary", most, outcome);
         match bounds.exclusive_maximum {
-            true if value >= most => fail(format!("should be less than {}", float(most))),
+            true if value >= most => checked.fail(&format!("should be less than {shown}"), outcome),
             false if value > most => {
-                fail(format!("should be less than or equal to {}", float(most)));
+                checked.fail(&format!("should be less than or equal to {shown}"), outcome);
             }
             _ => {}
         }
     }
-    if let Some(least) = bounds.minimum.map(limit) {
+    if let Some(least) = bounds.minimum {
+        let (least, shown) = checked.limit("Minimum boundary", least, outcome);
         match bounds.exclusive_minimum {
-            true if value <= least => fail(format!("should be greater than {}", float(least))),
+            true if value <= least => {
+                checked.fail(&format!("should be greater than {shown}"), outcome);
+            }
             false if value < least => {
-                fail(format!(
-                    "should be greater than or equal to {}",
-                    float(least)
-                ));
+                let rest = format!("should be greater than or equal to {shown}");
+                checked.fail(&rest, outcome);
             }
             _ => {}
         }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::fault::{Fault, FaultKind};
 use super::node::{Additional, Junctors, Node};
 use super::outcome::Outcome;
+use super::scalars::{Checked, Integer};
 use super::{correlate, formats, scalars};
 
 /// A value to check: its new and old state, and its path.
@@ -61,7 +62,12 @@ impl Node {
                         subject.path
                     ));
                 }
-                scalars::check_number(&self.bounds, number, subject.path, outcome);
+                let checked = Checked {
+                    number,
+                    path: subject.path,
+                    integer: self.integer(),
+                };
+                scalars::check_number(&self.bounds, &checked, outcome);
             }
             Value::Array(elements) => self.check_elements(elements, subject, outcome),
             _ => {}
@@ -73,6 +79,14 @@ impl Node {
         // Counted as `Result.Inc` does, even where the number looks arbitrary: it decides which alternative's faults
         // are shown.
         outcome.checks += 1;
+    }
+
+    /// Returns the type of whole numbers, if values have no other.
+    fn integer(&self) -> Option<Integer<'_>> {
+        let format = self.format.as_deref();
+        (self.types == ["integer"]).then(|| Integer {
+            format: format.filter(|format| matches!(*format, "int32" | "int64")),
+        })
     }
 
     fn check_type(&self, subject: Subject<'_>, outcome: &mut Outcome) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -180,6 +181,7 @@ where
         user,
         mark: arrival.mark,
         warnings: Warnings::default(),
+        has_empty: AtomicBool::new(false),
         resource: Arc::clone(resource),
         target,
         query: arrival.query,

@@ -21,13 +21,26 @@ pub(crate) fn check(
     let old = replaced.map(|replaced| replaced.old);
     let part = replaced.map_or(Part::Main, |replaced| replaced.part);
     let mut causes = found;
-    causes.extend(validation::validate_metadata(resource, object, old));
+    let metadata = validation::validate_metadata(resource, object, old);
+    let before = causes.len();
     causes.extend(special::validate(resource, object, old));
     causes.extend(validation::validate(resource, object, old, part));
     causes.extend(custom::validate(resource, object, replaced));
+    let has_others = causes.len() > before;
+    if !(has_others && replaced.is_none() && checks_metadata_last(resource)) {
+        causes.splice(before..before, metadata);
+    }
     if causes.is_empty() {
         return Ok(());
     }
     let name = metadata_text(object, "name");
     Err(ApiError::invalid(resource, name, &causes))
+}
+
+/// Returns whether the metadata of a new object are checked only if nothing else is wrong.
+///
+/// Source: the `Validate` of strategies that do not call `ValidateObjectMeta`, after which `BeforeCreate` in
+/// `k8s.io/apiserver/pkg/registry/rest` does.
+fn checks_metadata_last(resource: &Resource) -> bool {
+    resource.group.is_empty() && resource.kind == "Event"
 }

@@ -102,7 +102,8 @@ pub(crate) fn validate(
         None => schema.validate(&value, None),
     };
     if let Some(scale) = &resource.rules.scale {
-        causes.extend(validate_scale(scale, &value));
+        let part = replaced.map_or(Part::Main, |replaced| replaced.part);
+        causes.extend(validate_scale(scale, part, object));
     }
     causes
 }
@@ -123,59 +124,63 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
     result
 }
 
-/// Checks the numbers of replicas that the scale subresource shows.
-fn validate_scale(scale: &Scale, object: &Value) -> Vec<StatusCause> {
-    let check = |path: &JsonPath| {
-        let field = format!(".{}", path.members()?.join("."));
-        let replicas = match number_at(object, &path.members()?) {
-            Ok(number) => number?,
-            Err(wrong) => return Some(StatusCause::invalid(&field, &0.into(), &wrong)),
-        };
-        let rule = match replicas {
-            ..0 => "should be a non-negative integer".to_owned(),
-            count if count > i64::from(i32::MAX) => {
-                format!("should be less than or equal to {}", i32::MAX)
-            }
-            _ => return None,
-        };
-        Some(StatusCause::invalid(&field, &replicas.into(), &rule))
+/// Checks what the scale subresource shows; a write of the status does not change the wanted replicas.
+///
+/// Source: `ValidateScaleSpec` and `ValidateScaleStatus` in `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
+fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause> {
+    let numbers = [&scale.spec_path, &scale.status_path].into_iter();
+    let numbers = numbers.skip(usize::from(part == Part::Status));
+    let wrong_number = |path: &JsonPath| check_replicas(object, &path.members()?);
+    let wrong_selector = |path: &JsonPath| {
+        let path = path.members()?;
+        let wrong = misfit(object, &path, "string")?;
+        Some(StatusCause::invalid(&dotted(&path), &"".into(), &wrong))
     };
-    let numbers = [&scale.spec_path, &scale.status_path];
-    let numbers = numbers.into_iter().filter_map(check);
-    numbers.chain(wrong_selector(scale, object)).collect()
+    let selector = scale.selector_path.iter().filter_map(wrong_selector);
+    numbers.filter_map(wrong_number).chain(selector).collect()
 }
 
-/// Finds what is in the way of the selector that the scale shows.
-fn wrong_selector(scale: &Scale, object: &Value) -> Option<StatusCause> {
-    let path = scale.selector_path.as_ref()?.members()?;
-    let (last, way) = path.split_last()?;
-    // The text itself may have any type; a number there would be found by its schema.
-    let wrong = number_at(object, &[way, &[last]].concat()).err()?;
-    let is_on_the_way = wrong.ends_with("expected map[string]interface{}");
-    let field = format!(".{}", path.join("."));
-    is_on_the_way.then(|| StatusCause::invalid(&field, &"".into(), &wrong))
+fn check_replicas(object: &Object, path: &[&str]) -> Option<StatusCause> {
+    let field = dotted(path);
+    if let Some(wrong) = misfit(object, path, "int64") {
+        return Some(StatusCause::invalid(&field, &0.into(), &wrong));
+    }
+    let (first, rest) = path.split_first()?;
+    let mut rest = rest.iter();
+    let replicas = rest
+        .try_fold(object.get(*first)?, |at, name| at.get(*name))?
+        .as_i64()?;
+    let rule = match replicas {
+        ..0 => "should be a non-negative integer".to_owned(),
+        count if count > i64::from(i32::MAX) => {
+            format!("should be less than or equal to {}", i32::MAX)
+        }
+        _ => return None,
+    };
+    Some(StatusCause::invalid(&field, &replicas.into(), &rule))
 }
 
-/// Returns an integer by its path, or Go's error for a value of another type.
-fn number_at(object: &Value, path: &[impl AsRef<str>]) -> Result<Option<i64>, String> {
-    let wrong = |upto: usize, found: &Value, wanted: &str| {
-        let names: Vec<&str> = path[..upto].iter().map(AsRef::as_ref).collect();
-        let (names, shown) = (names.join("."), go_text::value(found));
-        let found = go_text::type_of(found);
-        format!(".{names} accessor error: {shown} is of the type {found}, expected {wanted}")
+fn dotted(path: &[&str]) -> String {
+    format!(".{}", path.join("."))
+}
+
+/// Returns what is wrong with the value at a path, if there is one that is not of the Go type `wanted`.
+///
+/// Source: `NestedFieldNoCopy` in `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`.
+pub(crate) fn misfit(object: &Object, path: &[&str], wanted: &str) -> Option<String> {
+    let fault = |depth: usize, value: &Value, wanted: &str| {
+        let (path, shown) = (dotted(&path[..depth]), go_text::value(value));
+        let is = go_text::type_of(value);
+        format!("{path} accessor error: {shown} is of the type {is}, expected {wanted}")
     };
-    let mut at = object;
-    for (depth, name) in path.iter().enumerate() {
-        at = match at {
-            Value::Object(members) => match members.get(name.as_ref()) {
-                Some(value) => value,
-                None => return Ok(None),
-            },
-            other => return Err(wrong(depth + 1, other, "map[string]interface{}")),
+    let (first, rest) = path.split_first()?;
+    let mut value = object.get(*first)?;
+    for (index, name) in rest.iter().enumerate() {
+        value = match value {
+            Value::Null => return None,
+            Value::Object(members) => members.get(*name)?,
+            other => return Some(fault(index + 2, other, "map[string]interface{}")),
         };
     }
-    let number = at.as_i64();
-    number
-        .map(Some)
-        .ok_or_else(|| wrong(path.len(), at, "int64"))
+    (go_text::type_of(value) != wanted).then(|| fault(path.len(), value, wanted))
 }

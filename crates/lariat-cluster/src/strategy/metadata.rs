@@ -4,7 +4,7 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Map, Value, json};
 
 /// Metadata only the server writes.
-pub(crate) const SERVER_METADATA: [&str; 5] = [
+const SERVER_METADATA: [&str; 5] = [
     "uid",
     "creationTimestamp",
     "generation",

@@ -27,15 +27,15 @@ pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, ad
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, conform, refine_stored, store};
+pub(crate) use custom::{complete, conform, misfit, refine_stored, store};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
 pub(crate) use form::{read, read_applied};
 pub(crate) use lariat_apimachinery::selector::selector_text;
 pub(crate) use limits::{check_limits, check_quotas, used};
-pub(crate) use metadata::{SERVER_METADATA, raise_generation, tidy};
+pub(crate) use metadata::{raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 pub(crate) use prepare::{allocate, prepare_create, stamp};
-pub(crate) use replacement::{Replacement, keeps_metadata, replacement};
+pub(crate) use replacement::{Replacement, keeps_metadata, replacement, replacement_as_sent};
 pub(crate) use shape::{check as check_shape, misshapen};
 pub(crate) use special::check_delete;

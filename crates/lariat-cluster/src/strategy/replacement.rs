@@ -35,6 +35,18 @@ pub(crate) fn replacement(
     old: &Object,
     sent: Object,
 ) -> Result<Replacement, ApiError> {
+    replacement_as_sent(resource, (part, false), old, sent)
+}
+
+/// Makes the new state of an object from what a client sent and what is stored.
+///
+/// `has_empty` is whether lists or maps without items were dropped when it was read.
+pub(crate) fn replacement_as_sent(
+    resource: &Resource,
+    (part, has_empty): (Part, bool),
+    old: &Object,
+    sent: Object,
+) -> Result<Replacement, ApiError> {
     shape::check(resource, &sent)?;
     // Before anything is restored: what a client made up is refused, not replaced without a word.
     let mut found = changes_of_fixed(resource, part, old, &sent);
@@ -43,12 +55,17 @@ pub(crate) fn replacement(
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    if found.is_empty() && !managed::differ(old, &new) {
+    let raises = raises_generation(resource.rules.generation, (part, has_empty), old, &new);
+    if found.is_empty() && !raises && !managed::differ(old, &new) {
         // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
-        return Ok(Replacement::Unchanged);
+        return Ok(if special::may_go(resource, &new) {
+            Replacement::Deleted(new)
+        } else {
+            Replacement::Unchanged
+        });
     }
     found.extend(late_finalizers(old, &new));
-    if raises_generation(resource.rules.generation, part, old, &new) {
+    if raises {
         raise_generation(&mut new);
     }
     special::check_update(resource, old, &new)?;
@@ -128,9 +145,10 @@ pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
         )
 }
 
-/// Finds metadata that a client made up, and restores what it left out.
+/// Finds metadata that a client made up.
 ///
-/// Source: `ValidateObjectMetaAccessorUpdate` in `k8s.io/apimachinery/pkg/api/validation`.
+/// Source: `BeforeUpdate` in `k8s.io/apiserver/pkg/registry/rest`, `ValidateObjectMetaAccessorUpdate` in
+/// `k8s.io/apimachinery/pkg/api/validation`.
 fn changes_of_fixed(
     resource: &Resource,
     part: Part,
@@ -140,9 +158,17 @@ fn changes_of_fixed(
     let member = |object: &Object, name: &str| object.get("metadata")?.get(name).cloned();
     let is_sent = |value: &Value| !value.is_null() && *value != "";
     let members: &[&str] = match part {
-        Part::Main => &["uid", "deletionTimestamp", "deletionGracePeriodSeconds"],
-        Part::Status if keeps_metadata(resource) => &["uid"],
-        _ => &["uid", "deletionTimestamp"],
+        // It begins with the old metadata.
+        Part::Status if resource.rules.custom => &["uid"],
+        Part::Ephemeral | Part::Resize => &["uid", "deletionGracePeriodSeconds"],
+        Part::Status if keeps_metadata(resource) || is_pod(resource) => {
+            &["uid", "deletionGracePeriodSeconds"]
+        }
+        // Of an object that is being deleted the time is kept, whatever is sent.
+        _ if !metadata_text(old, "deletionTimestamp").is_empty() => {
+            &["uid", "deletionGracePeriodSeconds"]
+        }
+        _ => &["uid", "deletionTimestamp", "deletionGracePeriodSeconds"],
     };
     let changed = members.iter().filter_map(|name| {
         let sent = member(sent, name).filter(is_sent)?;
@@ -153,6 +179,10 @@ fn changes_of_fixed(
         })
     });
     changed.collect()
+}
+
+fn is_pod(resource: &Resource) -> bool {
+    resource.kind == "Pod" && !resource.rules.custom
 }
 
 /// Finds finalizers that come too late.
@@ -174,7 +204,12 @@ fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
     (!late.is_empty()).then(|| StatusCause::forbidden("metadata.finalizers", &message))
 }
 
-fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -> bool {
+fn raises_generation(
+    rule: Generation,
+    (part, has_empty): (Part, bool),
+    old: &Object,
+    new: &Object,
+) -> bool {
     fn annotations(object: &Object) -> Option<&Value> {
         object.get("metadata")?.get("annotations")
     }
@@ -184,6 +219,7 @@ fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -
     };
     match rule {
         Generation::None | Generation::Created => false,
+        Generation::ContentAsSent if has_empty => true,
         // The annotations of a Deployment are a part of what its controller has to do: they go to the ReplicaSets.
         Generation::ContentAndAnnotations
             if part != Part::Status && annotations(old) != annotations(new) =>

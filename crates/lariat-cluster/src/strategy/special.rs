@@ -52,8 +52,8 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         Some(Special::DaemonSet) => workloads::count_templates(None, object),
         Some(Special::Claim) => claims::prepare(object, None),
         Some(Special::Account) => name_secrets(object),
-        Some(Special::Pod | Special::SigningRequest | Special::Service | Special::DeviceClaim)
-        | None => {}
+        Some(Special::Service) => drop_internal_policy(object),
+        Some(Special::Pod | Special::SigningRequest | Special::DeviceClaim) | None => {}
     }
 }
 
@@ -75,8 +75,26 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),
         Some(Special::SigningRequest) => certificates::keep(part, old, new),
         Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
-        Some(Special::Service) if part == Part::Main => drop_balancer(new),
-        Some(Special::Pod | Special::Service) | None => {}
+        Some(Special::Service) => {
+            drop_internal_policy(new);
+            if part == Part::Main {
+                drop_balancer(new);
+            }
+        }
+        Some(Special::Pod) | None => {}
+    }
+}
+
+/// Drops how traffic inside of the cluster is routed, which a Service for something outside does not show.
+fn drop_internal_policy(service: &mut Object) {
+    let Some(Value::Object(spec)) = service.get_mut("spec") else {
+        return;
+    };
+    let policy = spec.get("internalTrafficPolicy").and_then(Value::as_str);
+    // Another value is refused.
+    let is_valid = matches!(policy, Some("Cluster" | "Local"));
+    if is_valid && spec.get("type").is_some_and(|kind| kind == "ExternalName") {
+        spec.remove("internalTrafficPolicy");
     }
 }
 

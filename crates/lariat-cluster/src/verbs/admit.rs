@@ -9,7 +9,7 @@ use super::creation::Creation;
 use super::escalation;
 use crate::access::User;
 use crate::status::ApiError;
-use crate::strategy::{self, SERVER_METADATA, tidy};
+use crate::strategy::{self, tidy};
 
 /// Prepares an object for its creation: name, metadata, defaults, validation.
 pub(super) fn create(
@@ -18,8 +18,9 @@ pub(super) fn create(
     dry_run: bool,
 ) -> Result<Object, ApiError> {
     let resource = creation.resource;
-    let sent_generation = place_new(creation, &mut object)?;
+    place_new(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
+    let sent_generation = metadata.remove("generation");
     tidy(metadata);
     name(creation, metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
@@ -63,21 +64,17 @@ fn reset_status(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts a new object into its namespace, and drops what only the server writes.
+/// Puts a new object into its namespace, and drops what the server writes.
 ///
-/// Returns the generation it was sent with.
-pub(super) fn place_new(
-    creation: &Creation<'_>,
-    object: &mut Object,
-) -> Result<Option<Value>, ApiError> {
+/// The time of a deletion is kept, which only objects that PUT or apply creates have.
+pub(super) fn place_new(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     strategy::check_shape(creation.resource, object)?;
     place(creation, object)?;
     let metadata = metadata_mut(object);
-    let sent_generation = metadata.get("generation").cloned();
-    for member in SERVER_METADATA {
+    for member in ["uid", "creationTimestamp"] {
         metadata.remove(member);
     }
-    Ok(sent_generation)
+    Ok(())
 }
 
 /// Writes into a request for a certificate who asks for it.

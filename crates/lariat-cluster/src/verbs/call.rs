@@ -1,6 +1,7 @@
 //! A request about objects of one resource.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use lariat_apimachinery::kinds::Resource;
@@ -35,6 +36,10 @@ pub(crate) struct Call {
     pub(crate) mark: Option<Mark>,
     /// What the client is warned of beside the answer.
     pub(crate) warnings: Warnings,
+    /// Whether what is sent changes lists or maps only in that they are there without items.
+    ///
+    /// Reading an object drops them, but a few kinds count them as a change.
+    pub(crate) has_empty: AtomicBool,
     pub(crate) body: Bytes,
 }
 

@@ -13,7 +13,11 @@ pub(super) async fn create(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     ownership::check_manager(call, "CreateOptions")?;
-    let sent = call.decode()?;
+    let mut sent = call.decode()?;
+    // No one owns what the server writes. A PUT or an apply that creates keeps it.
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata_mut(&mut sent).remove(member);
+    }
     store_new(call, sent, dry_run).await
 }
 
@@ -23,10 +27,6 @@ pub(super) async fn store_new(
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Answer, ApiError> {
-    // No one owns what the server writes.
-    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
-        metadata_mut(&mut sent).remove(member);
-    }
     ownership::account(call, None, &mut sent);
     store_accounted(call, sent, dry_run).await
 }

@@ -1,8 +1,10 @@
 //! The form of sent objects: decoded as their kind, with defaults filled in.
 
+use std::sync::atomic::Ordering;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
-use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
@@ -62,6 +64,17 @@ pub(super) fn normalize(
                 schema::wrap_numbers(below, value);
             }
         }
+    }
+    if call.resource.rules.generation == Generation::ContentAsSent {
+        // The policy types have a default, which takes the place of an empty list.
+        let content = ["spec", "webhooks"].into_iter();
+        let typed = call.resource.types().root();
+        let mut content = content.filter(|name| object.contains_key(*name));
+        let has_empty = content.any(|name| {
+            let content = Object::from_iter([(name.to_owned(), object[name].clone())]);
+            schema::has_empty(typed, &content.into(), &["policyTypes"])
+        });
+        call.has_empty.store(has_empty, Ordering::Relaxed);
     }
     let read = match origin {
         Origin::Apply => strategy::read_applied(&call.resource, object),

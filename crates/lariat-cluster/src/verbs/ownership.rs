@@ -5,6 +5,8 @@ use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::schema::Schema;
+use serde_json::json;
 
 use crate::server::Server;
 use crate::status::ApiError;
@@ -67,6 +69,18 @@ impl Writer {
             ignored: &self.ignored,
             now: &self.now,
             served: &self.served,
+        }
+    }
+
+    /// Returns a write of an object of a built-in type that is not the resource's, such as a scale.
+    pub(super) fn write_as<'a>(
+        &'a self,
+        schema: &'a Schema,
+        api_version: &'a str,
+    ) -> managed::Write<'a> {
+        managed::Write {
+            subresource: &self.subresource,
+            ..managed::Write::new(schema, api_version, &self.name, &self.now)
         }
     }
 }
@@ -161,6 +175,12 @@ pub(crate) fn account_as(
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
+    if matches!(refused, ApplyError::Present { .. }) {
+        // It is about the object that is there.
+        let metadata = json!({"namespace": call.namespace(), "name": call.name()});
+        let named = Object::from_iter([("metadata".to_owned(), metadata)]);
+        return refusal_of(&version, kind, &named, refused);
+    }
     refusal_of(&version, kind, applied, refused)
 }
 
@@ -184,9 +204,19 @@ pub(super) fn refusal_of(
                 ["namespace", "name"].map(|member| metadata_text(applied, member));
             // Go prints the core group as an empty one before the slash.
             let group = if api_version.contains('/') { "" } else { "/" };
-            ApiError::internal(format!(
-                "failed to create typed patch object ({namespace}/{name}; {group}{api_version}, Kind={kind}): {untyped}"
-            ))
+            let object = format!("({namespace}/{name}; {group}{api_version}, Kind={kind})");
+            ApiError::internal(match untyped {
+                ApplyError::Present {
+                    is_unmanaged: true, ..
+                } => format!(
+                    "failed to create manager for existing fields: failed to convert new object {object} to smd typed: \
+                     {untyped}"
+                ),
+                ApplyError::Present { .. } => {
+                    format!("failed to create typed live object {object}: {untyped}")
+                }
+                _ => format!("failed to create typed patch object {object}: {untyped}"),
+            })
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
@@ -96,7 +97,12 @@ fn check_version(
             dry_run,
         ));
     }
-    match metadata_text(sent, "resourceVersion") {
+    check_revision(call, metadata_text(sent, "resourceVersion"), current)
+}
+
+/// Checks the version that a client thinks it changes.
+pub(super) fn check_revision(call: &Call, version: &str, current: &Stored) -> Result<(), ApiError> {
+    match version {
         // ObjectResourceVersion reads a number, of which 0 is none.
         "" | "0" if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
@@ -150,7 +156,8 @@ pub(super) async fn store_changed(
         strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
-    let replacement = strategy::replacement(&call.resource, part, old, sent)?;
+    let has_empty = call.has_empty.load(Ordering::Relaxed);
+    let replacement = strategy::replacement_as_sent(&call.resource, (part, has_empty), old, sent)?;
     // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;

@@ -26,7 +26,7 @@ fn deployment() -> Value {
 async fn apply_scale(bench: &Bench, metadata: Value, spec: Value) -> Answer {
     let scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
         "spec": spec});
-    let path = format!("{DEPLOYMENTS}/a/scale?fieldManager=m");
+    let path = format!("{DEPLOYMENTS}/a/scale?fieldManager=m&force=true");
     let media = "application/apply-patch+yaml";
     bench
         .call(Method::PATCH, &path, media, scale.to_string())

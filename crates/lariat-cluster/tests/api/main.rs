@@ -7,6 +7,7 @@ mod access;
 mod actions;
 mod admin;
 mod admission;
+mod answers;
 mod autoscaling;
 mod bindings;
 mod bodies;

@@ -27,7 +27,7 @@ fn odd_path(script: &mut Script<'_>) {
         format!("{one}/scale"),
         format!("{collection}/"),
         format!("{one}/"),
-        format!("{collection}/Bad_Name"),
+        format!("{collection}/Bad_${{id}}"),
         format!("{collection}/%20"),
         format!("{api}/nonsenses"),
         format!("{api}/namespaces/${{ns}}/nonsenses/a"),
@@ -40,6 +40,13 @@ fn odd_path(script: &mut Script<'_>) {
         script.kind.everywhere() + "/a",
     ]);
     let method = script.pick(&["GET", "GET", "DELETE", "PUT", "POST"]);
+    // Other sequences have their objects in a collection.
+    let is_collection = path.strip_suffix('/') == Some(&*collection);
+    let method = if method == "DELETE" && is_collection {
+        "GET"
+    } else {
+        method
+    };
     let body = if matches!(method, "PUT" | "POST") {
         Body::Json(script.manifest(0))
     } else {
@@ -48,6 +55,8 @@ fn odd_path(script: &mut Script<'_>) {
     script.step("odd path", method, &path, body);
     if method == "DELETE" || method == "POST" || method == "PUT" {
         script.query("dryRun", "All");
+    } else if is_collection {
+        script.query("labelSelector", "run=${id}");
     }
 }
 

@@ -190,19 +190,23 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
         .filter(|(element, _)| !after.has(element));
     for (element, _) in after.list().iter().chain(gone) {
         let (old, new) = (before.get(element), after.get(element));
-        let (own, inner) = match (old, new) {
-            // Only an item that is unique in both lists is walked into; for duplicates no one can say which belongs to
-            // which.
-            (old @ ([] | [_]), new @ ([] | [_])) => {
-                walk(item, old.first().copied(), new.first().copied())
+        let mut put = |(own, inner)| difference.put(element, own, inner);
+        match (old, new) {
+            ([] | [_], [] | [_]) => put(walk(item, old.first().copied(), new.first().copied())),
+            // Items with the same key are compared together, as a whole.
+            ([_, _, ..], [_, _, ..]) if are_same(old, new) => {}
+            ([_, _, ..], [_, _, ..]) => put((Own::Modified, Difference::default())),
+            (_, []) => put((Own::Removed, Difference::default())),
+            (_, [new]) => {
+                put(walk(item, None, Some(*new)));
+                put((Own::Removed, Difference::default()));
             }
-            // Items with the same key change together.
-            (old, new) if are_same(old, new) => (Own::Same, Difference::default()),
-            ([], _) => (Own::Added, Difference::default()),
-            (_, []) => (Own::Removed, Difference::default()),
-            _ => (Own::Modified, Difference::default()),
-        };
-        difference.put(element, own, inner);
+            ([], _) => put((Own::Added, Difference::default())),
+            ([old, ..], _) => {
+                put(walk(item, Some(*old), None));
+                put((Own::Added, Difference::default()));
+            }
+        }
     }
     difference
 }

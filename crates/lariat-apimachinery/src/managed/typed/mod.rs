@@ -14,4 +14,4 @@ pub(super) use compare::{Difference, compare};
 pub(super) use fields::fields;
 pub(super) use merge::merge;
 pub(super) use remove::remove;
-pub(super) use validate::{fits, validate};
+pub(super) use validate::{fits, validate, validate_present};

@@ -14,9 +14,25 @@ use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
 ///
 /// Source: `validatingObjectWalker` in `structured-merge-diff`.
 pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     walk(typed, value, "", &mut errors);
-    errors
+    errors.texts
+}
+
+/// Returns the schema errors of an object that is there, whose lists may have duplicate items.
+pub(in crate::managed) fn validate_present(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
+    let mut errors = Errors {
+        allows_duplicates: true,
+        ..Errors::default()
+    };
+    walk(typed, value, "", &mut errors);
+    errors.texts
+}
+
+#[derive(Debug, Default)]
+struct Errors {
+    texts: Vec<String>,
+    allows_duplicates: bool,
 }
 
 /// Returns whether a value fits its type; lists may have duplicate items.
@@ -42,13 +58,13 @@ pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
     }
 }
 
-fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>) {
+fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Errors) {
     if value.is_null() {
         return;
     }
     let mut refuse = |what: String| match path {
-        "" => errors.push(what),
-        path => errors.push(format!("{path}: {what}")),
+        "" => errors.texts.push(what),
+        path => errors.texts.push(format!("{path}: {what}")),
     };
     match typed.resolve(value) {
         Resolved::Scalar(None) | Resolved::AnyList => {}
@@ -102,7 +118,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: &mut Vec<String>) {
+fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: &mut Errors) {
     let mut seen = HashSet::new();
     for (at, value) in values.iter().enumerate() {
         if list.kind == ListKind::Atomic {
@@ -112,10 +128,12 @@ fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: 
         match element_of(&list.kind, typed.item(), value) {
             // One item without an identity ends the check of its list, as in `visitListItems`; items behind it are not
             // looked at.
-            Err(error) => return errors.push(format!("{path}: element {at}: {error}")),
+            Err(error) => return errors.texts.push(format!("{path}: element {at}: {error}")),
             Ok(element) => {
-                if seen.contains(&element) {
-                    errors.push(format!("{path}: duplicate entries for key {element}"));
+                if seen.contains(&element) && !errors.allows_duplicates {
+                    errors
+                        .texts
+                        .push(format!("{path}: duplicate entries for key {element}"));
                 }
                 walk(typed.item(), value, &format!("{path}{element}"), errors);
                 seen.insert(element);
@@ -124,12 +142,14 @@ fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: 
     }
 }
 
-fn members(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>) {
+fn members(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Errors) {
     for (name, value) in value.as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         match typed.member(name) {
             Some(below) => walk(below, value, &path, errors),
-            None => errors.push(format!("{path}: field not declared in schema")),
+            None => errors
+                .texts
+                .push(format!("{path}: field not declared in schema")),
         }
     }
 }

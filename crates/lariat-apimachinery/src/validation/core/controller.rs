@@ -70,7 +70,8 @@ fn check_status(status: &Field<'_>, causes: &mut Causes) {
     }
     if count("availableReplicas") > count("readyReplicas") {
         let detail = "cannot be greater than readyReplicas";
-        causes.invalid(&status.get("availableReplicas"), detail);
+        let available = status.get("availableReplicas");
+        causes.invalid_as(&available, count("availableReplicas"), detail);
     }
 }
 

@@ -28,7 +28,9 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     for container in list.items() {
         check_common(&container, pod, causes);
         check_init(&container, pod, causes);
-        if !container.text_of("name").is_empty() {
+        // Only regular containers without a name count as named the same.
+        let is_named = !container.text_of("name").is_empty();
+        if is_named || names.contains("") {
             check_name(&container, &mut names, causes);
         }
         // The path of a port's cause has the index that the container has alone.
@@ -37,6 +39,7 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
     }
     // An ephemeral container can look into containers of the spec, not into other ephemeral ones.
+    names.extend(list.items().map(|container| container.text_of("name")));
     let targets = names.clone();
     for container in pod.spec.get("ephemeralContainers").items() {
         check_common(&container, pod, causes);

@@ -117,7 +117,11 @@ fn addresses(subset: Row<'_>) -> Vec<String> {
 
 /// Returns the first ports of an EndpointSlice.
 pub(super) fn slice_ports(ports: Row<'_>) -> String {
-    let ports = ports.rows("").map(|port| port.scalar_or("/port", "*"));
+    // A port without a number is all ports, and has a name, which may be empty.
+    let ports = ports.rows("").map(|port| match port.object.get("port") {
+        Some(Value::Number(number)) => number.to_string(),
+        _ => port.scalar_or("/name", "*"),
+    });
     first_of(&ports.collect::<Vec<_>>(), SHOWN)
 }
 

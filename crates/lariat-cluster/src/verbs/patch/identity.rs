@@ -8,6 +8,7 @@ use crate::status::ApiError;
 use crate::store::Stored;
 use crate::verbs::call::Call;
 use crate::verbs::form::{self, Origin};
+use crate::verbs::update;
 
 /// Checks that a patch kept the type of its object.
 pub(super) fn check_type(call: &Call, patched: &Object) -> Result<(), ApiError> {
@@ -53,13 +54,5 @@ pub(super) fn check_identity(
 ) -> Result<(), ApiError> {
     call.check_same_namespace(patched)?;
     call.check_same_name(patched)?;
-    match metadata_text(patched, "resourceVersion") {
-        // `AllowUnconditionalUpdate` is false in the strategy of such a kind.
-        "" if call.resource.rules.version_required => {
-            Err(ApiError::version_required(&call.resource, call.name()))
-        }
-        "" => Ok(()),
-        version if version == current.revision().to_string() => Ok(()),
-        _ => Err(ApiError::conflict(&call.resource, call.name())),
-    }
+    update::check_revision(call, metadata_text(patched, "resourceVersion"), current)
 }

@@ -3,19 +3,21 @@
 //! Source: `ScaleREST` in `k8s.io/kubernetes/pkg/registry/apps` and in
 //! `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::managed::{self, Scaled};
-use lariat_apimachinery::object::{Object, metadata_text};
-use lariat_apimachinery::schema::{self, Misfit};
+use lariat_apimachinery::managed::Scaled;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::schema::{self, Misfit, Schema};
+use lariat_apimachinery::structural::json_path::JsonPath;
+use lariat_apimachinery::validation;
 use serde_json::{Map, Value, json};
 
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::{Part, Replacement, replacement, selector_text};
+use crate::strategy::{Part, Replacement, misfit, replacement, selector_text};
 use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
@@ -92,7 +94,7 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
                 dry_run,
             ));
         }
-        if let Some(answer) = store(call, &current, &scale, dry_run).await? {
+        if let Some(answer) = store(call, &current, scale.clone(), dry_run).await? {
             return Ok(answer);
         }
     }
@@ -103,23 +105,17 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("PatchOptions", !applies)?;
     ownership::check_manager(call, "PatchOptions")?;
     let dry_run = call.query.dry_run("PatchOptions")?;
-    if applies && call.resource.rules.custom {
-        check_applicable(call)?;
-    }
     if applies {
         return apply(call, dry_run).await;
     }
     let change = Change::parse(call)?;
-    let types =
-        schema::builtin(KIND.api_version, KIND.kind).unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
         let live = call.present(&current).await?;
-        let replicas = replicas_of(call, &live).unwrap_or(UNSET);
-        let before = scale_of(call, &live, replicas, &current);
-        let mut scale = change.apply_as(types.root(), before)?;
+        let before = owned_scale(call, &live, &current)?;
+        let mut scale = change.apply_as(types().root(), before)?;
         read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
-        if let Some(answer) = store(call, &current, &scale, dry_run).await? {
+        if let Some(answer) = store(call, &current, scale, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -138,95 +134,68 @@ fn unreadable(call: &Call, error: ApiError) -> ApiError {
     )
 }
 
-/// Refuses to apply the scale of a custom resource, as a genuine server does.
+/// The conversion in which a genuine server fails if the scale of a custom resource is applied.
 ///
-/// That server takes the Scale for a custom resource and fails to convert it, unless the apply changes nothing.
-fn check_applicable(call: &Call) -> Result<(), ApiError> {
-    let (sent, _) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
-    let live = current(call)?.object();
-    let reason =
-        "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
-    let metadata = live.get("metadata");
-    let has_managers = metadata.is_some_and(|metadata| metadata.get("managedFields").is_some());
-    if !has_managers {
-        return Err(ApiError::internal(format!(
-            "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) \
-             {reason}"
-        )));
+/// It takes the Scale for a custom resource.
+const NO_CONVERSION: &str =
+    "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
+
+/// Refuses to apply the scale of a custom resource that has no owner.
+fn check_owned(call: &Call, before: &Object) -> Result<(), ApiError> {
+    let managers = before["metadata"].get("managedFields");
+    if managers.is_some() || !call.resource.rules.custom {
+        return Ok(());
     }
-    let wanted = sent.get("spec").and_then(|spec| spec.get("replicas"));
-    // Go leaves out a number that is 0, so an applied scale without replicas changes nothing there.
-    let is = replicas_of(call, &live).filter(|count| *count != 0);
-    if wanted.and_then(Value::as_i64) == is {
+    Err(ApiError::internal(format!(
+        "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) \
+         {NO_CONVERSION}"
+    )))
+}
+
+/// Refuses to apply the scale of a custom resource, unless that changes nothing.
+fn check_unchanged(call: &Call, before: &Object, after: &Object) -> Result<(), ApiError> {
+    if !call.resource.rules.custom {
+        return Ok(());
+    }
+    let bare = |scale: &Object| {
+        let mut scale = scale.clone();
+        metadata_mut(&mut scale).remove("managedFields");
+        scale
+    };
+    if bare(before) == bare(after) {
         return Ok(());
     }
     let (namespace, name) = (call.namespace().unwrap_or_default(), call.name());
     Err(ApiError::internal(format!(
-        "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) {reason}"
+        "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) {NO_CONVERSION}"
     )))
 }
 
-/// Applies the replicas as an object that has nothing else.
+/// Applies a scale.
 async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
-    let (mut sent, duplicates) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
+    let (sent, duplicates) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     patch::check_duplicates(call, &duplicates)?;
-    // That the object is missing comes before anything that is wrong with the scale.
-    current(call)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
-    check_type(call, &writer, &sent)?;
-    let given =
-        sent.get("spec")
-            .and_then(|spec| spec.get("replicas"))
-            .map(|replicas| match replicas {
-                // Null is read as zero, and counts as given.
-                Value::Null => Value::from(0),
-                given => given.clone(),
-            });
-    read(&mut sent).map_err(|misfit| form::refuse_patch(call, &misfit))?;
-    if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
-        check(call, replicas)?;
-    }
-    let path = path(call);
-    let scaled = Scaled { path: &path };
     loop {
         let current = current(call)?;
-        check_preconditions(call, &sent, &current)?;
         let live = call.present(&current).await?;
-        let Some(replicas) = &given else {
-            return shown(call, &live, &current);
-        };
-        let applied = scaled.applied(replicas, &live);
-        // A scale has no replicas where they are zero.
-        let mut shown = live.clone();
-        if replicas_of(call, &live) == Some(0) {
-            unset(&mut shown, &path);
-        }
-        let mut merged = writer
-            .write(&call.resource)
-            .apply(Some(&shown), &applied, force)
-            .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
-        scaled.forget_times(&mut merged);
-        if let Some(answer) = finish(call, &current, &live, merged, dry_run).await? {
+        let before = owned_scale(call, &live, &current)?;
+        check_owned(call, &before)?;
+        let applied = writer
+            .write_as(types(), KIND.api_version)
+            .apply(Some(&before), &sent, force);
+        let mut scale = applied.map_err(|refused| {
+            ownership::refusal_of(KIND.api_version, KIND.kind, &sent, &refused)
+        })?;
+        check_unchanged(call, &before, &scale)?;
+        read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
+        call.check_same_namespace(&scale)?;
+        call.check_same_name(&scale)?;
+        if let Some(answer) = finish(call, (&current, &live), &scale, dry_run).await? {
             return Ok(answer);
         }
     }
-}
-
-/// Checks that what is applied is a scale.
-fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiError> {
-    let Some(types) = schema::builtin(KIND.api_version, KIND.kind) else {
-        return Ok(());
-    };
-    let write = managed::Write {
-        schema: &types,
-        ..writer.write(&call.resource)
-    };
-    // Nothing is there that it could be in conflict with.
-    let typed = write.apply(None, sent, true);
-    typed
-        .map(drop)
-        .map_err(|refused| ownership::refusal_of(KIND.api_version, KIND.kind, sent, &refused))
 }
 
 /// Checks the version and the uid that a scale names.
@@ -237,30 +206,65 @@ fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<
         let is = current.uid();
         return Err(ApiError::scale_uid_mismatch(&call.resource, name, uid, is));
     }
-    let version = metadata_text(scale, "resourceVersion");
-    if !version.is_empty() && version != current.revision().to_string() {
-        return Err(ApiError::conflict(&call.resource, name));
+    match metadata_text(scale, "resourceVersion") {
+        "" => Ok(()),
+        version => update::check_revision(call, version, current),
     }
-    Ok(())
 }
 
 /// Puts a scale into the form of its type.
 fn read(scale: &mut Object) -> Result<(), Misfit> {
-    match schema::builtin(KIND.api_version, KIND.kind) {
-        Some(types) => schema::decode(types.root(), scale).map(drop),
-        None => Ok(()),
-    }
+    schema::decode(types().root(), scale).map(drop)
 }
 
-/// Stores what a scale says about its object; `None` if another client was faster.
+/// Returns the types of a scale.
+fn types() -> &'static Schema {
+    static TYPES: LazyLock<Schema> = LazyLock::new(|| {
+        let builtin = schema::builtin(KIND.api_version, KIND.kind);
+        builtin.unwrap_or_else(|| schema::custom(None))
+    });
+    &TYPES
+}
+
+/// Returns the scale that a write changes, with the owners of its replicas.
+fn owned_scale(call: &Call, object: &Object, stored: &Stored) -> Result<Object, ApiError> {
+    check_paths(call, object)?;
+    let replicas = replicas_of(call, object).unwrap_or(UNSET);
+    let mut scale = scale_of(call, object, replicas, stored);
+    let (path, api_version) = (path(call), call.resource.api_version());
+    let scaled = Scaled {
+        path: &path,
+        api_version: &api_version,
+    };
+    scaled.to_scale(object, &mut scale);
+    Ok(scale)
+}
+
+/// Stores what a scale says about its object, as its owner; `None` if another client was faster.
 async fn store(
     call: &Call,
     current: &Arc<Stored>,
+    mut scale: Object,
+    dry_run: bool,
+) -> Result<Option<Answer>, ApiError> {
+    let live = call.present(current).await?;
+    let before = owned_scale(call, &live, current)?;
+    let writer = Writer::of(call);
+    writer
+        .write_as(types(), KIND.api_version)
+        .update(Some(&before), &mut scale);
+    finish(call, (current, &live), &scale, dry_run).await
+}
+
+/// Stores what a scale whose fields have owners says about its object.
+async fn finish(
+    call: &Call,
+    (current, live): (&Arc<Stored>, &Object),
     scale: &Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
-    let given = scale.get("spec").and_then(|spec| spec.get("replicas"));
-    let replicas = given.and_then(Value::as_i64).unwrap_or(0);
+    let replicas = at(scale, &SPEC_REPLICAS).and_then(Value::as_i64);
+    let replicas = replicas.unwrap_or(0);
     if replicas == UNSET && call.resource.rules.custom {
         let path = path(call).join(".");
         return Err(ApiError::bad_request(format!(
@@ -269,17 +273,18 @@ async fn store(
     }
     check(call, replicas)?;
     check_preconditions(call, scale, current)?;
-    let live = call.present(current).await?;
     let mut new = live.clone();
-    let path = path(call);
+    let (path, api_version) = (path(call), call.resource.api_version());
     set(&mut new, &path, replicas);
-    let scaled = Scaled { path: &path };
-    let writer = Writer::of(call);
-    scaled.update(&writer.write(&call.resource), &live, &mut new);
-    finish(call, current, &live, new, dry_run).await
+    let scaled = Scaled {
+        path: &path,
+        api_version: &api_version,
+    };
+    scaled.to_object(scale, &mut new);
+    store_scaled(call, current, live, new, dry_run).await
 }
 
-async fn finish(
+async fn store_scaled(
     call: &Call,
     current: &Arc<Stored>,
     live: &Object,
@@ -288,20 +293,20 @@ async fn finish(
 ) -> Result<Option<Answer>, ApiError> {
     admit(call, current, (live, &mut new), dry_run).await?;
     let replacement = replacement(&call.resource, Part::Main, live, new)?;
-    if dry_run {
-        let object = match &replacement {
-            Replacement::Unchanged => live,
-            Replacement::Changed(new) | Replacement::Deleted(new) => new,
-        };
-        return shown(call, object, current).map(Some);
-    }
-    let shown_as = match &replacement {
+    let after = match &replacement {
         Replacement::Unchanged => live.clone(),
         Replacement::Changed(new) | Replacement::Deleted(new) => new.clone(),
     };
+    let warnings = validation::warnings(&call.resource, &after, Some(live), Part::Main);
+    warnings
+        .into_iter()
+        .for_each(|text| call.warnings.add(text));
+    if dry_run {
+        return shown(call, &after, current).map(Some);
+    }
     let replacement = update::stored_form(call, replacement).await?;
     match update::replace(&call.server, &call.resource, current, &replacement) {
-        Some(stored) => shown(call, &shown_as, &stored).map(Some),
+        Some(stored) => shown(call, &after, &stored).map(Some),
         None => Ok(None),
     }
 }
@@ -355,18 +360,6 @@ fn path(call: &Call) -> Vec<&str> {
     custom.unwrap_or_else(|| SPEC_REPLICAS.to_vec())
 }
 
-fn unset(object: &mut Object, path: &[&str]) {
-    match path {
-        [] => {}
-        [last] => drop(object.remove(*last)),
-        [first, rest @ ..] => {
-            if let Some(Value::Object(inner)) = object.get_mut(*first) {
-                unset(inner, rest);
-            }
-        }
-    }
-}
-
 fn set(object: &mut Object, path: &[&str], replicas: i64) {
     let Some((first, rest)) = path.split_first() else {
         return;
@@ -382,6 +375,7 @@ fn set(object: &mut Object, path: &[&str], replicas: i64) {
 }
 
 fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiError> {
+    check_paths(call, object)?;
     let replicas = replicas_of(call, object).ok_or_else(|| {
         let path = path(call).join(".");
         ApiError::internal(format!(
@@ -413,12 +407,12 @@ fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
 fn status_of(call: &Call, object: &Object) -> (i64, String) {
     let (replicas, selector) = match &call.resource.rules.scale {
         Some(paths) => {
-            let whole = Value::Object(object.clone());
-            let replicas = paths.status_path.first(&whole).and_then(Value::as_i64);
-            let selector = paths.selector_path.as_ref();
-            let selector =
-                selector.and_then(|path| path.first(&whole)?.as_str().map(str::to_owned));
-            (replicas, selector)
+            let found = |path: &JsonPath| at(object, &path.members()?);
+            let selector = paths.selector_path.as_ref().and_then(found);
+            (
+                found(&paths.status_path).and_then(Value::as_i64),
+                selector.and_then(Value::as_str).map(str::to_owned),
+            )
         }
         None => (
             at(object, &["status", "replicas"]).and_then(Value::as_i64),
@@ -426,6 +420,27 @@ fn status_of(call: &Call, object: &Object) -> (i64, String) {
         ),
     };
     (replicas.unwrap_or(0), selector.unwrap_or_default())
+}
+
+/// Refuses a custom resource in which a path of its scale leads to another type.
+///
+/// Source: `scaleFromCustomResource`.
+fn check_paths(call: &Call, object: &Object) -> Result<(), ApiError> {
+    let Some(paths) = &call.resource.rules.scale else {
+        return Ok(());
+    };
+    let selector = paths.selector_path.as_ref();
+    let wanted = [(&paths.spec_path, "int64"), (&paths.status_path, "int64")]
+        .into_iter()
+        .chain(selector.map(|path| (path, "string")));
+    for (path, wanted) in wanted {
+        if let Some(path) = path.members()
+            && let Some(fault) = misfit(object, &path, wanted)
+        {
+            return Err(ApiError::internal(fault));
+        }
+    }
+    Ok(())
 }
 
 /// Makes the scale of an object.

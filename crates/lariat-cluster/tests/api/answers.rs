@@ -1,0 +1,76 @@
+//! Sequences of requests, and what a genuine API server answered.
+//!
+//! In `answers.txt` a line with `=` begins a sequence, which has a cluster of its own. Other lines that are not indented
+//! are requests: a method, a path, and a body, before which may be how it is meant, or `table`. What follows indented is part of the
+//! answer: a code, JSON pointers with their values (`null` where there is none), the message of a Status after `!`, the
+//! fields of its causes after `?`, and warnings after `warning`.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use serde_json::Value;
+
+use crate::bench::{Answer, Bench};
+
+#[tokio::test(start_paused = true)]
+async fn answers_are_those_of_a_genuine_server() {
+    for sequence in include_str!("answers.txt").split("\n= ").skip(1) {
+        let (name, steps) = sequence.split_once('\n').expect("steps");
+        let bench = Bench::new().await;
+        let mut answer = None;
+        for line in steps.lines().filter(|line| !line.is_empty()) {
+            match line.strip_prefix(' ') {
+                None => answer = Some(request(&bench, line).await),
+                Some(part) => {
+                    let answer = answer.as_ref().expect("a request before its answer");
+                    check(name, answer, part);
+                }
+            }
+        }
+    }
+}
+
+async fn request(bench: &Bench, line: &str) -> Answer {
+    let mut words = line.splitn(3, ' ');
+    let method: Method = words.next().and_then(|word| word.parse().ok()).expect(line);
+    let path = words.next().expect("a path");
+    let rest = words.next().unwrap_or_default();
+    let meant = |word: &str, media: &'static str| Some((rest.strip_prefix(word)?, media));
+    let (body, media) = meant("merge ", "application/merge-patch+json")
+        .or_else(|| meant("strategic ", "application/strategic-merge-patch+json"))
+        .or_else(|| meant("json ", "application/json-patch+json"))
+        .or_else(|| meant("apply ", "application/apply-patch+yaml"))
+        .unwrap_or((rest, "application/json"));
+    let (body, accept) = if rest == "table" {
+        ("", "application/json;as=Table;v=v1;g=meta.k8s.io")
+    } else {
+        (body, "application/json")
+    };
+    let headers = [("content-type", media), ("accept", accept)];
+    bench.ask(method, path, &headers, body.to_owned()).await
+}
+
+fn check(name: &str, answer: &Answer, part: &str) {
+    let place = format!("{name}: {part}: {}", answer.text);
+    match part.split_once(' ') {
+        None => assert_eq!(answer.code.as_str(), part, "{place}"),
+        Some(("!", message)) => assert_eq!(answer.json()["message"], message, "{place}"),
+        Some(("?", wanted)) => {
+            let causes = answer.json()["details"]["causes"].clone();
+            let causes = causes.as_array().cloned().unwrap_or_default();
+            let fields = causes.iter().filter_map(|cause| cause["field"].as_str());
+            let fields: BTreeSet<&str> = fields.collect();
+            assert_eq!(fields, wanted.split(' ').collect(), "{place}");
+        }
+        Some(("warning", text)) => {
+            let warnings = answer.headers.get_all("warning");
+            let mut warnings = warnings.iter().filter_map(|each| each.to_str().ok());
+            assert!(warnings.any(|each| each.contains(text)), "{place}");
+        }
+        Some((pointer, value)) => {
+            let value: Value = serde_json::from_str(value).expect(value);
+            let found = answer.json().pointer(pointer).cloned();
+            assert_eq!(found.unwrap_or_default(), value, "{place}");
+        }
+    }
+}
