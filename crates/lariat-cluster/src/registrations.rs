@@ -113,6 +113,16 @@ impl Registrations {
             converted: Converted::of(MOST_CONVERTED),
         }
     }
+
+    /// Returns whether no webhook and no policy is registered.
+    pub(crate) fn is_void(&self, store: &Store) -> bool {
+        store.are_empty(&[
+            self.mutating_webhooks.table,
+            self.validating_webhooks.table,
+            self.mutating_policies.table,
+            self.validating_policies.table,
+        ])
+    }
 }
 
 impl<T> Registered<T> {
@@ -130,6 +140,9 @@ impl<T> Registered<T> {
 
     /// Returns what is registered now.
     pub(crate) fn all(&self, store: &Store) -> Arc<[Arc<T>]> {
+        if store.are_empty(&[self.table]) {
+            return Arc::new([]);
+        }
         let page = store.range(self.table, &Range::default());
         let objects = page.map(|page| page.objects).unwrap_or_default();
         if objects.is_empty() {

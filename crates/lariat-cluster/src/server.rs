@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lariat_apimachinery::kinds::{Kinds, Resource};
+use lariat_apimachinery::kinds::Kinds;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -69,13 +69,6 @@ impl Server {
             Decision::Allowed(_) => Ok(()),
             Decision::NoOpinion => Err(attributes.denied(user.name())),
         }
-    }
-
-    /// Returns the versions in which a resource is served, as objects name them.
-    pub(crate) fn served_versions(&self, resource: &Resource) -> Vec<String> {
-        let catalog = self.kinds.catalog();
-        let versions = catalog.all().filter(|each| each.table == resource.table);
-        versions.map(|each| each.api_version()).collect()
     }
 
     pub(crate) fn new(

@@ -1,15 +1,12 @@
 //! An immutable set of served resources.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
 use super::resource::{Resource, TableId};
 use super::version::version_order;
-
-/// Group and version.
-pub type GroupVersion = (String, String);
 
 /// An immutable set of served resources.
 ///
@@ -27,7 +24,10 @@ pub type GroupVersion = (String, String);
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     /// By group and version, the core group first.
-    versions: BTreeMap<GroupVersion, Version>,
+    // In two levels, so that a lookup, of which every request makes several, allocates no key.
+    groups: BTreeMap<String, BTreeMap<String, Version>>,
+    /// The versions in which the objects of a table are served, found at the first question.
+    served: Arc<OnceLock<HashMap<TableId, Vec<String>>>>,
     /// The OpenAPI document of all of them.
     whole: Arc<Written>,
 }
@@ -54,63 +54,58 @@ pub struct Written {
 
 impl Catalog {
     pub(super) fn add(&mut self, resource: Arc<Resource>) {
-        let group_version = (resource.group.clone(), resource.version.clone());
-        let version = self.versions.entry(group_version).or_default();
+        let group = self.groups.entry(resource.group.clone()).or_default();
+        let version = group.entry(resource.version.clone()).or_default();
         version.resources.push(resource);
-        // A new cell instead of a cleared one: a request that holds the old catalog goes on with the document that
-        // belongs to it.
+        // New cells instead of cleared ones: a request that holds the old catalog goes on with the documents that
+        // belong to it.
         version.document = Arc::default();
         self.whole = Arc::default();
+        self.served = Arc::default();
     }
 
     pub(super) fn remove(&mut self, table: TableId) {
-        for version in self.versions.values_mut() {
-            let before = version.resources.len();
-            version.resources.retain(|resource| resource.table != table);
-            if version.resources.len() != before {
-                version.document = Arc::default();
-            }
-        }
-        self.versions
-            // Discovery shows no version without resources.
-            .retain(|_, version| !version.resources.is_empty());
+        // Discovery shows no version without resources.
+        self.groups.retain(|_, group| {
+            group.retain(|_, version| {
+                let before = version.resources.len();
+                version.resources.retain(|resource| resource.table != table);
+                if version.resources.len() != before {
+                    version.document = Arc::default();
+                }
+                !version.resources.is_empty()
+            });
+            !group.is_empty()
+        });
         self.whole = Arc::default();
+        self.served = Arc::default();
     }
 
     /// Returns whether any resource of a group is served.
     #[must_use]
     pub fn has_group(&self, group: &str) -> bool {
-        self.versions.keys().any(|(each, _)| each == group)
+        self.groups.contains_key(group)
     }
 
     /// Returns whether any resource of a version is served.
     #[must_use]
     pub fn has_version(&self, group: &str, version: &str) -> bool {
-        self.resources(group, version).next().is_some()
+        self.version(group, version).is_some()
     }
 
     /// Returns the groups in alphabetical order, without the core group.
     #[must_use]
     pub fn groups(&self) -> Vec<&str> {
-        let mut groups: Vec<&str> = self
-            .versions
-            .keys()
-            .map(|(group, _)| group.as_str())
-            .filter(|g| !g.is_empty())
-            .collect();
-        // The keys are sorted, so versions of one group are neighbours.
-        groups.dedup();
-        groups
+        let groups = self.groups.keys().map(String::as_str);
+        groups.filter(|group| !group.is_empty()).collect()
     }
 
     /// Returns the versions of a group, the preferred one first.
     #[must_use]
     pub fn versions(&self, group: &str) -> Vec<&str> {
-        let mut versions: Vec<&str> = self
-            .versions
-            .keys()
-            .filter(|(each, _)| each == group)
-            .map(|(_, version)| version.as_str())
+        let versions = self.groups.get(group).into_iter();
+        let mut versions: Vec<&str> = versions
+            .flat_map(|group| group.keys().map(String::as_str))
             .collect();
         versions.sort_by_key(|version| std::cmp::Reverse(version_order(version)));
         versions
@@ -118,8 +113,12 @@ impl Catalog {
 
     /// Iterates over the resources of a version, in the order of registration.
     pub fn resources(&self, group: &str, version: &str) -> impl Iterator<Item = &Arc<Resource>> {
-        let version = self.versions.get(&(group.to_owned(), version.to_owned()));
+        let version = self.version(group, version);
         version.into_iter().flat_map(|version| &version.resources)
+    }
+
+    fn version(&self, group: &str, version: &str) -> Option<&Version> {
+        self.groups.get(group)?.get(version)
     }
 
     /// Returns the OpenAPI document of all resources.
@@ -131,8 +130,7 @@ impl Catalog {
     /// Returns the OpenAPI document of a version; `None` if it is not served.
     #[must_use]
     pub fn document(&self, group: &str, version: &str) -> Option<&Written> {
-        let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
-        Some(&version.document)
+        Some(&self.version(group, version)?.document)
     }
 
     /// Returns a resource by its plural name.
@@ -144,9 +142,22 @@ impl Catalog {
 
     /// Iterates over every resource in every version.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.versions
-            .values()
-            .flat_map(|version| &version.resources)
+        let versions = self.groups.values().flat_map(BTreeMap::values);
+        versions.flat_map(|version| &version.resources)
+    }
+
+    /// Returns the versions, such as `apps/v1`, in which the objects of a table are served.
+    #[must_use]
+    pub fn served(&self, table: TableId) -> &[String] {
+        let served = self.served.get_or_init(|| {
+            let mut served: HashMap<TableId, Vec<String>> = HashMap::new();
+            for resource in self.all() {
+                let versions = served.entry(resource.table).or_default();
+                versions.push(resource.api_version());
+            }
+            served
+        });
+        served.get(&table).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the resource that a table stores, in one of its versions.

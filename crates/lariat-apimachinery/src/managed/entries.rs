@@ -97,8 +97,10 @@ impl Managed {
             let operation = if manager.applies { "Apply" } else { "Update" };
             let mut entry = json!({
                 "manager": manager.name, "operation": operation, "apiVersion": owned.api_version,
-                "fieldsType": "FieldsV1", "fieldsV1": owned.set.to_json(),
+                "fieldsType": "FieldsV1",
             });
+            // Not in the macro, which would copy it.
+            entry["fieldsV1"] = owned.set.to_json();
             if let Some(time) = &owned.time {
                 entry["time"] = time.clone().into();
             }

@@ -53,7 +53,7 @@ impl Scaled<'_> {
             }
             let is_owner = !owned.set.intersection(&replicas).is_empty();
             if is_owner && of_scale.owners.remove(manager).is_none() {
-                owned.set = owned.set.difference(&replicas);
+                owned.set = std::mem::take(&mut owned.set).difference(&replicas);
             }
             !is_owner || !owned.set.is_empty()
         });

@@ -110,34 +110,35 @@ impl Set {
     }
 
     /// Returns what is not in the other; what lies below the other's paths stays.
-    pub(crate) fn difference(&self, other: &Self) -> Self {
-        self.subtract(other, false)
+    pub(crate) fn difference(mut self, other: &Self) -> Self {
+        self.subtract(other, false);
+        self
     }
 
     /// Returns what is neither in the other nor below any of its paths.
-    pub(crate) fn recursive_difference(&self, other: &Self) -> Self {
-        self.subtract(other, true)
+    pub(crate) fn recursive_difference(mut self, other: &Self) -> Self {
+        self.subtract(other, true);
+        self
     }
 
-    fn subtract(&self, other: &Self, recursively: bool) -> Self {
-        let rest = self.nodes.iter().filter_map(|(element, node)| {
-            let Some(theirs) = other.nodes.get(element) else {
-                return Some((element.clone(), node.clone()));
+    fn subtract(&mut self, other: &Self, recursively: bool) {
+        // By the elements of the other, which is most often the smaller one: what is in one of them alone is not
+        // visited.
+        for (element, theirs) in &other.nodes {
+            let Some(node) = self.nodes.get_mut(element) else {
+                continue;
             };
-            let rest = Node {
-                member: node.member && !theirs.member,
-                // The one place where the two differences differ: `Set.Difference` compares path by path,
-                // `Set.RecursiveDifference` removes whole subtrees.
-                below: if recursively && theirs.member {
-                    Self::default()
-                } else {
-                    node.below.subtract(&theirs.below, recursively)
-                },
-            };
-            (!rest.is_empty()).then(|| (element.clone(), rest))
-        });
-        Self {
-            nodes: rest.collect(),
+            node.member &= !theirs.member;
+            // The one place where the two differences differ: `Set.Difference` compares path by path,
+            // `Set.RecursiveDifference` removes whole subtrees.
+            if recursively && theirs.member {
+                node.below = Self::default();
+            } else {
+                node.below.subtract(&theirs.below, recursively);
+            }
+            if node.is_empty() {
+                self.nodes.remove(element);
+            }
         }
     }
 
@@ -234,7 +235,7 @@ mod tests {
         let all = set(&json!({"f:a": {".": {}, "f:b": {}}, "f:c": {}}));
         let some = set(&json!({"f:a": {}}));
         assert_eq!(
-            all.difference(&some).to_json(),
+            all.clone().difference(&some).to_json(),
             json!({"f:a": {"f:b": {}}, "f:c": {}})
         );
         assert_eq!(
@@ -265,7 +266,7 @@ mod tests {
             let (pa, pb) = (paths(&a), paths(&b));
             prop_assert_eq!(paths(&a.clone().union(&b)), &pa | &pb);
             prop_assert_eq!(paths(&a.intersection(&b)), &pa & &pb);
-            prop_assert_eq!(paths(&a.difference(&b)), &pa - &pb);
+            prop_assert_eq!(paths(&a.clone().difference(&b)), &pa - &pb);
             prop_assert_eq!(Set::from_json(&a.to_json()), Ok(a));
         }
 

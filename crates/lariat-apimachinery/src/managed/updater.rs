@@ -29,7 +29,7 @@ impl Writer<'_> {
         // Everyone loses what the write changed, the writer included: a field that the update removed has no owner
         // then, and the others are given to the writer below.
         for owned in managed.owners.values_mut() {
-            owned.set = without_changes(&owned.set, &difference);
+            remove_changes(&mut owned.set, &difference);
         }
         let mut changed = difference.modified;
         changed.merge(difference.added);
@@ -76,7 +76,7 @@ impl Writer<'_> {
         for (manager, owned) in &mut managed.owners {
             // With force, the others lose what was changed, and no more: equal values stay shared.
             if manager != self.manager {
-                owned.set = without_changes(&owned.set, &difference);
+                remove_changes(&mut owned.set, &difference);
             }
         }
         managed.retain();
@@ -125,7 +125,7 @@ impl Writer<'_> {
         let all = named(&typed::fields(self.typed, merged));
         // Fields of other managers are kept, with the path to them.
         let left = named(&typed::fields(self.typed, &pruned));
-        let unowned = all.difference(&left.union(&named(&owned)));
+        let unowned = all.clone().difference(&left.union(&named(&owned)));
         let pruned = typed::remove(self.typed, merged, &unowned);
         // Fields without an owner are kept too, unless they are below removed fields of the applier.
         let left = named(&typed::fields(self.typed, &pruned));
@@ -134,10 +134,11 @@ impl Writer<'_> {
     }
 }
 
-fn without_changes(set: &Set, difference: &Difference) -> Set {
+fn remove_changes(set: &mut Set, difference: &Difference) {
     // Path by path, not recursively: an owner of an item keeps its fields when another manager changes the item's
     // parent.
-    set.difference(&difference.modified)
+    *set = std::mem::take(set)
+        .difference(&difference.modified)
         .difference(&difference.added)
-        .difference(&difference.removed)
+        .difference(&difference.removed);
 }

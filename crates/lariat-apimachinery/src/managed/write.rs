@@ -325,7 +325,7 @@ impl Write<'_> {
 
 fn strip(managed: &mut Managed, manager: &Manager) {
     if let Some(owned) = managed.owners.get_mut(manager) {
-        owned.set = owned.set.difference(&STRIPPED);
+        owned.set = std::mem::take(&mut owned.set).difference(&STRIPPED);
     }
     managed.retain();
 }

@@ -1,12 +1,12 @@
 //! A request as it comes in, read as far as its head goes.
 
-use http::Method;
 use http::header::{
     ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, IF_NONE_MATCH,
     USER_AGENT,
 };
 use http::request::Parts;
 use http::uri::Authority;
+use http::{HeaderValue, Method};
 
 use crate::fault::Action;
 use crate::journal::{self, Mark};
@@ -125,20 +125,22 @@ impl Arrival {
         self.parts.headers.contains_key(name)
     }
 
-    /// Iterates over the hosts the request is addressed to.
-    ///
-    /// `None` is one that cannot be read.
-    pub(crate) fn hosts(&self) -> impl Iterator<Item = Option<Authority>> {
+    /// Returns the hosts the request is addressed to: those of headers, and that of the URI.
+    pub(crate) fn hosts(&self) -> (impl Iterator<Item = &HeaderValue>, Option<&Authority>) {
         let headers = self.parts.headers.get_all(HOST).into_iter();
-        let named = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
-        // HTTP/2 has the host in `:authority`, which is a part of the URI here.
-        named.chain(self.parts.uri.authority().cloned().map(Some))
+        (headers, self.parts.uri.authority())
     }
 
     /// Iterates over the values of a header that may come more than once.
     pub(crate) fn header_texts(&self, name: &'static str) -> impl Iterator<Item = &str> {
         let values = self.parts.headers.get_all(name).into_iter();
         values.filter_map(|value| value.to_str().ok())
+    }
+
+    /// Returns whether the name of any header has a prefix.
+    pub(crate) fn has_header_below(&self, prefix: &str) -> bool {
+        let mut names = self.parts.headers.keys();
+        names.any(|name| name.as_str().starts_with(prefix))
     }
 
     /// Iterates over headers by a prefix: the rest of the name, and the value.

@@ -4,8 +4,9 @@
 //! site as its `Origin`. One that has its name resolved to this machine (DNS rebinding) needs none, but sends
 //! the name as the host.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use http::HeaderValue;
 use http::uri::Authority;
 
 use super::arrival::Arrival;
@@ -25,7 +26,7 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
         return Err(ApiError::forbidden_as_a_whole(message));
     }
     // Elsewhere than on a loopback address a cluster may well have a name.
-    if access.is_local && !arrival.hosts().all(is_address_or_localhost) {
+    if access.is_local && !is_addressed(arrival) {
         let message = "the Host header is refused: this cluster is open to everybody who reaches it, and listens on a \
             loopback address; use the address or localhost, or let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
@@ -33,8 +34,24 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
     Ok(())
 }
 
+/// Returns whether all hosts that a request names are addresses of a machine, or `localhost`.
+fn is_addressed(arrival: &Arrival) -> bool {
+    let (mut named, authority) = arrival.hosts();
+    // HTTP/2 has the host in `:authority`, which is a part of the URI here.
+    named.all(is_plain) && authority.is_none_or(|host| is_address_or_localhost(Some(host)))
+}
+
+/// Returns whether a `Host` header has an address, or `localhost`.
+fn is_plain(host: &HeaderValue) -> bool {
+    // The usual forms, which need no copy of the header.
+    let text = host.to_str().unwrap_or_default();
+    text.parse::<SocketAddr>().is_ok()
+        || text == "localhost"
+        || is_address_or_localhost(Authority::try_from(host.as_bytes()).ok().as_ref())
+}
+
 /// Returns whether a host means this machine whatever a name server says.
-fn is_address_or_localhost(host: Option<Authority>) -> bool {
+fn is_address_or_localhost(host: Option<&Authority>) -> bool {
     host.is_some_and(|authority| {
         let host = authority.host();
         let inside = host

@@ -90,7 +90,9 @@ where
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
-        let answer = answer(Arc::clone(&server), arrival, applied.fault.clone(), body);
+        let fault = applied.fault.clone();
+        // Boxed: it is by far the largest part, and each layer around it would move its size.
+        let answer = Box::pin(answer(Arc::clone(&server), arrival, fault, body));
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
         // One request that finds a defect must not take its client's connection along.
         let reply = reply.unwrap_or_else(|_| {

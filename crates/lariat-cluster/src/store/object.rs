@@ -8,6 +8,7 @@ use lariat_apimachinery::object::Object;
 use super::encode;
 use bytes::Bytes;
 use lariat_core::{Labels, ObjectKey};
+use memchr::memmem;
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,6 +201,12 @@ impl Stored {
     /// Returns the same without what follows the metadata: `,"metadata":{…}`.
     pub(crate) fn metadata(&self) -> &[u8] {
         &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
+    }
+
+    /// Returns whether the object may have finalizers; if not, it has none.
+    pub(crate) fn may_have_finalizers(&self) -> bool {
+        // A label of that name is found, too, which is why this is no more than a hint.
+        memmem::find(self.metadata(), b"\"finalizers\"").is_some()
     }
 
     /// Returns the type of the object: `"kind":…,"apiVersion":…`, without braces.

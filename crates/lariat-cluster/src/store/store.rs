@@ -60,6 +60,13 @@ impl Store {
         self.state.lock().tables[table.0].objects.get(key).cloned()
     }
 
+    /// Returns whether tables have no object.
+    pub(crate) fn are_empty(&self, tables: &[TableId]) -> bool {
+        let state = self.state.lock();
+        let is_empty = |table: &TableId| state.tables[table.0].objects.is_empty();
+        tables.iter().all(is_empty)
+    }
+
     /// Commits one write, or returns why not.
     ///
     /// A removal returns the last state under its new revision.

@@ -88,9 +88,16 @@ pub(super) fn removal(
     current: &Stored,
     deletion: Deletion,
 ) -> Removal {
+    let way = way(resource);
+    // Most objects go at once, and need not be decoded for that.
+    if way == Way::AtOnce
+        && !current.may_have_finalizers()
+        && propagation(resource, &[], deletion.propagation) == Propagation::Background
+    {
+        return Removal::Now;
+    }
     let old = current.object();
     let mut object = old.clone();
-    let way = way(resource);
     // As REST.Delete in registry/core/namespace/storage and in apiextensions' registry/customresourcedefinition: the
     // first deletion only marks, whatever its options.
     if way == Way::Emptied && !current.is_deleting() {

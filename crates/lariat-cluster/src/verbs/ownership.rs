@@ -1,8 +1,10 @@
 //! The owners of fields, for `metadata.managedFields`.
 
+use std::sync::Arc;
+
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
-use lariat_apimachinery::kinds::Resource;
+use lariat_apimachinery::kinds::{Catalog, Resource};
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema::Schema;
@@ -24,7 +26,7 @@ pub(crate) struct Writer {
     subresource: String,
     api_version: String,
     now: String,
-    served: Vec<String>,
+    catalog: Arc<Catalog>,
     ignored: Set,
 }
 
@@ -55,7 +57,7 @@ impl Writer {
             subresource: subresource.to_owned(),
             api_version: resource.api_version(),
             now: server.clock.now(),
-            served: server.served_versions(resource),
+            catalog: server.kinds.catalog(),
             ignored: ignored(resource, part),
         }
     }
@@ -68,7 +70,7 @@ impl Writer {
             subresource: &self.subresource,
             ignored: &self.ignored,
             now: &self.now,
-            served: &self.served,
+            served: self.catalog.served(resource.table),
         }
     }
 
