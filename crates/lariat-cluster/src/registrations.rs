@@ -140,9 +140,6 @@ impl<T> Registered<T> {
 
     /// Returns what is registered now.
     pub(crate) fn all(&self, store: &Store) -> Arc<[Arc<T>]> {
-        if store.are_empty(&[self.table]) {
-            return Arc::new([]);
-        }
         let page = store.range(self.table, &Range::default());
         let objects = page.map(|page| page.objects).unwrap_or_default();
         if objects.is_empty() {

@@ -190,11 +190,22 @@ impl Write<'_> {
             schema::fill_zeros(self.schema.root(), &mut empty);
             return Value::Object(empty);
         };
-        let mut object = live.clone();
-        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-            metadata.remove("managedFields");
-        }
-        Value::Object(object)
+        // The entries are left out, not removed: they are the larger part of many objects.
+        let members = live.iter().map(|(name, value)| {
+            let value = match value {
+                Value::Object(metadata) if name == "metadata" => {
+                    let members = metadata.iter().filter(|(name, _)| *name != "managedFields");
+                    Value::Object(
+                        members
+                            .map(|(name, value)| (name.clone(), value.clone()))
+                            .collect(),
+                    )
+                }
+                other => other.clone(),
+            };
+            (name.clone(), value)
+        });
+        Value::Object(members.collect())
     }
 
     /// Drops owners in versions that are not served any more.

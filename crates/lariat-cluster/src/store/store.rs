@@ -117,6 +117,10 @@ impl Store {
         if revision < oldest {
             return Err(Expired);
         }
+        // Each write asks for quotas and webhooks, of which most clusters have none.
+        if range.at.is_none() && table.objects.is_empty() {
+            return Ok(page_of(std::iter::empty(), range, revision));
+        }
         // A past state is the present one with later changes undone, so nothing but the changes has to be kept.
         let then = match range.at {
             Some(_) => table.history.undone_to(revision),

@@ -15,7 +15,7 @@ const LAST_PAUSE: Duration = Duration::from_millis(100);
 #[derive(thiserror::Error)]
 #[error("after {waited:?} and {attempts} attempts still: {last}")]
 #[non_exhaustive]
-pub struct NotYet {
+pub struct EventuallyError {
     /// How long the wait was.
     pub waited: Duration,
     /// How many attempts there were.
@@ -24,7 +24,7 @@ pub struct NotYet {
     pub last: String,
 }
 
-lariat_core::debug_as_description!(NotYet);
+lariat_core::debug_as_description!(EventuallyError);
 
 /// Calls a function until it succeeds, and returns its result.
 ///
@@ -51,7 +51,7 @@ lariat_core::debug_as_description!(NotYet);
 ///
 /// # Errors
 ///
-/// [`NotYet`], with the error of the last attempt.
+/// [`EventuallyError`], with the error of the last attempt.
 ///
 /// # Cancel safety
 ///
@@ -59,7 +59,7 @@ lariat_core::debug_as_description!(NotYet);
 pub async fn eventually<T, E: Display>(
     timeout: Duration,
     mut attempt: impl AsyncFnMut() -> Result<T, E>,
-) -> Result<T, NotYet> {
+) -> Result<T, EventuallyError> {
     let started = Instant::now();
     let mut pause = FIRST_PAUSE;
     for attempts in 1.. {
@@ -68,7 +68,7 @@ pub async fn eventually<T, E: Display>(
         match attempt().await {
             Ok(found) => return Ok(found),
             Err(last) if late => {
-                return Err(NotYet {
+                return Err(EventuallyError {
                     waited: started.elapsed(),
                     attempts,
                     last: last.to_string(),

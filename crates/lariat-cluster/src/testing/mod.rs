@@ -34,8 +34,8 @@ mod report;
 mod wait;
 
 pub use cluster::TestCluster;
-pub use eventually::{NotYet, eventually};
+pub use eventually::{EventuallyError, eventually};
 pub use fixture::{
     Fixture, config_map, crd, define, deployment, namespace, node, object, pod, secret,
 };
-pub use wait::{TIMEOUT, Wait, WaitError, Watched, wait_for, wait_for_condition, wait_until_gone};
+pub use wait::{TIMEOUT, Wait, WaitError, Waitable, wait_for, wait_for_condition, wait_until_gone};

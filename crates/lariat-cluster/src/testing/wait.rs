@@ -64,7 +64,7 @@ lariat_core::debug_as_description!(WaitError);
 /// # Cancel safety
 ///
 /// Dropping the future ends the watch.
-pub async fn wait_for<K: Watched>(
+pub async fn wait_for<K: Waitable>(
     api: &Api<K>,
     name: &str,
     condition: impl FnMut(&K) -> bool,
@@ -98,7 +98,7 @@ pub async fn wait_for<K: Watched>(
 /// assert_eq!(ready.data["status"]["phase"], "Running");
 /// # Ok(()) }
 /// ```
-pub async fn wait_for_condition<K: Watched>(
+pub async fn wait_for_condition<K: Waitable>(
     api: &Api<K>,
     name: &str,
     condition: &str,
@@ -131,14 +131,14 @@ pub async fn wait_for_condition<K: Watched>(
 /// wait_until_gone(&namespaces, "shop").await?;
 /// # Ok(()) }
 /// ```
-pub async fn wait_until_gone<K: Watched>(api: &Api<K>, name: &str) -> Result<(), WaitError> {
+pub async fn wait_until_gone<K: Waitable>(api: &Api<K>, name: &str) -> Result<(), WaitError> {
     Wait::new(api, name).gone().await
 }
 
 /// A type of objects to wait for: `Pod`, `DynamicObject`, derived custom kinds.
-pub trait Watched: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static {}
+pub trait Waitable: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static {}
 
-impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Watched for K {}
+impl<K: Resource + Clone + Debug + DeserializeOwned + Serialize + 'static> Waitable for K {}
 
 /// A wait for one object, with options.
 ///
@@ -183,7 +183,7 @@ struct Seen<K> {
 
 impl Cluster {
     /// Creates a wait whose error reports the last requests to this cluster.
-    pub fn wait<K: Watched>(&self, api: &Api<K>, name: &str) -> Wait<K> {
+    pub fn wait<K: Waitable>(&self, api: &Api<K>, name: &str) -> Wait<K> {
         Wait {
             journal: Some(self.journal()),
             ..Wait::new(api, name)
@@ -191,7 +191,7 @@ impl Cluster {
     }
 }
 
-impl<K: Watched> Wait<K> {
+impl<K: Waitable> Wait<K> {
     /// Creates a wait for an object.
     pub fn new(api: &Api<K>, name: &str) -> Self {
         Self {
