@@ -124,19 +124,16 @@ pub(crate) fn is_print(character: char) -> bool {
 /// Returns a number as Go's `%v` prints it.
 pub(crate) fn float(number: f64) -> String {
     let text = format!("{number:e}");
-    let exponent = text
-        .split_once('e')
-        .and_then(|(_, exponent)| exponent.parse().ok());
-    if !(-4..6).contains(&exponent.unwrap_or(0)) {
-        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-        let (sign, exponent) = match exponent.strip_prefix('-') {
-            Some(exponent) => ('-', exponent),
-            None => ('+', exponent),
-        };
-        // Go writes at least two digits of the exponent, and its sign.
-        return format!("{digits}e{sign}{exponent:0>2}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    if (-4..6).contains(&exponent.parse().unwrap_or(0)) {
+        return number.to_string();
     }
-    number.to_string()
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    // Go writes at least two digits of the exponent, and its sign.
+    format!("{digits}e{sign}{exponent:0>2}")
 }
 
 #[cfg(test)]

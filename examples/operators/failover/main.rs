@@ -89,6 +89,7 @@ async fn take_over(stage: &Stage, what: &str, leader: &str, signal: &str) -> Res
     let took = began.elapsed();
     let next = holder(stage).await?;
     stage.until_printed(&[&next, "counts"]).await?;
+    stage.until_printed(&[leader, "ended"]).await?;
     let took = format!("{next} took over after {took:.1?}");
     say(format_args!("  {}", paint(Paint::Bold, took, 0)));
     Ok(next)

@@ -252,11 +252,16 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
             check_schema(each, below, rules, causes);
         }
     }
-    check_others(schema, inner, rules, causes);
+    check_named_and_listed(schema, inner, rules, causes);
 }
 
-/// Checks the schemas that are named, and those of which one or all must hold.
-fn check_others(schema: &Value, inner: Position<'_>, rules: bool, causes: &mut Vec<StatusCause>) {
+/// Checks the schemas in `definitions` and `dependencies`, and in the lists `allOf`, `oneOf`, `anyOf` and `items`.
+fn check_named_and_listed(
+    schema: &Value,
+    inner: Position<'_>,
+    rules: bool,
+    causes: &mut Vec<StatusCause>,
+) {
     let child = |member: &str| format!("{}.{member}", inner.path);
     for member in ["definitions", "dependencies"] {
         let all = schema.get(member).and_then(Value::as_object);

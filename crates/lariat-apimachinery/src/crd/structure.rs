@@ -62,7 +62,7 @@ pub(super) fn check(schema: &Value, path: &str) -> Vec<StatusCause> {
     causes
 }
 
-/// Members with which Go does not make a structural schema, in its order, and what it says then.
+/// Members that `NewStructural` refuses, in the order in which it looks, with its errors.
 const UNCONVERTED: [(&str, &str); 7] = [
     ("id", "OpenAPIV3Schema 'id' is not supported"),
     ("$schema", "OpenAPIV3Schema 'schema' is not supported"),
@@ -85,9 +85,9 @@ const UNCONVERTED: [(&str, &str); 7] = [
     ),
 ];
 
-/// Returns why Go does not make a structural schema of a schema.
+/// Returns why Go cannot make a structural schema of a schema.
 ///
-/// Such a one is not checked for its structure.
+/// The structure of such a schema is not checked.
 ///
 /// Source: `NewStructural` in `apiserver/schema/convert.go` of apiextensions-apiserver.
 pub(super) fn unconverted(schema: &Value) -> Option<&'static str> {

@@ -26,7 +26,7 @@ pub struct Catalog {
     /// By group and version, the core group first.
     // In two levels, so that a lookup, of which every request makes several, allocates no key.
     groups: BTreeMap<String, BTreeMap<String, Version>>,
-    /// The versions in which the objects of a table are served, found at the first question.
+    /// The versions in which the objects of a table are served, computed when first asked for.
     served: Arc<OnceLock<HashMap<TableId, Vec<String>>>>,
     /// The OpenAPI document of all of them.
     whole: Arc<Written>,

@@ -146,7 +146,9 @@ pub enum Generation {
     None,
     /// Changes outside metadata and status.
     Content,
-    /// The same, and lists and maps that are sent without items, which are not stored: NetworkPolicies.
+    /// The same, and every write that sends an empty list or map, which is not stored.
+    ///
+    /// NetworkPolicies and configurations of webhooks have it.
     ContentAsSent,
     /// Changes outside metadata and status, but new objects have none: CSIDrivers.
     ContentChanged,

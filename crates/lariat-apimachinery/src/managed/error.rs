@@ -11,7 +11,7 @@ pub enum ApplyError {
     /// The applied object does not match its schema; each error has a path.
     Untyped(Vec<String>),
     /// The present object does not match its schema; each error has a path.
-    Present {
+    UntypedLive {
         /// Whether the object has no managers, so that one for its fields would have to be made.
         is_unmanaged: bool,
         /// What does not match.
@@ -34,7 +34,7 @@ pub struct Conflict {
 impl fmt::Display for ApplyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Untyped(errors) | Self::Present { errors, .. } => match &errors[..] {
+            Self::Untyped(errors) | Self::UntypedLive { errors, .. } => match &errors[..] {
                 [one] => f.write_str(one),
                 many => write!(f, "errors:\n  {}", many.join("\n  ")),
             },

@@ -17,8 +17,8 @@ static IN_SCALE: LazyLock<Set> = LazyLock::new(|| Set::of(&["spec.replicas"]));
 
 /// Converts owners between an object and its scale.
 ///
-/// A write of a scale is recorded in the scale. Updaters of a scale have its version, so in the object an updater of the
-/// replicas gets an entry of its own for them, which has no time.
+/// A write of a scale is recorded in the scale. Updaters of a scale have its version, so in the object an updater of
+/// the replicas gets an entry of its own for them, which has no time.
 #[derive(Debug)]
 pub struct Scaled<'a> {
     /// Where the replicas are in the object, such as `["spec", "replicas"]`.

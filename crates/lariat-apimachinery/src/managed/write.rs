@@ -190,7 +190,7 @@ impl Write<'_> {
             schema::fill_zeros(self.schema.root(), &mut empty);
             return Value::Object(empty);
         };
-        // The entries are left out, not removed: they are the larger part of many objects.
+        // Copied without the entries rather than copied and then removed: they are the larger part of many objects.
         let members = live.iter().map(|(name, value)| {
             let value = match value {
                 Value::Object(metadata) if name == "metadata" => {
@@ -224,7 +224,7 @@ impl Write<'_> {
     ///
     /// # Errors
     ///
-    /// [`ApplyError::Untyped`] or [`ApplyError::Present`] if an object does not fit its schema, and without `force`
+    /// [`ApplyError::Untyped`] or [`ApplyError::UntypedLive`] if an object does not fit its schema, and without `force`
     /// [`ApplyError::Conflicts`] if others own what it would change.
     pub fn apply(
         &self,
@@ -297,23 +297,20 @@ impl Write<'_> {
         applied: &Value,
         is_unmanaged: bool,
     ) -> Result<(), ApplyError> {
-        let of_present = typed::validate_present(self.schema.root(), present);
-        let is_present_wrong = !of_present.is_empty();
-        let wrong_present = ApplyError::Present {
+        let errors = typed::validate_present(self.schema.root(), present);
+        let of_live = (!errors.is_empty()).then(|| ApplyError::UntypedLive {
             is_unmanaged,
-            errors: of_present,
+            errors,
+        });
+        // Go reads an object without managers before the applied one, and any other after it.
+        let (first, last) = if is_unmanaged {
+            (of_live, None)
+        } else {
+            (None, of_live)
         };
-        if is_present_wrong && is_unmanaged {
-            return Err(wrong_present);
-        }
         let errors = typed::validate(self.schema.root(), applied);
-        if !errors.is_empty() {
-            return Err(ApplyError::Untyped(errors));
-        }
-        if is_present_wrong {
-            return Err(wrong_present);
-        }
-        Ok(())
+        let of_applied = (!errors.is_empty()).then(|| ApplyError::Untyped(errors));
+        first.or(of_applied).or(last).map_or(Ok(()), Err)
     }
 
     fn finish_apply(

@@ -45,7 +45,7 @@ impl Reader {
             match schema["type"].as_str() {
                 Some("array") => self.list(schema),
                 Some("object") => self.object(schema, is("x-kubernetes-embedded-resource")),
-                // A text of a format may be any scalar, as far as its owners go.
+                // As in Go, a string with a format other than `byte` is untyped for field ownership.
                 Some("string") => match schema["format"].as_str() {
                     None | Some("" | "byte") => Type::Scalar(Scalar::String),
                     Some(_) => Type::Scalar(Scalar::IntOrString),

@@ -83,7 +83,7 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
             is_omitted && is_list && items.is_empty() && name != "managedFields"
         }
         Value::Object(map) => {
-            // That there are such alternatives is refused, even if there are none.
+            // An empty `dependencies` is kept, so that validation can refuse it.
             let may_be_strings = field.and_then(Field::instead_of_schema) == Some(Or::Strings);
             is_omitted && map.is_empty() && is_map(below) && !may_be_strings
         }
@@ -231,8 +231,8 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
 /// Makes integers of whole numbers, and wraps those that are too large for their type, as Go's conversion does.
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
-        // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder would
-        // refuse it.
+        // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder
+        // would refuse it.
         Value::Number(number) => {
             let wide = || number.as_i64().or_else(|| cut(number));
             match typed.get() {

@@ -78,7 +78,7 @@ pub(super) struct Checked<'a> {
 impl Checked<'_> {
     /// Returns a limit as the number is compared with it, and as it is shown.
     ///
-    /// One that is not of the type is a fault, and holds nevertheless.
+    /// A limit outside the integer type is reported, and is applied nevertheless.
     fn limit(&self, name: &str, limit: f64, outcome: &mut Outcome) -> (f64, String) {
         if let Some(integer) = self.integer.filter(|integer| !integer.has(limit)) {
             let (shown, path) = (integer.shown(), self.path);

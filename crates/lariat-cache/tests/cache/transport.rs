@@ -168,9 +168,11 @@ async fn connections_that_are_not_needed_any_more_are_closed() {
 fn timer(from: std::net::SocketAddr) -> (String, u64) {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("it is Linux");
     let local = format!("0100007F:{:04X}", from.port());
-    let line = table
-        .lines()
-        .find(|line| line.split_whitespace().nth(1) == Some(&local));
+    // Established: an earlier connection from the same port may still wait for its time to end.
+    let line = table.lines().find(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields.get(1) == Some(&&*local) && fields.get(3) == Some(&"01")
+    });
     let field = line
         .expect("it is open")
         .split_whitespace()

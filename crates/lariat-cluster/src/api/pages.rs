@@ -26,7 +26,7 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
         return Err(ApiError::forbidden_as_a_whole(message));
     }
     // Elsewhere than on a loopback address a cluster may well have a name.
-    if access.is_local && !is_addressed(arrival) {
+    if access.is_local && !names_no_domain(arrival) {
         let message = "the Host header is refused: this cluster is open to everybody who reaches it, and listens on a \
             loopback address; use the address or localhost, or let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
@@ -34,15 +34,15 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
     Ok(())
 }
 
-/// Returns whether all hosts that a request names are addresses of a machine, or `localhost`.
-fn is_addressed(arrival: &Arrival) -> bool {
+/// Returns whether all hosts that a request names are IP addresses or `localhost`.
+fn names_no_domain(arrival: &Arrival) -> bool {
     let (mut named, authority) = arrival.hosts();
     // HTTP/2 has the host in `:authority`, which is a part of the URI here.
-    named.all(is_plain) && authority.is_none_or(|host| is_address_or_localhost(Some(host)))
+    named.all(is_address_header) && authority.is_none_or(|host| is_address_or_localhost(Some(host)))
 }
 
-/// Returns whether a `Host` header has an address, or `localhost`.
-fn is_plain(host: &HeaderValue) -> bool {
+/// Returns whether a `Host` header has an IP address or `localhost`.
+fn is_address_header(host: &HeaderValue) -> bool {
     // The usual forms, which need no copy of the header.
     let text = host.to_str().unwrap_or_default();
     text.parse::<SocketAddr>().is_ok()

@@ -205,7 +205,7 @@ impl Stored {
 
     /// Returns whether the object may have finalizers; if not, it has none.
     pub(crate) fn may_have_finalizers(&self) -> bool {
-        // A label of that name is found, too, which is why this is no more than a hint.
+        // A label, an annotation or a text of that name is found too, so this is only a hint.
         memmem::find(self.metadata(), b"\"finalizers\"").is_some()
     }
 

@@ -126,7 +126,8 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
 
 /// Checks what the scale subresource shows; a write of the status does not change the wanted replicas.
 ///
-/// Source: `ValidateScaleSpec` and `ValidateScaleStatus` in `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
+/// Source: `ValidateScaleSpec` and `ValidateScaleStatus` in
+/// `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
 fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause> {
     let numbers = [&scale.spec_path, &scale.status_path].into_iter();
     let numbers = numbers.skip(usize::from(part == Part::Status));

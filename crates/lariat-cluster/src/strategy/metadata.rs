@@ -120,5 +120,6 @@ pub(crate) fn raise_generation(object: &mut Object) {
         .get("generation")
         .and_then(Value::as_i64)
         .unwrap_or(0);
-    metadata.insert("generation".into(), json!(generation + 1));
+    // A client may have sent the largest one, which wraps in Go.
+    metadata.insert("generation".into(), json!(generation.wrapping_add(1)));
 }

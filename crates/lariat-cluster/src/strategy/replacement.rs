@@ -35,7 +35,7 @@ pub(crate) fn replacement(
     old: &Object,
     sent: Object,
 ) -> Result<Replacement, ApiError> {
-    replacement_as_sent(resource, (part, false), old, sent)
+    replacement_as_sent(resource, part, false, old, sent)
 }
 
 /// Makes the new state of an object from what a client sent and what is stored.
@@ -43,7 +43,8 @@ pub(crate) fn replacement(
 /// `has_empty` is whether lists or maps without items were dropped when it was read.
 pub(crate) fn replacement_as_sent(
     resource: &Resource,
-    (part, has_empty): (Part, bool),
+    part: Part,
+    has_empty: bool,
     old: &Object,
     sent: Object,
 ) -> Result<Replacement, ApiError> {
@@ -55,7 +56,7 @@ pub(crate) fn replacement_as_sent(
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    let raises = raises_generation(resource.rules.generation, (part, has_empty), old, &new);
+    let raises = raises_generation(resource.rules.generation, part, has_empty, old, &new);
     if found.is_empty() && !raises && !managed::differ(old, &new) {
         // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
         return Ok(if special::may_go(resource, &new) {
@@ -158,7 +159,7 @@ fn changes_of_fixed(
     let member = |object: &Object, name: &str| object.get("metadata")?.get(name).cloned();
     let is_sent = |value: &Value| !value.is_null() && *value != "";
     let members: &[&str] = match part {
-        // It begins with the old metadata.
+        // The new object starts from the old metadata, and takes no other metadata from the client.
         Part::Status if resource.rules.custom => &["uid"],
         Part::Ephemeral | Part::Resize => &["uid", "deletionGracePeriodSeconds"],
         Part::Status if keeps_metadata(resource) || is_pod(resource) => {
@@ -206,7 +207,8 @@ fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
 
 fn raises_generation(
     rule: Generation,
-    (part, has_empty): (Part, bool),
+    part: Part,
+    has_empty: bool,
     old: &Object,
     new: &Object,
 ) -> bool {

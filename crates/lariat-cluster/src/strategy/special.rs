@@ -85,13 +85,13 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
     }
 }
 
-/// Drops how traffic inside of the cluster is routed, which a Service for something outside does not show.
+/// Drops `internalTrafficPolicy`, which a Service of type ExternalName does not have.
 fn drop_internal_policy(service: &mut Object) {
     let Some(Value::Object(spec)) = service.get_mut("spec") else {
         return;
     };
     let policy = spec.get("internalTrafficPolicy").and_then(Value::as_str);
-    // Another value is refused.
+    // Validation refuses any other value.
     let is_valid = matches!(policy, Some("Cluster" | "Local"));
     if is_valid && spec.get("type").is_some_and(|kind| kind == "ExternalName") {
         spec.remove("internalTrafficPolicy");

@@ -64,9 +64,9 @@ fn reset_status(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts a new object into its namespace, and drops what the server writes.
+/// Puts a new object into its namespace, and drops the uid and the time of creation.
 ///
-/// The time of a deletion is kept, which only objects that PUT or apply creates have.
+/// A deletion timestamp is kept: POST has dropped it, and a PUT or an apply that creates keeps it, as in Go.
 pub(super) fn place_new(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     strategy::check_shape(creation.resource, object)?;
     place(creation, object)?;

@@ -36,9 +36,10 @@ pub(crate) struct Call {
     pub(crate) mark: Option<Mark>,
     /// What the client is warned of beside the answer.
     pub(crate) warnings: Warnings,
-    /// Whether what is sent changes lists or maps only in that they are there without items.
+    /// Whether the sent content has lists or maps without items, which reading it drops.
     ///
-    /// Reading an object drops them, but a few kinds count them as a change.
+    /// For kinds of [`Generation::ContentAsSent`](lariat_apimachinery::kinds::Generation::ContentAsSent) each such write
+    /// raises the generation.
     pub(crate) has_empty: AtomicBool,
     pub(crate) body: Bytes,
 }

@@ -14,7 +14,7 @@ pub(super) async fn create(call: &Call) -> Result<Answer, ApiError> {
     let dry_run = call.query.dry_run("CreateOptions")?;
     ownership::check_manager(call, "CreateOptions")?;
     let mut sent = call.decode()?;
-    // No one owns what the server writes. A PUT or an apply that creates keeps it.
+    // Dropped before the owners are recorded. A PUT or an apply that creates an object keeps them.
     for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
         metadata_mut(&mut sent).remove(member);
     }

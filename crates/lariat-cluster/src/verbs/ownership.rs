@@ -177,7 +177,7 @@ pub(crate) fn account_as(
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);
-    if matches!(refused, ApplyError::Present { .. }) {
+    if matches!(refused, ApplyError::UntypedLive { .. }) {
         // It is about the object that is there.
         let metadata = json!({"namespace": call.namespace(), "name": call.name()});
         let named = Object::from_iter([("metadata".to_owned(), metadata)]);
@@ -208,13 +208,13 @@ pub(super) fn refusal_of(
             let group = if api_version.contains('/') { "" } else { "/" };
             let object = format!("({namespace}/{name}; {group}{api_version}, Kind={kind})");
             ApiError::internal(match untyped {
-                ApplyError::Present {
+                ApplyError::UntypedLive {
                     is_unmanaged: true, ..
                 } => format!(
                     "failed to create manager for existing fields: failed to convert new object {object} to smd typed: \
                      {untyped}"
                 ),
-                ApplyError::Present { .. } => {
+                ApplyError::UntypedLive { .. } => {
                     format!("failed to create typed live object {object}: {untyped}")
                 }
                 _ => format!("failed to create typed patch object {object}: {untyped}"),

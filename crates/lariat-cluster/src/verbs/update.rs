@@ -157,7 +157,7 @@ pub(super) async fn store_changed(
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
     let has_empty = call.has_empty.load(Ordering::Relaxed);
-    let replacement = strategy::replacement_as_sent(&call.resource, (part, has_empty), old, sent)?;
+    let replacement = strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent)?;
     // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;

@@ -1,9 +1,9 @@
 //! Sequences of requests, and what a genuine API server answered.
 //!
-//! In `answers.txt` a line with `=` begins a sequence, which has a cluster of its own. Other lines that are not indented
-//! are requests: a method, a path, and a body, before which may be how it is meant, or `table`. What follows indented is part of the
-//! answer: a code, JSON pointers with their values (`null` where there is none), the message of a Status after `!`, the
-//! fields of its causes after `?`, and warnings after `warning`.
+//! In `answers.txt`, a line `= name` begins a sequence on a cluster of its own. A line that is not indented is a
+//! request: method, path, then `table`, or a body, before which `merge`, `strategic`, `json` or `apply` says which patch
+//! it is. Indented lines check the answer: a status code, a JSON pointer with its value (`null` if absent), `!` with the
+//! Status message, `?` with the fields of the causes, or `warning` with a part of a warning.
 
 use std::collections::BTreeSet;
 

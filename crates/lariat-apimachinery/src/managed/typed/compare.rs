@@ -197,11 +197,13 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
             ([_, _, ..], [_, _, ..]) if are_same(old, new) => {}
             ([_, _, ..], [_, _, ..]) => put((Own::Modified, Difference::default())),
             (_, []) => put((Own::Removed, Difference::default())),
+            // From several items to one: they are removed as a whole, and the fields of the one are added.
             (_, [new]) => {
                 put(walk(item, None, Some(*new)));
                 put((Own::Removed, Difference::default()));
             }
             ([], _) => put((Own::Added, Difference::default())),
+            // From one item to several: its fields are removed, and they are added as a whole.
             ([old, ..], _) => {
                 put(walk(item, Some(*old), None));
                 put((Own::Added, Difference::default()));

@@ -28,7 +28,8 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
     for container in list.items() {
         check_common(&container, pod, causes);
         check_init(&container, pod, causes);
-        // Only regular containers without a name count as named the same.
+        // As in Go, the name of an unnamed init container is not remembered: it repeats only that of an unnamed regular
+        // one.
         let is_named = !container.text_of("name").is_empty();
         if is_named || names.contains("") {
             check_name(&container, &mut names, causes);
@@ -38,8 +39,9 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
         // Init containers run one after the other, so their ports are compared within each only.
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
     }
-    // An ephemeral container can look into containers of the spec, not into other ephemeral ones.
+    // For ephemeral containers, the names of all init containers count, empty ones too.
     names.extend(list.items().map(|container| container.text_of("name")));
+    // An ephemeral container can look into containers of the spec, not into other ephemeral ones.
     let targets = names.clone();
     for container in pod.spec.get("ephemeralContainers").items() {
         check_common(&container, pod, causes);

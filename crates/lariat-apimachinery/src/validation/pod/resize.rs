@@ -45,16 +45,17 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         return;
     }
     check_containers(&spec, &old, causes);
-    let [new_level, old_level] = [&spec, &old].map(|spec| spec.get("resources"));
-    let is_level = |resources: &Field<'_>| {
+    let [new_resources, old_resources] = [&spec, &old].map(|spec| spec.get("resources"));
+    let has_amounts = |resources: &Field<'_>| {
         let mut kinds = ["requests", "limits"].iter();
         kinds.any(|kind| !resources.get(kind).is_void())
     };
-    // Resources of the Pod that say nothing are not those that are not there.
-    let changes_level =
-        !is_level(&new_level) && !is_level(&old_level) && new_level.is_set() != old_level.is_set();
+    // For Go, empty resources of the Pod differ from absent ones, so adding or removing them is a change.
+    let changes_empty = !has_amounts(&new_resources)
+        && !has_amounts(&old_resources)
+        && new_resources.is_set() != old_resources.is_set();
     // Only if nothing else was found: other errors would change these parts too.
-    if causes.count() == before && (changes_level || fixed(&spec) != fixed(&old)) {
+    if causes.count() == before && (changes_empty || fixed(&spec) != fixed(&old)) {
         causes.forbidden(&spec, ONLY);
     }
 }

@@ -94,7 +94,11 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
                 dry_run,
             ));
         }
-        if let Some(answer) = store(call, &current, scale.clone(), dry_run).await? {
+        let live = call.present(&current).await?;
+        let before = owned_scale(call, &live, &current)?;
+        let mut scale = scale.clone();
+        account(call, &before, &mut scale);
+        if let Some(answer) = finish(call, &current, &live, &scale, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -113,9 +117,12 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         let current = current(call)?;
         let live = call.present(&current).await?;
         let before = owned_scale(call, &live, &current)?;
-        let mut scale = change.apply_as(types().root(), before)?;
+        let mut scale = change.apply_as(types().root(), before.clone())?;
         read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
-        if let Some(answer) = store(call, &current, scale, dry_run).await? {
+        call.check_same_namespace(&scale)?;
+        call.check_same_name(&scale)?;
+        account(call, &before, &mut scale);
+        if let Some(answer) = finish(call, &current, &live, &scale, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -192,7 +199,7 @@ async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
         read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
-        if let Some(answer) = finish(call, (&current, &live), &scale, dry_run).await? {
+        if let Some(answer) = finish(call, &current, &live, &scale, dry_run).await? {
             return Ok(answer);
         }
     }
@@ -240,26 +247,18 @@ fn owned_scale(call: &Call, object: &Object, stored: &Stored) -> Result<Object, 
     Ok(scale)
 }
 
-/// Stores what a scale says about its object, as its owner; `None` if another client was faster.
-async fn store(
-    call: &Call,
-    current: &Arc<Stored>,
-    mut scale: Object,
-    dry_run: bool,
-) -> Result<Option<Answer>, ApiError> {
-    let live = call.present(current).await?;
-    let before = owned_scale(call, &live, current)?;
+/// Records who wrote the fields of a scale.
+fn account(call: &Call, before: &Object, scale: &mut Object) {
     let writer = Writer::of(call);
-    writer
-        .write_as(types(), KIND.api_version)
-        .update(Some(&before), &mut scale);
-    finish(call, (current, &live), &scale, dry_run).await
+    let write = writer.write_as(types(), KIND.api_version);
+    write.update(Some(before), scale);
 }
 
-/// Stores what a scale whose fields have owners says about its object.
+/// Stores what a scale whose fields have owners says about its object; `None` if another client was faster.
 async fn finish(
     call: &Call,
-    (current, live): (&Arc<Stored>, &Object),
+    current: &Arc<Stored>,
+    live: &Object,
     scale: &Object,
     dry_run: bool,
 ) -> Result<Option<Answer>, ApiError> {
