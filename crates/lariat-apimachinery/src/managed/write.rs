@@ -298,7 +298,7 @@ impl Write<'_> {
         is_unmanaged: bool,
     ) -> Result<(), ApplyError> {
         let errors = typed::validate_present(self.schema.root(), present);
-        let of_live = (!errors.is_empty()).then(|| ApplyError::UntypedLive {
+        let of_live = (!errors.is_empty()).then_some(ApplyError::UntypedLive {
             is_unmanaged,
             errors,
         });
@@ -309,7 +309,7 @@ impl Write<'_> {
             (None, of_live)
         };
         let errors = typed::validate(self.schema.root(), applied);
-        let of_applied = (!errors.is_empty()).then(|| ApplyError::Untyped(errors));
+        let of_applied = (!errors.is_empty()).then_some(ApplyError::Untyped(errors));
         first.or(of_applied).or(last).map_or(Ok(()), Err)
     }
 
