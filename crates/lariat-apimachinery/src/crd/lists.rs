@@ -134,9 +134,9 @@ fn check_map(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
     }
     let items = match schema.get("items") {
         Some(items @ Value::Object(_)) => items,
-        Some(Value::Array(schemas)) => {
-            let schemas = Value::Array(schemas.clone());
-            // Go's type has a member for either form.
+        Some(other) if !other.is_null() => {
+            // Go's type has a member for either form, and neither is set for anything else.
+            let schemas = other.as_array().cloned().map_or(Value::Null, Value::Array);
             let message = format!(
                 "Invalid value: {{\"Schema\":null,\"JSONSchemas\":{schemas}}}: \
                  must only have a single schema if x-kubernetes-list-type is map"

@@ -106,16 +106,14 @@ fn check_spec(spec: &Value, old: Option<&Value>) -> Vec<StatusCause> {
     causes.extend(check_choice(versions));
     causes.extend(names::check(&spec["names"], "spec.names", true));
     causes.extend(common);
-    causes.extend(conversion::check(
-        &spec["conversion"],
-        tolerated.review_versions,
-    ));
-    let strategy = text(&spec["conversion"], "strategy");
-    if flag(spec, "preserveUnknownFields") && !matches!(strategy, "" | "None") {
+    let conversion = &spec["conversion"];
+    let strategy = text(conversion, "strategy");
+    if flag(spec, "preserveUnknownFields") && conversion.is_object() && strategy != "None" {
         let rule = "must be None if spec.preserveUnknownFields is true";
         let field = "spec.conversion.strategy";
         causes.push(StatusCause::invalid(field, &strategy.into(), rule));
     }
+    causes.extend(conversion::check(conversion, tolerated.review_versions));
     causes
 }
 

@@ -164,7 +164,10 @@ fn check_scale(scale: &Value, path: &str) -> Vec<StatusCause> {
                     Err(error) => format!("is an invalid path: {error}"),
                 }
             }
-            _ => format!("should be a json path under {}", roots.join(" or ")),
+            _ if roots.len() > 1 => {
+                "should be a json path under either .spec or .status".to_owned()
+            }
+            _ => format!("should be a json path under {}", roots.join("")),
         };
         Some(StatusCause::invalid(&field, &value.into(), &rule))
     };

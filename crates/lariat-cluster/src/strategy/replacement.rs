@@ -1,6 +1,6 @@
 //! The new state of an object that a client replaces.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::defaults;
@@ -193,14 +193,13 @@ fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
     }
     let known: HashSet<&str> = finalizers(old).into_iter().collect();
     let names = finalizers(new).into_iter();
-    let late: Vec<String> = names
-        .filter(|name| !known.contains(name))
-        .map(|name| format!("{name:?}"))
-        .collect();
+    // Sorted, and each once.
+    let late: BTreeSet<&str> = names.filter(|name| !known.contains(name)).collect();
+    let quoted: Vec<String> = late.iter().map(|name| format!("{name:?}")).collect();
     let message = format!(
         "no new finalizers can be added if the object is being deleted, found new finalizers \
          []string{{{}}}",
-        late.join(", ")
+        quoted.join(", ")
     );
     (!late.is_empty()).then(|| StatusCause::forbidden("metadata.finalizers", &message))
 }

@@ -7,6 +7,7 @@ use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;
 use crate::validation::rule::{self, Rule, Rules};
+use crate::validation::structs::{self, Members, Shape};
 
 const MOST: i64 = i32::MAX as i64;
 
@@ -111,6 +112,12 @@ pub(super) fn host_conflict(spec: &Field<'_>, sysctl: &str) -> Option<&'static s
     (spec.is_true("hostIPC") && of_ipc).then_some("hostIPC")
 }
 
+/// A profile of seccomp, as messages show it.
+const SECCOMP: Members = &[
+    ("type", "Type", Shape::Text),
+    ("localhostProfile", "LocalhostProfile", Shape::Value),
+];
+
 fn check_seccomp(profile: &Field<'_>, causes: &mut Causes) {
     if !profile.is_set() {
         return;
@@ -130,7 +137,8 @@ fn check_seccomp(profile: &Field<'_>, causes: &mut Causes) {
     } else if local.is_set() {
         let detail = "can only be set when seccomp type is Localhost";
         // Go shows the whole profile at the path of the member.
-        causes.invalid_as(&local, profile.value().clone(), detail);
+        let shown = structs::shown(profile.value(), SECCOMP);
+        causes.invalid_struct(&local, &shown, detail);
     }
 }
 

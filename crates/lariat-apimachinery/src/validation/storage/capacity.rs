@@ -27,7 +27,7 @@ pub(in crate::validation) fn storage_capacity(context: &Context<'_>, causes: &mu
     {
         // The two are the input of the driver's `GetCapacity`; another input is another object. Only `capacity` and
         // `maximumVolumeSize` change.
-        causes.check_immutable(&topology, &old_topology);
+        causes.check_immutable_selector(&topology, &old_topology);
         causes.check_immutable(&class, &old_class);
     }
 }
