@@ -68,7 +68,7 @@ impl Content {
         let view = app.view();
         let mut content = match (&view.page, &view.detail) {
             (Page::Home, _) => home(app, list),
-            (Page::Controller(kind), Some(Ok(Detail::Controller(detail)))) if list == 0 => {
+            (Page::Controller(_), Some(Ok(Detail::Controller(detail)))) if list == 0 => {
                 handlers(detail)
             }
             (Page::Controller(kind), Some(Ok(Detail::Controller(detail)))) => keys(detail, kind),
