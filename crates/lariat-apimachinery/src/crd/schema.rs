@@ -255,7 +255,9 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
     check_named_and_listed(schema, inner, rules, causes);
 }
 
-/// Checks the schemas in `definitions` and `dependencies`, and in the lists `allOf`, `oneOf`, `anyOf` and `items`.
+/// Checks the schemas in the maps and lists below a schema.
+///
+/// The maps are `definitions` and `dependencies`, the lists `allOf`, `oneOf`, `anyOf` and `items`.
 fn check_named_and_listed(
     schema: &Value,
     inner: Position<'_>,

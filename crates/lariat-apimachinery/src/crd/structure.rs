@@ -62,7 +62,7 @@ pub(super) fn check(schema: &Value, path: &str) -> Vec<StatusCause> {
     causes
 }
 
-/// Members that `NewStructural` refuses, in the order in which it looks, with its errors.
+/// Members that `NewStructural` refuses, in its order, with its errors.
 const UNCONVERTED: [(&str, &str); 7] = [
     ("id", "OpenAPIV3Schema 'id' is not supported"),
     ("$schema", "OpenAPIV3Schema 'schema' is not supported"),
@@ -89,7 +89,7 @@ const UNCONVERTED: [(&str, &str); 7] = [
 ///
 /// The structure of such a schema is not checked.
 ///
-/// Source: `NewStructural` in `apiserver/schema/convert.go` of apiextensions-apiserver.
+/// Source: `NewStructural` in `k8s.io/apiextensions-apiserver/pkg/apiserver/schema`.
 pub(super) fn unconverted(schema: &Value) -> Option<&'static str> {
     const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
     let is_filled = |member: &str| match schema.get(member) {

@@ -26,7 +26,7 @@ pub struct Catalog {
     /// By group and version, the core group first.
     // In two levels, so that a lookup, of which every request makes several, allocates no key.
     groups: BTreeMap<String, BTreeMap<String, Version>>,
-    /// The versions in which the objects of a table are served, computed when first asked for.
+    /// The served versions of each table, computed at first use.
     served: Arc<OnceLock<HashMap<TableId, Vec<String>>>>,
     /// The OpenAPI document of all of them.
     whole: Arc<Written>,
@@ -146,7 +146,7 @@ impl Catalog {
         versions.flat_map(|version| &version.resources)
     }
 
-    /// Returns the versions, such as `apps/v1`, in which the objects of a table are served.
+    /// Returns the served versions of a table, such as `apps/v1`.
     #[must_use]
     pub fn served(&self, table: TableId) -> &[String] {
         let served = self.served.get_or_init(|| {

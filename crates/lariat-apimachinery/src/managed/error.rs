@@ -10,9 +10,9 @@ use super::entries::Manager;
 pub enum ApplyError {
     /// The applied object does not match its schema; each error has a path.
     Untyped(Vec<String>),
-    /// The present object does not match its schema; each error has a path.
+    /// The live object does not match its schema; each error has a path.
     UntypedLive {
-        /// Whether the object has no managers, so that one for its fields would have to be made.
+        /// Whether the object has no managers yet.
         is_unmanaged: bool,
         /// What does not match.
         errors: Vec<String>,

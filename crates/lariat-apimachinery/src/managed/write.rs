@@ -224,8 +224,9 @@ impl Write<'_> {
     ///
     /// # Errors
     ///
-    /// [`ApplyError::Untyped`] or [`ApplyError::UntypedLive`] if an object does not fit its schema, and without `force`
-    /// [`ApplyError::Conflicts`] if others own what it would change.
+    /// - [`ApplyError::Untyped`]: the applied object does not match its schema.
+    /// - [`ApplyError::UntypedLive`]: the live object does not match its schema.
+    /// - [`ApplyError::Conflicts`]: other managers own fields that it would change, and `force` is not set.
     pub fn apply(
         &self,
         live: Option<&Object>,
@@ -290,7 +291,7 @@ impl Write<'_> {
         Ok(object)
     }
 
-    /// Checks that both the present and the applied object fit their type.
+    /// Checks that the live and the applied object match their schema.
     fn check_typed(
         &self,
         present: &Value,

@@ -94,9 +94,9 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
     }
 }
 
-/// Returns whether an object that was not read yet has a list or a map without items, which reading it drops.
+/// Returns whether a sent object has an empty list or map that decoding drops.
 ///
-/// `outside` are names of members that do not count.
+/// Members named in `outside` are not looked at.
 #[must_use]
 pub fn has_empty(typed: TypeRef<'_>, value: &Value, outside: &[&str]) -> bool {
     match value {
@@ -228,7 +228,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     }
 }
 
-/// Makes integers of whole numbers, and wraps those that are too large for their type, as Go's conversion does.
+/// Converts whole numbers to integers, and wraps those that overflow, as Go does.
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
         // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder
@@ -261,7 +261,7 @@ pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     }
 }
 
-/// Returns the integer that Go makes of a whole number, the least one if it is too large.
+/// Converts a whole number as Go does: one that overflows becomes the least integer.
 #[allow(clippy::cast_possible_truncation, reason = "it is within the limits")]
 fn cut(number: &serde_json::Number) -> Option<i64> {
     let float = number.as_f64().filter(|float| float.fract() == 0.0)?;

@@ -38,7 +38,7 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
 fn names_no_domain(arrival: &Arrival) -> bool {
     let (mut named, authority) = arrival.hosts();
     // HTTP/2 has the host in `:authority`, which is a part of the URI here.
-    named.all(is_address_header) && authority.is_none_or(|host| is_address_or_localhost(Some(host)))
+    named.all(is_address_header) && authority.is_none_or(is_address_or_localhost)
 }
 
 /// Returns whether a `Host` header has an IP address or `localhost`.
@@ -47,17 +47,15 @@ fn is_address_header(host: &HeaderValue) -> bool {
     let text = host.to_str().unwrap_or_default();
     text.parse::<SocketAddr>().is_ok()
         || text == "localhost"
-        || is_address_or_localhost(Authority::try_from(host.as_bytes()).ok().as_ref())
+        || Authority::try_from(host.as_bytes()).is_ok_and(|host| is_address_or_localhost(&host))
 }
 
 /// Returns whether a host means this machine whatever a name server says.
-fn is_address_or_localhost(host: Option<&Authority>) -> bool {
-    host.is_some_and(|authority| {
-        let host = authority.host();
-        let inside = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
-        let is_address = inside.unwrap_or(host).parse::<IpAddr>().is_ok();
-        is_address || host.trim_end_matches('.').eq_ignore_ascii_case("localhost")
-    })
+fn is_address_or_localhost(authority: &Authority) -> bool {
+    let host = authority.host();
+    let inside = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    let is_address = inside.unwrap_or(host).parse::<IpAddr>().is_ok();
+    is_address || host.trim_end_matches('.').eq_ignore_ascii_case("localhost")
 }

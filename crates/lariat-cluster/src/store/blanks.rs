@@ -40,6 +40,7 @@ impl Draft {
             uid: text(&self.uid).into(),
             labels: self.labels.clone(),
             deleting: self.deleting,
+            has_finalizers: self.has_finalizers,
             head: self.head.clone(),
             before: filled(&self.before, values),
             after,

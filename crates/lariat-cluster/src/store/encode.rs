@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, finalizers};
 use lariat_core::{Labels, ObjectKey};
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ pub(super) fn draft(object: &Object) -> Draft {
         uid: Arc::from(text("uid")),
         labels,
         deleting: metadata.contains_key("deletionTimestamp"),
+        has_finalizers: !finalizers(object).is_empty(),
         head: head_json(object),
         before,
         after: after_json(object, &metadata_after),

@@ -8,7 +8,6 @@ use lariat_apimachinery::object::Object;
 use super::encode;
 use bytes::Bytes;
 use lariat_core::{Labels, ObjectKey};
-use memchr::memmem;
 
 /// What happened to an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +43,7 @@ pub(crate) struct Stored {
     labels: Labels,
     revision: u64,
     deleting: bool,
+    has_finalizers: bool,
     event: EventType,
     encoded: Encoded,
     /// The event with only the metadata, made when it is first watched.
@@ -72,6 +72,7 @@ pub(crate) struct Draft {
     pub(super) uid: Arc<str>,
     pub(super) labels: Labels,
     pub(super) deleting: bool,
+    pub(super) has_finalizers: bool,
     /// `{"kind":…,"apiVersion":…`
     pub(super) head: Vec<u8>,
     /// `,"metadata":{…"resourceVersion":"`
@@ -103,6 +104,7 @@ impl Draft {
             labels: self.labels,
             revision,
             deleting: self.deleting,
+            has_finalizers: self.has_finalizers,
             event,
             metadata_frame: OnceLock::new(),
         }
@@ -186,6 +188,10 @@ impl Stored {
         self.deleting
     }
 
+    pub(crate) fn has_finalizers(&self) -> bool {
+        self.has_finalizers
+    }
+
     /// Returns the object's JSON.
     pub(crate) fn json(&self) -> Bytes {
         let frame = &self.encoded.frame;
@@ -201,12 +207,6 @@ impl Stored {
     /// Returns the same without what follows the metadata: `,"metadata":{…}`.
     pub(crate) fn metadata(&self) -> &[u8] {
         &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
-    }
-
-    /// Returns whether the object may have finalizers; if not, it has none.
-    pub(crate) fn may_have_finalizers(&self) -> bool {
-        // A label, an annotation or a text of that name is found too, so this is only a hint.
-        memmem::find(self.metadata(), b"\"finalizers\"").is_some()
     }
 
     /// Returns the type of the object: `"kind":…,"apiVersion":…`, without braces.
@@ -256,6 +256,7 @@ impl Stored {
             labels: self.labels.clone(),
             revision,
             deleting: self.deleting,
+            has_finalizers: self.has_finalizers,
             event,
             encoded: self.encode(revision, event),
             // Not that of the old revision: it has the old version in it.

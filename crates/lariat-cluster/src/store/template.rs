@@ -15,6 +15,7 @@ const UID: &str = "00000000-0000-0000-0000-000000000000";
 pub(crate) struct Template {
     key: ObjectKey,
     labels: Labels,
+    has_finalizers: bool,
     head: Vec<u8>,
     /// What is around the uid.
     before: Vec<Vec<u8>>,
@@ -42,6 +43,7 @@ impl Template {
             content: split(content, Self::TIME),
             key: draft.key,
             labels: draft.labels,
+            has_finalizers: draft.has_finalizers,
             head: draft.head,
         }
     }
@@ -62,6 +64,7 @@ impl Template {
             uid: Arc::from(uid),
             labels: self.labels.clone(),
             deleting: false,
+            has_finalizers: self.has_finalizers,
             head: self.head.clone(),
             before: self.before.join(uid.as_bytes()),
             after,

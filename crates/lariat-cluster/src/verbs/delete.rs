@@ -43,14 +43,11 @@ pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
 /// Runs admission for the deletion of an object.
 async fn admit(call: &Call, options: &DeleteOptions, current: &Stored) -> Result<(), ApiError> {
     // Most clusters have nothing registered, and most deletions nothing to decode.
-    let converts = call.resource.conversion.is_some();
-    if !converts && call.server.registrations.is_void(&call.server.store) {
+    let is_void = call.server.registrations.is_void(&call.server.store);
+    if is_void && call.resource.conversion.is_none() {
         return Ok(());
     }
     let request = call.as_deletion(options.json(), options.is_dry_run());
-    if !converts && request.is_void() {
-        return Ok(());
-    }
     let old = call.present(current).await?;
     request.delete(&old).await
 }

@@ -91,7 +91,7 @@ pub(super) fn removal(
     let way = way(resource);
     // Most objects go at once, and need not be decoded for that.
     if way == Way::AtOnce
-        && !current.may_have_finalizers()
+        && !current.has_finalizers()
         && propagation(resource, &[], deletion.propagation) == Propagation::Background
     {
         return Removal::Now;

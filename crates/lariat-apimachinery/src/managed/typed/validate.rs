@@ -19,7 +19,9 @@ pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<Str
     errors.texts
 }
 
-/// Returns the schema errors of an object that is there, whose lists may have duplicate items.
+/// Returns the schema errors of a live object.
+///
+/// Its lists may have duplicate items.
 pub(in crate::managed) fn validate_present(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
     let mut errors = Errors {
         allows_duplicates: true,

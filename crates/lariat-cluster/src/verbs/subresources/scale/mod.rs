@@ -3,44 +3,33 @@
 //! Source: `ScaleREST` in `k8s.io/kubernetes/pkg/registry/apps` and in
 //! `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
 
-use std::sync::{Arc, LazyLock};
+mod form;
+
+use std::sync::Arc;
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed::Scaled;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
-use lariat_apimachinery::schema::{self, Misfit, Schema};
-use lariat_apimachinery::structural::json_path::JsonPath;
 use lariat_apimachinery::validation;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use self::form::{
+    KIND, SPEC_REPLICAS, UNSET, at, check_paths, owned_scale, path, read, replicas_of, scale_of,
+    set, types,
+};
 use super::body::read_body;
 use crate::status::ApiError;
 use crate::store::Stored;
-use crate::strategy::{Part, Replacement, misfit, replacement, selector_text};
+use crate::strategy::{Part, Replacement, replacement};
 use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
-use crate::verbs::decode::Expected;
-use crate::verbs::form;
+use crate::verbs::form::refuse_patch;
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
 use crate::wire::verb::Verb;
-
-const KIND: Expected<'static> = Expected {
-    kind: "Scale",
-    api_version: "autoscaling/v1",
-    custom: false,
-};
-
-/// The replicas that a patch of a custom resource finds where none are set.
-///
-/// Source: `scaleUpdatedObjectInfo`, by which it knows whether the patch sets them.
-const UNSET: i64 = i32::MIN as i64;
-
-/// The path of the replicas in built-in kinds.
-const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
 
 /// Returns whether a kind has the subresource.
 pub(super) fn is_served(resource: &Resource) -> bool {
@@ -118,7 +107,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         let live = call.present(&current).await?;
         let before = owned_scale(call, &live, &current)?;
         let mut scale = change.apply_as(types().root(), before.clone())?;
-        read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
+        read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
         account(call, &before, &mut scale);
@@ -196,7 +185,7 @@ async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
             ownership::refusal_of(KIND.api_version, KIND.kind, &sent, &refused)
         })?;
         check_unchanged(call, &before, &scale)?;
-        read(&mut scale).map_err(|misfit| form::refuse_patch(call, &misfit))?;
+        read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
         if let Some(answer) = finish(call, &current, &live, &scale, dry_run).await? {
@@ -217,34 +206,6 @@ fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<
         "" => Ok(()),
         version => update::check_revision(call, version, current),
     }
-}
-
-/// Puts a scale into the form of its type.
-fn read(scale: &mut Object) -> Result<(), Misfit> {
-    schema::decode(types().root(), scale).map(drop)
-}
-
-/// Returns the types of a scale.
-fn types() -> &'static Schema {
-    static TYPES: LazyLock<Schema> = LazyLock::new(|| {
-        let builtin = schema::builtin(KIND.api_version, KIND.kind);
-        builtin.unwrap_or_else(|| schema::custom(None))
-    });
-    &TYPES
-}
-
-/// Returns the scale that a write changes, with the owners of its replicas.
-fn owned_scale(call: &Call, object: &Object, stored: &Stored) -> Result<Object, ApiError> {
-    check_paths(call, object)?;
-    let replicas = replicas_of(call, object).unwrap_or(UNSET);
-    let mut scale = scale_of(call, object, replicas, stored);
-    let (path, api_version) = (path(call), call.resource.api_version());
-    let scaled = Scaled {
-        path: &path,
-        api_version: &api_version,
-    };
-    scaled.to_scale(object, &mut scale);
-    Ok(scale)
 }
 
 /// Records who wrote the fields of a scale.
@@ -352,27 +313,6 @@ fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
     ))
 }
 
-/// Returns where the replicas are.
-fn path(call: &Call) -> Vec<&str> {
-    let paths = call.resource.rules.scale.as_ref();
-    let custom = paths.and_then(|paths| paths.spec_path.members());
-    custom.unwrap_or_else(|| SPEC_REPLICAS.to_vec())
-}
-
-fn set(object: &mut Object, path: &[&str], replicas: i64) {
-    let Some((first, rest)) = path.split_first() else {
-        return;
-    };
-    if rest.is_empty() {
-        object.insert((*first).to_owned(), replicas.into());
-        return;
-    }
-    let inner = object.entry(*first).or_insert_with(|| json!({}));
-    if let Value::Object(inner) = inner {
-        set(inner, rest, replicas);
-    }
-}
-
 fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiError> {
     check_paths(call, object)?;
     let replicas = replicas_of(call, object).ok_or_else(|| {
@@ -385,94 +325,4 @@ fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiErr
         document: scale_of(call, object, replicas, stored),
         success: Success::Done,
     })
-}
-
-/// Returns the wanted replicas of an object; a custom resource may have none.
-fn replicas_of(call: &Call, object: &Object) -> Option<i64> {
-    let found = at(object, &path(call)).and_then(Value::as_i64);
-    match call.resource.rules.scale {
-        Some(_) => found,
-        None => Some(found.unwrap_or(0)),
-    }
-}
-
-fn at<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
-    let (first, rest) = path.split_first()?;
-    rest.iter()
-        .try_fold(object.get(*first)?, |value, name| value.get(*name))
-}
-
-/// Returns the present replicas of an object and the selector of its Pods.
-fn status_of(call: &Call, object: &Object) -> (i64, String) {
-    let (replicas, selector) = match &call.resource.rules.scale {
-        Some(paths) => {
-            let found = |path: &JsonPath| at(object, &path.members()?);
-            let selector = paths.selector_path.as_ref().and_then(found);
-            (
-                found(&paths.status_path).and_then(Value::as_i64),
-                selector.and_then(Value::as_str).map(str::to_owned),
-            )
-        }
-        None => (
-            at(object, &["status", "replicas"]).and_then(Value::as_i64),
-            at(object, &["spec", "selector"]).and_then(selector_text),
-        ),
-    };
-    (replicas.unwrap_or(0), selector.unwrap_or_default())
-}
-
-/// Refuses a custom resource in which a path of its scale leads to another type.
-///
-/// Source: `scaleFromCustomResource`.
-fn check_paths(call: &Call, object: &Object) -> Result<(), ApiError> {
-    let Some(paths) = &call.resource.rules.scale else {
-        return Ok(());
-    };
-    let selector = paths.selector_path.as_ref();
-    let wanted = [(&paths.spec_path, "int64"), (&paths.status_path, "int64")]
-        .into_iter()
-        .chain(selector.map(|path| (path, "string")));
-    for (path, wanted) in wanted {
-        if let Some(path) = path.members()
-            && let Some(fault) = misfit(object, &path, wanted)
-        {
-            return Err(ApiError::internal(fault));
-        }
-    }
-    Ok(())
-}
-
-/// Makes the scale of an object.
-fn scale_of(call: &Call, object: &Object, replicas: i64, stored: &Stored) -> Object {
-    let mut metadata = Map::new();
-    for member in ["name", "namespace", "uid", "creationTimestamp"] {
-        let value = object
-            .get("metadata")
-            .and_then(|metadata| metadata.get(member));
-        if let Some(value) = value {
-            metadata.insert(member.to_owned(), value.clone());
-        }
-    }
-    metadata.insert(
-        "resourceVersion".into(),
-        stored.revision().to_string().into(),
-    );
-    let (present, selector) = status_of(call, object);
-    let mut status = json!({"replicas": present});
-    if !selector.is_empty() {
-        status["selector"] = selector.into();
-    }
-    let mut scale = Object::new();
-    scale.insert("kind".into(), KIND.kind.into());
-    scale.insert("apiVersion".into(), KIND.api_version.into());
-    scale.insert("metadata".into(), metadata.into());
-    // Go leaves out a number that is 0.
-    let spec = if replicas == 0 {
-        json!({})
-    } else {
-        json!({"replicas": replicas})
-    };
-    scale.insert("spec".into(), spec);
-    scale.insert("status".into(), status);
-    scale
 }
