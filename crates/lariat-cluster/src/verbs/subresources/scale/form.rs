@@ -1,7 +1,7 @@
 //! The form of a scale: what it shows of its object, and where the replicas are.
 //!
-//! Source: `scaleFromCustomResource` in `k8s.io/apiextensions-apiserver/pkg/registry/customresource`, and the `scaleFrom…`
-//! functions of the storages in `k8s.io/kubernetes/pkg/registry/apps`.
+//! Source: `scaleFromCustomResource` in `k8s.io/apiextensions-apiserver/pkg/registry/customresource`, and
+//! `scaleFromDeployment` and its like in `k8s.io/kubernetes/pkg/registry/apps`.
 
 use std::sync::LazyLock;
 
