@@ -61,26 +61,20 @@ fn target() -> PathBuf {
 /// Runs cargo; returns whether it succeeded, and all it printed.
 async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO"));
-    if folder != Path::new(ROOT) {
-        // What is built already is there for the flags of the workspace.
-        command.args(["--config", &format!("{ROOT}/.cargo/config.toml")]);
-    }
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .kill_on_drop(true);
+    command.args(arguments).current_dir(folder);
+    ended(&mut command).await
+}
+
+/// Runs a command that builds into the workspace's target folder, so that what is built already is used again.
+async fn ended(command: &mut Command) -> (bool, String) {
     // Build scripts read cargo's variables of this test, and would run again for the project.
     for (name, _) in std::env::vars() {
         if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
             command.env_remove(name);
         }
     }
-    // What is built already is used again.
     command.env("CARGO_TARGET_DIR", target());
-    ended(command.stdin(Stdio::null())).await
-}
-
-async fn ended(command: &mut Command) -> (bool, String) {
+    command.stdin(Stdio::null()).kill_on_drop(true);
     let ended = timeout(TIMEOUT, command.output()).await;
     let output = ended.expect("it ends").expect("it runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -135,8 +129,8 @@ async fn lariat(arguments: &[&str]) -> (bool, String) {
     let (ok, text) = cargo(Path::new(ROOT), &build).await;
     assert!(ok, "{text}");
     let mut command = Command::new(target().join("debug/lariat"));
-    command.args(arguments).kill_on_drop(true);
-    ended(command.stdin(Stdio::null())).await
+    command.args(arguments);
+    ended(&mut command).await
 }
 
 /// Makes a project use what is built already.
@@ -151,6 +145,14 @@ fn share(project: &Path) {
         project.join("Cargo.lock"),
     );
     lock.expect("copied");
+    // The same flags, for the same reason.
+    let config = project.join(".cargo");
+    fs::create_dir(&config).expect("it has none");
+    let flags = fs::copy(
+        Path::new(ROOT).join(".cargo/config.toml"),
+        config.join("config.toml"),
+    );
+    flags.expect("copied");
 }
 
 /// Two projects: the defaults, and names whose order is another. The first is run, too, since it is built then.
