@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{Instant, sleep};
 
-use crate::compare::{Difference, compare};
+use crate::compare::{Comparison, compare};
 use crate::kinds::{Kind, installed, kinds};
 use crate::recording::Recording;
 use crate::side::{Answer, Names, Side, install};
@@ -125,7 +125,7 @@ impl Bench {
     /// # Errors
     ///
     /// There is no namespace for it.
-    pub async fn run(&self, sequence: &Sequence) -> Result<Vec<Difference>> {
+    pub async fn run(&self, sequence: &Sequence) -> Result<Comparison> {
         let (names, genuine, lariat) = self.answers(sequence).await?;
         Ok(compare(sequence, &names, &genuine, &lariat))
     }

@@ -30,6 +30,24 @@ pub struct Difference {
     pub lariat: String,
 }
 
+/// What a sequence showed.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    /// The differences, in the order of the steps.
+    pub differences: Vec<Difference>,
+    /// The requests that the genuine server refused.
+    pub refused: Refusals,
+}
+
+/// Refusals of the genuine server, and how many the embedded cluster refused for the same reasons.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Refusals {
+    /// Requests that the genuine server refused.
+    pub genuine: usize,
+    /// Those of them to which both gave the same status, reason and set of causes, by reason and field.
+    pub same: usize,
+}
+
 /// Compares the answers to a sequence.
 ///
 /// After a write that one server alone carried out nothing is compared any more: all that follows would differ.
@@ -39,10 +57,11 @@ pub fn compare(
     names: &Names,
     genuine: &[Answer],
     lariat: &[Answer],
-) -> Vec<Difference> {
+) -> Comparison {
     let (mut left, mut right) = (Normal::new(names), Normal::new(names));
     let are_apart = answers_part(sequence, genuine, lariat);
     let mut found = Vec::new();
+    let mut refused = Refusals::default();
     for ((step, genuine), lariat) in sequence.steps.iter().zip(genuine).zip(lariat) {
         // Also answers that are not compared are normalised, since they name uids that are met later.
         let (genuine, lariat) = (left.answer(step.id, genuine), right.answer(step.id, lariat));
@@ -58,11 +77,35 @@ pub fn compare(
             pair.answers(&genuine, &lariat);
         }
         found.append(&mut pair.found);
+        if is_refusal(&genuine) {
+            refused.genuine += 1;
+            refused.same += usize::from(reasons(&genuine) == reasons(&lariat));
+        }
         if step.writes() && succeeded(&genuine) != succeeded(&lariat) {
             break;
         }
     }
-    found
+    Comparison {
+        differences: found,
+        refused,
+    }
+}
+
+fn is_refusal(answer: &Answer) -> bool {
+    answer.status >= 400
+}
+
+/// Why a request is refused: the status, the reason, and the reason and field of each cause.
+fn reasons(answer: &Answer) -> (u16, Option<&str>, BTreeSet<(&str, &str)>) {
+    fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+        value[name].as_str().unwrap_or_default()
+    }
+    let status = answer.json();
+    let causes = status.and_then(|status| status.pointer("/details/causes")?.as_array());
+    let causes = causes.into_iter().flatten();
+    let causes = causes.map(|cause| (text(cause, "reason"), text(cause, "field")));
+    let reason = status.map(|status| text(status, "reason"));
+    (answer.status, reason, causes.collect())
 }
 
 /// Returns whether one server alone carried out a write.
@@ -128,8 +171,7 @@ impl Pair<'_> {
     /// Another status: named by what one of the two does not like.
     fn statuses(&mut self, genuine: &Answer, lariat: &Answer) {
         let codes = format!("{}≠{}", genuine.status, lariat.status);
-        let refused = |answer: &Answer| answer.status >= 400;
-        let (who, refusal) = match (refused(genuine), refused(lariat)) {
+        let (who, refusal) = match (is_refusal(genuine), is_refusal(lariat)) {
             (true, false) => ("refuses", genuine),
             (false, true) => ("accepts", lariat),
             _ => ("answers", genuine),
@@ -141,7 +183,7 @@ impl Pair<'_> {
             reasons.push(message(refusal));
         }
         for reason in &reasons {
-            // A conflict follows from what was told before.
+            // A conflict follows from a difference that is reported already.
             let follows = self.has_other_version && reason.contains("the object has been modified");
             let after = if follows {
                 " after another version"
@@ -436,9 +478,32 @@ mod tests {
         };
         let found = compare(&sequence, &names, &[genuine], &[lariat]);
         found
+            .differences
             .into_iter()
             .map(|difference| difference.class)
             .collect()
+    }
+
+    #[test]
+    fn refusals_are_the_same_if_status_reason_and_fields_are() {
+        let refusal = |status: u16, fields: &[&str]| {
+            let cause = |field: &&str| json!({"reason": "FieldValueInvalid", "field": field});
+            let causes: Vec<Value> = fields.iter().map(cause).collect();
+            answer(
+                status,
+                json!({"kind": "Status", "reason": "Invalid", "message": status, "details": {"causes": causes}}),
+            )
+        };
+        let genuine = refusal(422, &["spec.a", "spec.b"]);
+        assert_eq!(
+            reasons(&genuine),
+            reasons(&refusal(422, &["spec.b", "spec.a"]))
+        );
+        assert_ne!(reasons(&genuine), reasons(&refusal(422, &["spec.a"])));
+        assert_ne!(
+            reasons(&genuine),
+            reasons(&refusal(400, &["spec.a", "spec.b"]))
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use lariat_cluster::{Cluster, User};
 use lariat_differential::bench::Bench;
-use lariat_differential::compare::Difference;
+use lariat_differential::compare::{Difference, Refusals};
 use lariat_differential::generate::Generator;
 use lariat_differential::known::{KNOWN, Known};
 use lariat_differential::recording;
@@ -161,18 +161,19 @@ async fn compare(
             let mut found = found.iter();
             found.all(|difference| known.name(&difference.class).is_some())
         };
-        let before = found.len();
+        let before = found.differences.len();
         // What is not met again was a matter of time.
         for _ in 0..TRIALS_AGAIN {
-            if is_known(&found) {
+            if is_known(&found.differences) {
                 break;
             }
             let again = bench.run(&sequence).await?;
-            let classes: BTreeSet<&String> =
-                again.iter().map(|difference| &difference.class).collect();
-            found.retain(|difference| classes.contains(&difference.class));
+            let again = again.differences.iter();
+            let classes: BTreeSet<&String> = again.map(|difference| &difference.class).collect();
+            let differences = &mut found.differences;
+            differences.retain(|difference| classes.contains(&difference.class));
         }
-        let unsteady = found.len() < before;
+        let unsteady = found.differences.len() < before;
         anyhow::Ok((sequence, found, unsteady))
     });
     let mut trials = stream::iter(trials).buffer_unordered(jobs);
@@ -180,7 +181,6 @@ async fn compare(
     while let Some(tried) = trials.next().await {
         let (sequence, found, unsteady) = tried?;
         done += 1;
-        report.requests += sequence.steps.len();
         report.unsteady += usize::from(unsteady);
         report.add(&sequence, found);
         if shown.elapsed() > Duration::from_secs(5) {
@@ -248,6 +248,10 @@ fn print(report: &Report, known: &Known) -> bool {
         .into_iter()
         .partition(|(name, _)| known.name(name).is_some());
     let mut written = format!("# {} requests on each server\n\n", report.requests);
+    let Refusals { genuine, same } = report.refused;
+    written += &format!(
+        "{genuine} refused by the genuine server, {same} of them for the same reasons by the embedded cluster\n"
+    );
     written += &format!(
         "{} unknown classes, {} known ones; {} sequences differed once and not again\n\n",
         unknown.len(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::compare::Difference;
+use crate::compare::{Comparison, Difference, Refusals};
 use crate::step::{Body, How, Sequence, Step};
 
 /// Differences by class.
@@ -11,6 +11,8 @@ use crate::step::{Body, How, Sequence, Step};
 pub struct Report {
     /// Requests on each server.
     pub requests: usize,
+    /// Requests that the genuine server refused.
+    pub refused: Refusals,
     /// Sequences whose difference was not met a second time.
     pub unsteady: usize,
     /// The classes.
@@ -29,9 +31,12 @@ pub struct Class {
 }
 
 impl Report {
-    /// Adds the differences of a sequence.
-    pub fn add(&mut self, sequence: &Sequence, differences: Vec<Difference>) {
-        for difference in differences {
+    /// Adds what a sequence showed.
+    pub fn add(&mut self, sequence: &Sequence, found: Comparison) {
+        self.requests += sequence.steps.len();
+        self.refused.genuine += found.refused.genuine;
+        self.refused.same += found.refused.same;
+        for difference in found.differences {
             let class = self
                 .classes
                 .entry(difference.class.clone())

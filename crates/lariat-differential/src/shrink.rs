@@ -49,6 +49,7 @@ impl Shrinking<'_> {
         let found = self.bench.run(&shorter).await.unwrap_or_default();
         let class = &self.difference.class;
         let met = found
+            .differences
             .into_iter()
             .find(|difference| difference.class == *class);
         let Some(difference) = met else {
