@@ -39,7 +39,8 @@ pub fn labels(object: &Object) -> Labels {
 
 /// Formats a `LabelSelector`, or a map of labels, as a selector string.
 ///
-/// Returns `None` if it is invalid: no object, an unknown operator, or an expression without a key.
+/// Requirements are sorted by their keys, and the values of each, as in Go. Returns `None` if it is invalid: no object, an
+/// unknown operator, or an expression without a key.
 ///
 /// ```
 /// use lariat_apimachinery::selector::selector_text;
@@ -47,7 +48,7 @@ pub fn labels(object: &Object) -> Labels {
 ///
 /// let selector = json!({
 ///     "matchLabels": {"app": "web"},
-///     "matchExpressions": [{"key": "tier", "operator": "In", "values": ["a", "b"]}],
+///     "matchExpressions": [{"key": "tier", "operator": "In", "values": ["b", "a"]}],
 /// });
 /// assert_eq!(selector_text(&selector).as_deref(), Some("app=web,tier in (a,b)"));
 /// ```
@@ -62,26 +63,30 @@ pub fn selector_text(selector: &Value) -> Option<String> {
     } else {
         selector.get("matchLabels").and_then(Value::as_object)
     };
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts: Vec<(&str, String)> = Vec::new();
     for (key, value) in labels.into_iter().flatten() {
-        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+        parts.push((key, format!("{key}={}", value.as_str().unwrap_or_default())));
     }
     let expressions = selector.get("matchExpressions").and_then(Value::as_array);
     for expression in expressions.into_iter().flatten() {
         let key = expression["key"].as_str()?;
-        let values: Vec<&str> = expression["values"]
+        let mut values: Vec<&str> = expression["values"]
             .as_array()
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
             .collect();
-        parts.push(match expression["operator"].as_str()? {
+        values.sort_unstable();
+        let part = match expression["operator"].as_str()? {
             "In" => format!("{key} in ({})", values.join(",")),
             "NotIn" => format!("{key} notin ({})", values.join(",")),
             "Exists" => key.to_owned(),
             "DoesNotExist" => format!("!{key}"),
             _ => return None,
-        });
+        };
+        parts.push((key, part));
     }
+    parts.sort_by_key(|(key, _)| *key);
+    let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
     Some(parts.join(","))
 }

@@ -232,13 +232,16 @@ fn check_selectable(version: &Value, old: Option<&Value>, path: &str) -> Vec<Sta
     // `findTooManySelectableFieldsAllowed`: as many as there were, if they are the same.
     let is_kept = old.is_some_and(|old| array(old, "selectableFields") == fields);
     let mut causes = Vec::new();
-    if !fields.is_empty() && !version["schema"]["openAPIV3Schema"].is_object() {
-        // The second sentence says the opposite of what it means; it is the server's.
-        let detail = if path == "spec.selectableFields" {
-            "may only be set when validations.schema is included"
-        } else {
-            "may only be set when `version.schema.openAPIV3Schema` is not included"
-        };
+    let schema = &version["schema"];
+    // The second sentence says the opposite of what it means; it is the server's.
+    let (has_schema, detail) = if path == "spec.selectableFields" {
+        let detail = "may only be set when validations.schema is included";
+        (schema.is_object(), detail)
+    } else {
+        let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
+        (schema["openAPIV3Schema"].is_object(), detail)
+    };
+    if !fields.is_empty() && !has_schema {
         return vec![StatusCause::invalid(path, &"".into(), detail)];
     }
     let mut seen = HashSet::new();

@@ -16,7 +16,11 @@ pub fn drop_disabled(resource: &Resource, object: &mut Object) {
     }
     // A feature that is off in every object leaves nothing that is in use, so the members go without a look at the old
     // object.
-    let template: &[&str] = match (resource.group.as_str(), resource.kind.as_str()) {
+    let kind = (resource.group.as_str(), resource.kind.as_str());
+    if kind == ("apps", "StatefulSet") {
+        drop_from_stateful_set(object);
+    }
+    let template: &[&str] = match kind {
         ("", "Pod") => &["spec"],
         ("", "PodTemplate") => &["template", "spec"],
         ("", "ReplicationController")
@@ -32,11 +36,22 @@ pub fn drop_disabled(resource: &Resource, object: &mut Object) {
         }
         _ => return,
     };
+    if kind == ("", "Pod") {
+        drop_from_pod_status(object);
+    }
     let spec = template
         .iter()
         .try_fold(object, |object, member| inner(object, member));
     if let Some(spec) = spec {
         drop_from_pod(spec);
+    }
+}
+
+/// Drops the bound of unavailable Pods from the strategy of a StatefulSet.
+fn drop_from_stateful_set(set: &mut Object) {
+    let strategy = inner(set, "spec").and_then(|spec| inner(spec, "updateStrategy"));
+    if let Some(rolling) = strategy.and_then(|strategy| inner(strategy, "rollingUpdate")) {
+        rolling.remove("maxUnavailable");
     }
 }
 
@@ -71,6 +86,25 @@ pub(super) fn drop_from_devices(slice: &mut Object) {
             }
         }
     });
+}
+
+/// Drops from the status of a Pod what the server would not keep.
+fn drop_from_pod_status(pod: &mut Object) {
+    let Some(status) = inner(pod, "status") else {
+        return;
+    };
+    status.remove("nodeAllocatableResourceClaimStatuses");
+    for containers in [
+        "containerStatuses",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+    ] {
+        each(status, containers, |container| {
+            each(container, "volumeMounts", |mount| {
+                mount.remove("volumeStatus");
+            });
+        });
+    }
 }
 
 /// Drops from the spec of a Pod what the server would not keep.

@@ -10,6 +10,14 @@ pub(super) fn pod(object: &mut Object) {
     let Some(spec) = made(object, "spec") else {
         return;
     };
+    // `Convert_v1_Pod_To_core_Pod`, which leaves templates as they are too.
+    let period = spec.get("terminationGracePeriodSeconds");
+    if period
+        .and_then(Value::as_i64)
+        .is_some_and(|period| period < 0)
+    {
+        spec.insert("terminationGracePeriodSeconds".into(), 1.into());
+    }
     // `SetDefaults_Pod`. Templates do not get this, so that adding a default changes no template and starts no
     // rollout.
     set(spec, "enableServiceLinks", true);

@@ -79,7 +79,7 @@ pub(super) fn integer(row: Row<'_>) -> Value {
 }
 
 /// Prints a number as it is.
-fn number(row: Row<'_>) -> Value {
+pub(super) fn number(row: Row<'_>) -> Value {
     match row.object {
         Value::Number(_) => row.object.clone(),
         _ => Value::Null,

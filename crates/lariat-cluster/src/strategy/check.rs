@@ -42,5 +42,6 @@ pub(crate) fn check(
 /// Source: the `Validate` of strategies that do not call `ValidateObjectMeta`, after which `BeforeCreate` in
 /// `k8s.io/apiserver/pkg/registry/rest` does.
 fn checks_metadata_last(resource: &Resource) -> bool {
-    resource.group.is_empty() && resource.kind == "Event"
+    let kind = (resource.group.as_str(), resource.kind.as_str());
+    !resource.rules.custom && matches!(kind, ("", "Event") | ("policy", "PodDisruptionBudget"))
 }

@@ -4,7 +4,7 @@ use super::{
     autoscaling, events, networking, nodes, parts, pods, policy, references, selectors, storage,
     workloads,
 };
-use crate::printers::source::{Function, since};
+use crate::printers::source::{self, Function, since};
 
 /// Returns the function of a name.
 pub(super) fn named(name: &str) -> Option<Function> {
@@ -53,8 +53,10 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("namespaceAndName", |it| {
         references::namespace_and_name(it).into()
     }),
+    ("nodeKernel", |it| nodes::kernel(it).into()),
     ("nodeRoles", |it| nodes::roles(it).into()),
     ("nodeStatus", |it| nodes::status(it).into()),
+    ("number", source::number),
     ("owner", |it| references::owner(it).into()),
     ("parameterReference", |it| references::parameters(it).into()),
     ("parentReference", |it| references::parent(it).into()),

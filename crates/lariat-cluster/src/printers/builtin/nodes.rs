@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::row::UNKNOWN;
 use crate::printers::source::Row;
 
 /// Returns whether a node is ready, and whether it takes Pods.
@@ -33,4 +34,13 @@ pub(super) fn roles(labels: Row<'_>) -> String {
     let mut roles: BTreeSet<String> = labels.filter_map(role).collect();
     roles.remove("");
     Vec::from_iter(roles).join(",")
+}
+
+/// Returns the version of a node's kernel, with the architecture.
+pub(super) fn kernel(info: Row<'_>) -> String {
+    let version = info.text_or("/kernelVersion", UNKNOWN);
+    match info.text("/architecture") {
+        "" => version.to_owned(),
+        architecture => format!("{version} ({architecture})"),
+    }
 }

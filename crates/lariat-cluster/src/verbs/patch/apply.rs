@@ -1,6 +1,7 @@
 //! Server-side apply.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::schema;
 use serde_json::Value;
@@ -96,7 +97,12 @@ pub(in crate::verbs) fn read(
     let mut applied = match document.value {
         Value::Object(applied) => applied,
         Value::Null => Object::new(),
-        _ => return Err(refuse("the patch is no object")),
+        other => {
+            let error = go_json::type_error(&other, "map[string]interface {}");
+            return Err(refuse(&format!(
+                "error unmarshaling JSON: while decoding JSON: {error}"
+            )));
+        }
     };
     check_type(&applied, api_version, kind)?;
     // Of what is applied, Go knows no type yet, and takes a whole number for an integer.
