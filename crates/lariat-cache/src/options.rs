@@ -96,7 +96,7 @@ impl KindOptions {
         Self { storage, ..self }
     }
 
-    /// Sets the values that are removed from objects before they are cached (default: none).
+    /// Sets the values that are removed before objects are cached (default: none).
     ///
     /// See [`Transform`].
     pub fn transform(self, transform: Transform) -> Self {

@@ -39,7 +39,7 @@ pub struct Comparison {
     pub refused: Refusals,
 }
 
-/// Refusals of the genuine server, and how many the embedded cluster refused for the same reasons.
+/// How many requests the two servers refused for the same reasons.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refusals {
     /// Requests that the genuine server refused.

@@ -259,7 +259,9 @@ impl Leadership {
         }
     }
 
-    /// Checks that a leader has renewed its lease in time: client-go's `HealthzAdaptor`.
+    /// Checks that a leader has renewed its lease in time.
+    ///
+    /// It is client-go's `HealthzAdaptor`.
     ///
     /// It fails if this process counts as the leader although its last renewal is older than the lease duration plus
     /// `tolerance`, which means that the elector hangs. It does not fail on standby.

@@ -341,8 +341,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
             return;
         }
         let mut state = self.shared.lock_as_worker();
-        // A worker that was woken, or whose timer was to fire, is cancelled here, for instance by a `select!`. Nobody
-        // else was woken for the key, so its wake-up passes on.
+        // A worker that was woken, or whose timer was to fire, is cancelled here, for instance by a `select!`. No
+        // other worker was woken for the key, so its wake-up passes on.
         if state.leave(self.number) {
             wake_one(state, now());
         }

@@ -43,7 +43,7 @@ impl Report {
         self.seed
     }
 
-    /// Returns how many steps the plan had: writes of foreign clients, faults, commands.
+    /// Returns how many writes, faults and commands the plan had.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps

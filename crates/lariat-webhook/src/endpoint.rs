@@ -83,7 +83,9 @@ impl Endpoint {
         self
     }
 
-    /// Sets the Pods' port in an applied Service (default: the one the server listens on).
+    /// Sets the Pods' port in an applied Service.
+    ///
+    /// The default is the port that the server listens on.
     pub fn target_port(self, port: u16) -> Self {
         let target_port = Some(port);
         Self {

@@ -213,7 +213,7 @@ fn check_presence(schema: &Value, path: &str, causes: &mut Vec<StatusCause>) {
 
 /// Checks a property that is part of the key of a list's elements.
 fn check_key(property: &Value, is_required: bool, path: &str, causes: &mut Vec<StatusCause>) {
-    // Without one of the two an item could lack its key, and could not be told from others.
+    // Without one of the two an item could lack its key, and could not be distinguished from others.
     if !is_required && property.get("default").is_none_or(Value::is_null) {
         let rule = "this property is in x-kubernetes-list-map-keys, so it must have a default or be \
             a required property";

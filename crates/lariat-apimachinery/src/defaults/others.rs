@@ -33,7 +33,7 @@ pub(super) fn node(object: &mut Object) {
 
 pub(super) fn volume(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
-        // A volume that somebody made by hand is kept; those of a StorageClass are deleted by default.
+        // A volume that was created by hand is kept; those of a StorageClass are deleted by default.
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
         set(spec, "volumeMode", "Filesystem");
         pod::source(spec);

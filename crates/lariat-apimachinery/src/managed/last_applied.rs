@@ -52,7 +52,7 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
         return None;
     }
     let typed = schema.root();
-    // A field that somebody changed since is no longer client-side apply's, and stays a conflict.
+    // A field that was changed since is no longer client-side apply's, and stays a conflict.
     let changed = typed::compare(typed, &last, &Value::Object(live.clone()));
     let fields = typed::fields(typed, &last).difference(&changed.modified);
     Some(

@@ -8,7 +8,7 @@ use super::misfit::Misfit;
 use super::resolve::TypeRef;
 use super::types::Type;
 
-/// Reads a member of a type once more, as Go's decoder does: into what it has read before.
+/// Reads a member of a type once more, into what was read before, as in Go.
 ///
 /// What the later value says nothing of stays: members of structures, keys of maps, and what items of lists at the same
 /// place have.

@@ -210,7 +210,7 @@ impl Describer {
     /// Describes values of a type of which nothing but its name is of interest.
     fn named(&mut self, alias: &str) -> Value {
         let kind = match alias {
-            // Their Go types read JSON themselves, so the OpenAPI generator is told their form.
+            // Their Go types read JSON themselves, so the OpenAPI generator has their form from a method.
             "runtime.RawExtension" | "meta.v1.FieldsV1" => json!({"type": "object"}),
             "meta.v1.Duration" => json!({"type": "string"}),
             _ => json!({}),

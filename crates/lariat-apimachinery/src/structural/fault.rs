@@ -48,7 +48,7 @@ impl Fault {
         let text = &self.text;
         match &self.kind {
             // `kubeOpenAPIResultToFieldErrors` keeps the text of the validator in the last two cases only; the others
-            // are worded anew from the values.
+            // are worded again from the values.
             FaultKind::Required => StatusCause::required(&field, ""),
             FaultKind::Unsupported(value, choices) => unsupported(&field, value, choices),
             FaultKind::TooLong(most) => {

@@ -205,7 +205,9 @@ fn of_claim(object: &Object, spec: &Value, used: &mut Amounts) {
 }
 
 impl Quota {
-    /// Reads a quota, of which is counted what is used `now`; parts of a wrong type count as absent.
+    /// Reads a quota, of which is counted what is used `now`.
+    ///
+    /// Parts of a wrong type count as absent.
     #[must_use]
     pub fn read(quota: &Object, now: SystemTime) -> Self {
         let spec = quota.get("spec").unwrap_or(&Value::Null);

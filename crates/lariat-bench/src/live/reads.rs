@@ -94,7 +94,7 @@ async fn lariat(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
         .iter()
         .map(|pod| pod.key().clone())
         .collect();
-    // While somebody holds the decoded value, a read gets the same one instead of decoding again.
+    // While a caller holds the decoded value, a read gets the same one instead of decoding again.
     let held: Vec<Arc<Pod>> = match run.case.as_str() {
         "hot" => cache.list().collect::<Result<_, _>>()?,
         _ => Vec::new(),
@@ -114,7 +114,7 @@ async fn lariat(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
 }
 
 fn get<K: lariat_cache::View>(cache: &Cache<K>) -> impl Fn(&ObjectKey) + '_ {
-    // `black_box` keeps the compiler from leaving out a read whose result nobody uses.
+    // `black_box` keeps the compiler from leaving out a read whose result is not used.
     |key| drop(black_box(cache.get(key).expect("it is a pod")))
 }
 

@@ -115,7 +115,7 @@ impl Door {
                 .headers
                 .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
         }
-        // Set anew, since the length of the cluster is that of the plain body.
+        // Set again, since the length of the cluster is that of the plain body.
         parts.headers.insert(CONTENT_LENGTH, whole.len().into());
         let body = Full::new(whole).map_err(|never: Infallible| match never {});
         Ok(Response::from_parts(parts, body.boxed_unsync()))

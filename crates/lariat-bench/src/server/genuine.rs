@@ -47,7 +47,7 @@ pub(crate) fn serve(target: &Target, pods: usize) -> Result<()> {
         api.create_namespace(&home).await?;
         eprintln!("pods are created in the namespace {home}, which is deleted at the end");
         let attended = attend(&api, &home, pods, &mut commands).await;
-        // Also after a failure, and before its error is returned: the server belongs to somebody else.
+        // Also after a failure, and before its error is returned: the server is not ours.
         let deleted = delete(&api, &home).await;
         let left = || format!("the namespace {home} is left");
         attended.and(deleted.with_context(left))

@@ -122,7 +122,7 @@ pub struct KindStatus {
 const ORDINARY_INTERRUPTION: Duration = Duration::from_secs(5);
 
 impl KindStatus {
-    /// Returns whether the cache is stale: synced, but without a watch for over five seconds.
+    /// Returns whether a synced cache had no watch for over five seconds.
     ///
     /// Such a cache is still `Synced` and can be read; a health check may report it. A dead HTTP/2 connection is
     /// detected after 45 seconds.

@@ -16,7 +16,7 @@ use super::decoded::{Decoded, decode_anew, note_decoded};
 use super::error::DecodeError;
 use crate::transform::metadata_of;
 
-/// A cached state of an object: metadata, content as bytes, and links to decoded values.
+/// A cached object: metadata, content as bytes, links to decoded values.
 ///
 /// Dereferences to [`ObjectMetadata`]. A value is decoded on demand, directly to the requested type, and shared by all
 /// readers as long as one of them holds it: all handlers of a run share one decode. A change of the object creates

@@ -114,8 +114,8 @@ fn beside(path: &Path, name: impl FnOnce(&str) -> String) -> io::Result<PathBuf>
 
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // `create_new` fails if there is a file, which makes the lock exclusive, and does not follow a symlink of somebody
-    // else.
+    // `create_new` fails if there is a file, which makes the lock exclusive, and does not follow another user's
+    // symlink.
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -51,7 +51,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Returns a builder with the defaults: in memory, in process, without authentication.
+    /// Returns a builder: in memory, in process, without authentication.
     pub fn builder() -> ClusterBuilder {
         ClusterBuilder::new()
     }

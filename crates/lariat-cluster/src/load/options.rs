@@ -55,7 +55,9 @@ impl Load {
         }
     }
 
-    /// Sets the number of nodes (default: one for every 30 pods; at least 1 when there are pods).
+    /// Sets the number of nodes.
+    ///
+    /// The default is one for every 30 pods, and at least 1 when there are pods.
     pub fn nodes(self, nodes: usize) -> Self {
         Self {
             nodes: Some(nodes),
@@ -63,8 +65,9 @@ impl Load {
         }
     }
 
-    /// Sets the number of namespaces (default: one for every 400 pods or ConfigMaps, at most 50; at least
-    /// 1 when there are objects for them).
+    /// Sets the number of namespaces.
+    ///
+    /// The default is one for every 400 pods or ConfigMaps, at most 50, and at least 1 when there are objects for them.
     pub fn namespaces(self, namespaces: usize) -> Self {
         Self {
             namespaces: Some(namespaces),

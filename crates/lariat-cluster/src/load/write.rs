@@ -31,7 +31,9 @@ impl Loaded {
         self.created
     }
 
-    /// Returns how many were left out: their names were taken, or their namespaces are being deleted.
+    /// Returns how many were left out.
+    ///
+    /// Their names were taken, or their namespaces are being deleted.
     #[must_use]
     pub fn skipped(&self) -> usize {
         self.skipped

@@ -54,7 +54,7 @@ impl Call {
         }
         if let Value::Object(members) = document.value {
             let is_type = |name: &str| name == "kind" || name == "apiVersion";
-            // The type was checked and set by then; only the other members are read anew.
+            // The type was checked and set by then; only the other members are read again.
             object.extend(members.into_iter().filter(|(name, _)| !is_type(name)));
         }
         Ok(())

@@ -9,7 +9,7 @@ use lariat_http::{AuthError, TokenReviews, UrlReviews, User, bearer, is_same};
 /// The users who may use the console.
 #[derive(Clone, Default)]
 pub(crate) enum Access {
-    /// Everyone if the address is a loopback address, and otherwise nobody.
+    /// Everyone if the address is a loopback address, and no one otherwise.
     #[default]
     OnThisMachine,
     /// Everyone.

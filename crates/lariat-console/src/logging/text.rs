@@ -161,7 +161,7 @@ impl Line {
         self.has_fields = true;
         self.paint(Paint::Dim, format_args!("{gap}{name}="));
         let _ = match value {
-            // Quoted, so that fields can be told apart.
+            // Quoted, so that fields can be distinguished.
             Value::String(text) if text.is_empty() || text.contains([' ', '"', '=']) => {
                 write!(self.text, "{text:?}")
             }

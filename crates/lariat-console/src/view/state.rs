@@ -88,7 +88,7 @@ pub(crate) fn guards(_: &Members) -> Vec<api::Guard> {
 
 /// Resets the guards that a reference names; returns whether there is one.
 ///
-/// Guards of the same reconcilers with the same budgets cannot be told apart: all of them are reset.
+/// Guards of the same reconcilers with the same budgets cannot be distinguished: all of them are reset.
 #[cfg(feature = "operator")]
 pub(crate) fn reset_guard(members: &Members, reference: &api::GuardRef) -> bool {
     let mut is_known = false;

@@ -81,7 +81,7 @@ impl Answer {
 /// Calls a handler through its middleware, in a span, and catches panics.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let span = span_of(&call);
-    // The clock is read only if somebody records the span.
+    // The clock is read only if a subscriber records the span.
     let began = (!span.is_disabled()).then(Instant::now);
     let answer = called(call, caller).instrument(span.clone()).await;
     if let Some(began) = began {

@@ -81,7 +81,7 @@ impl FactoryCore {
             return Vec::new();
         }
         // A slot is cloned out of the map only under its shard's lock, which `remove_if` holds here. So a count of one
-        // means that nobody holds the slot, and nobody can get it before it is removed.
+        // means that no call holds the slot, and none can get it before it is removed.
         let is_unused =
             |_: &Gvk, slot: &Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
         let gvks: Vec<Gvk> = self.slots.iter().map(|it| it.key().clone()).collect();

@@ -77,7 +77,7 @@ impl SharedControllerFactory {
             }
             Some(Err(error)) => {
                 // Only the sync error is returned: it is the reason why this stop may leave keys unprocessed. If
-                // somebody else has stopped this run meanwhile, `stopped` is cancelled, and a later run must not be
+                // another caller has stopped this run meanwhile, `stopped` is cancelled, and a later run must not be
                 // stopped.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
                 Err(error.into())

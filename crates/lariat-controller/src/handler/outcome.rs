@@ -39,7 +39,9 @@ pub(crate) struct Updated(Box<Encode>);
 type Encode = dyn FnOnce(&Gvk) -> Result<Arc<CachedObject>, HandlerError> + Send + Sync;
 
 impl Outcome {
-    /// Succeeds. The handler is called again when the object changes or its key is enqueued.
+    /// Succeeds.
+    ///
+    /// The handler is called again when the object changes or its key is enqueued.
     pub fn done() -> Self {
         Self::default()
     }

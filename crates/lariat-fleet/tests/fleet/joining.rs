@@ -47,7 +47,7 @@ async fn clusters_come_and_go_while_the_fleet_runs() {
     settle().await;
     assert_eq!(log.take(), ["us: default/e"]);
 
-    // It comes back, and is reconciled anew.
+    // It comes back, and is reconciled again.
     fleet.add("eu", eu.client()).expect("added");
     settle().await;
     assert_eq!(

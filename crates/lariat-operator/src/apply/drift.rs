@@ -147,7 +147,7 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
 ///
 /// `there` is the existing object, or the part of it that the field set describes.
 fn owns_member(fields: &Value, there: Option<&Value>, name: &str, wanted: &Value) -> bool {
-    // Field sets name a member `f:NAME`. A wanted null is no field, so nobody can own it.
+    // Field sets name a member `f:NAME`. A wanted null is no field, so no manager can own it.
     match fields.get(format!("f:{name}")) {
         Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
         None => wanted.is_null(),

@@ -14,7 +14,7 @@ use crate::refusal::GuardError;
 /// The number of failures that an error prints in full.
 const WRITTEN: usize = 5;
 
-/// The retry delay if immutable fields differ: somebody may delete the object meanwhile.
+/// The retry delay if immutable fields differ: a user may delete the object meanwhile.
 const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 
 /// Some objects of a set could not be applied or pruned.
@@ -338,7 +338,7 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
-    // Somebody must act before an immutable field can be applied, so a frequent retry is useless.
+    // A user must act before an immutable field can be applied, so a frequent retry is useless.
     let is_patient =
         |error: &ObjectError| error.is_terminal() || matches!(error, ObjectError::Immutable { .. });
     let delay = asked.or(errors.all(is_patient).then_some(IMMUTABLE_RETRIED))?;

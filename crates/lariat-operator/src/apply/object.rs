@@ -229,7 +229,7 @@ impl Run<'_> {
                 return Ok(Done::unchanged(present, target));
             }
         }
-        // The set has applied this object before, so somebody deleted it. That may have been the garbage collector,
+        // The set has applied this object before, so a client deleted it. That may have been the garbage collector,
         // after the owner was deleted.
         if present.existing.is_none() && self.set.table_sizes().has(&target.id()) {
             self.check_owner().await?;
@@ -404,7 +404,7 @@ impl Run<'_> {
             Membership::OfAnotherSet { operator, set } => {
                 return Err(ObjectError::OfAnotherSet { operator, set });
             }
-            // Somebody may have copied an object with its labels. The controller reference, if it names our owner, is
+            // A user may have copied an object with its labels. The controller reference, if it names our owner, is
             // more reliable than the label. An object that a deleted owner left behind may be adopted.
             Membership::OfAnotherOwner { uid }
                 if !(is_ours || adopts && self.is_left_over(&existing.marks)) =>

@@ -384,7 +384,7 @@ impl Run<'_> {
             match self.whose(&meta) {
                 Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Deleting),
                 Whose::Ours => {}
-                // Somebody removed the labels since the search, so the object is no longer a member.
+                // A client removed the labels since the search, so the object is no longer a member.
                 _ if !self.is_member(&meta) => return Ok(Pruned::Absent),
                 whose => return Ok(Pruned::Skipped(whose, Uid::new(&meta.uid))),
             }
@@ -415,7 +415,7 @@ impl Run<'_> {
             return Whose::Ours;
         }
         // The managed fields are complete if they go back to the creation of the object. Then this operator has never
-        // applied it. Otherwise somebody removed them, and nothing is certain.
+        // applied it. Otherwise another client removed them, and nothing is certain.
         if meta.is_managed_since_creation() {
             Whose::Others
         } else {

@@ -113,7 +113,7 @@ impl fmt::Debug for AppliedObject {
 
 /// An object that has the labels of a set and was not deleted.
 ///
-/// It is neither wanted nor known to be the set's, such as a copy that somebody made of an object with its labels.
+/// It is neither wanted nor known to be the set's, such as a copy that a user made of an object with its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skipped {
@@ -249,7 +249,7 @@ impl Applied {
     /// recorded on the owner. If the server of an API group does not answer, the apply fails instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        // A finalizer that trusts this result lets the owner be deleted, after which nobody would find the objects
+        // A finalizer that trusts this result lets the owner be deleted, after which nothing would find the objects
         // again.
         let is_unclear = self.skipped.iter().any(|each| !each.is_of_others);
         self.objects.is_empty()

@@ -40,7 +40,7 @@ impl<'a> Run<'a> {
     /// Returns the cache of a kind, if there is one and it is synced.
     ///
     /// A lookup keeps a cache in use. So kinds outside of the set are not looked up, and their caches can end when
-    /// nobody else uses them.
+    /// no other program uses them.
     pub(super) fn informer(&self, gvk: &Gvk) -> Option<Informer> {
         let mut caches = self.caches.lock();
         if let Some(informer) = caches.get(gvk) {

@@ -122,7 +122,7 @@ impl<'a> Endpoint<'a> {
         let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
-            // Somebody else was faster with the same intention.
+            // Another client was faster with the same intention.
             Err(error) if error.is_missing() => Ok(true),
             // The preconditions no longer hold: the object has changed since it was checked.
             Err(error) if error.has_code(409) => Ok(false),

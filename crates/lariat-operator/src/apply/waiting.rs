@@ -95,7 +95,7 @@ impl Applied {
             is_unknown |= readiness == Readiness::Unknown;
             unready.push(format!("{} {}: {readiness}", object.gvk, object.key));
         }
-        // A failure comes first, because it needs somebody to act. A waiting step comes before slow progress, which
+        // A failure comes first, because it needs a user to act. A waiting step comes before slow progress, which
         // resolves by itself.
         let begun = unready.len();
         unready.extend(self.waiting.iter().map(ToString::to_string));

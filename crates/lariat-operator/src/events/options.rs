@@ -27,7 +27,7 @@ pub enum EventApi {
     Events,
 }
 
-/// The options of a [`Recorder`](super::Recorder): aggregation, counting and limits.
+/// How a [`Recorder`](super::Recorder) aggregates, counts and limits.
 ///
 /// The defaults are those of client-go.
 ///

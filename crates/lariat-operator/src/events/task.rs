@@ -19,7 +19,7 @@ pub(super) async fn run(
     done: watch::Sender<u64>,
 ) {
     loop {
-        // Computed anew in each round, because each event may begin, extend or end a series.
+        // Computed again in each round, because each event may begin, extend or end a series.
         let due = sink.correlator.lock().next_due();
         let pending = tokio::select! {
             pending = events.recv() => pending,

@@ -53,7 +53,7 @@ impl FinalizerRemoval {
 impl<K: View> Finalizer<K> {
     /// Removes the finalizer from all objects of a kind, without cleanup.
     ///
-    /// Use it to uninstall an operator: an object with a finalizer that nobody removes can never be deleted. First
+    /// Use it to uninstall an operator: an object with a finalizer that no program removes can never be deleted. First
     /// deregister the reconciler, or stop the program, because the reconciler would add the finalizer again.
     ///
     /// The objects are listed from the API server in pages, so the kind need not be cached. If an object cannot be

@@ -97,7 +97,7 @@ impl Operator {
             Ok(()) => Ok(()),
             Err(error @ StartError::AlreadyStarted) => Err(error.into()),
             Err(error) => {
-                // The factory does not run, so nobody else closes the recorder. Handlers may have published Events
+                // The factory does not run, so nothing else closes the recorder. Handlers may have published Events
                 // before the error.
                 self.close_events().await;
                 Err(error.into())

@@ -71,7 +71,7 @@ pub(super) fn stateful_set(object: Fields<'_>) -> Readiness {
         return short;
     }
     if object.text("/spec/updateStrategy/type") == "OnDelete" {
-        // Pods of this strategy are updated only when somebody deletes them.
+        // Pods of this strategy are updated only when a user deletes them.
         return Readiness::Ready;
     }
     let partition = object

@@ -23,7 +23,7 @@ use super::setup::Period;
 /// The default time limit of a poll.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A polling source: a function that reads something outside the cluster periodically.
+/// A function that reads something outside the cluster periodically.
 ///
 /// The function is called for each object that exists, at an interval that may differ between objects. When it returns
 /// another value than before, the reconciler is called. A failed poll keeps the last value, and is repeated with a

@@ -190,7 +190,7 @@ async fn values_end_with_their_objects() {
     outside.polls.take();
     time::sleep(600 * SECOND).await;
     assert_eq!(outside.polls.take(), [""; 0]);
-    // Another object of the name begins anew, although its value is the same.
+    // Another object of the name starts over, although its value is the same.
     bench.create("a", 1).await;
     settle().await;
     assert_eq!(log.take().last().map(String::as_str), Some("a low"));

@@ -307,7 +307,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.dropping = false;
     }
 
-    /// Returns whether a drain or shutdown is complete: no key is ready or in processing.
+    /// Returns whether a drain or shutdown is complete.
+    ///
+    /// No key is ready or in processing then.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         (self.draining || self.shutting_down)

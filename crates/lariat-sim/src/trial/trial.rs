@@ -28,7 +28,9 @@ const GRACE: Duration = Duration::from_secs(30);
 const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
 
 impl Simulation {
-    /// Creates the simulation that tests Lariat: handlers that come and go, misbehave, write and read.
+    /// Creates the simulation that tests Lariat.
+    ///
+    /// Its handlers come and go, misbehave, write and read.
     pub fn of_lariat(seed: u64) -> Self {
         simulation(seed)
     }

@@ -18,7 +18,7 @@ type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 /// Caches the answers to questions about users.
 ///
 /// The same question is never sent twice at a time: callers that ask it meanwhile share the request. No task drives a
-/// request, so one that nobody waits for is dropped.
+/// request, so one that no client waits for is dropped.
 #[derive(Clone)]
 pub(super) struct Answers<U, Q, A, E> {
     /// How long an answer is used after its question was sent; zero disables the cache.

@@ -52,7 +52,7 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
         return Ok(schema);
     }
     // An error here stops the start: a schema without the columns differs from that of the last run, so its tables
-    // would be filled anew.
+    // would be filled again.
     let definition = find(&kind, clients).await.map_err(failed)?;
     match definition {
         Found::Definition(definition) => {

@@ -16,7 +16,7 @@ const SLOW_CLOCKS: Duration = Duration::from_secs(10 * 60);
 
 /// A certificate with its key and its authority, in PEM.
 ///
-/// The key of the authority is discarded after it has signed this certificate. So nobody who reads the Secret can issue
+/// The key of the authority is discarded after it has signed this certificate. So no one who reads the Secret can issue
 /// others.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Generated {

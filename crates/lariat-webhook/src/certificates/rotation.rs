@@ -238,9 +238,9 @@ mod tests {
         let prepared = step(&rotation, Some(&first), start + 60 * DAY).unwrap();
         // Both have expired.
         let after = start + 151 * DAY;
-        let anew = step(&rotation, Some(&prepared), after).unwrap();
-        assert!(anew.current.expires > after && anew.next.is_none());
-        assert!(prepared.next != Some(anew.current));
+        let renewed = step(&rotation, Some(&prepared), after).unwrap();
+        assert!(renewed.current.expires > after && renewed.next.is_none());
+        assert!(prepared.next != Some(renewed.current));
         // The next one alone has expired, since it was made for a shorter time.
         let short = Rotation {
             validity: DAY,

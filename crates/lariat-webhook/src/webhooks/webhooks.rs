@@ -296,7 +296,7 @@ impl Webhooks {
             .as_ref()
             .map(Endpoint::names)
             .unwrap_or_default();
-        // Without an `Endpoint` another program installs the configurations, and nobody here knows when clients trust an
+        // Without an `Endpoint` another program installs the configurations, and this program does not know when clients trust an
         // authority.
         let injects = self.endpoint.is_some();
         let keeper = certificates.load(client.clone(), names, injects).await?;

@@ -170,7 +170,7 @@ impl Change<'_> {
         if end.is_set() && was_end.is_set() && ended {
             causes.invalid(&end, "field is immutable");
         }
-        // A Job that goes on after a suspension begins anew.
+        // A Job that goes on after a suspension starts over.
         let resumes = is(&self.old, "Suspended") && has_condition(&self.new, "Suspended", "False");
         if started && !resumes && was_start.is_set() && !self.spec.is_true("suspend") {
             causes.invalid(&start, "field is immutable for unsuspended job once set");

@@ -54,7 +54,7 @@ const PORTS: Rules = &[
 ];
 
 fn check_port(port: &Field<'_>, needs_name: bool, causes: &mut Causes) {
-    // Only several ports need names to be told apart.
+    // Only several ports need names to be distinguished.
     if needs_name {
         causes.check_given(&port.get("name"), "");
     }

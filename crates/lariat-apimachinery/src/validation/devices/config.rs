@@ -1,4 +1,4 @@
-//! What drivers are told about devices.
+//! The configuration of devices for drivers.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::volumes;
 
-/// How long what a driver is told may be, in bytes.
+/// The largest configuration for a driver, in bytes.
 const MOST_BYTES: usize = 10 << 10;
 
 /// Checks one configuration; what was stored before may be of any length.

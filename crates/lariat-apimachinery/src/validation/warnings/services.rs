@@ -9,7 +9,7 @@ const HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 
 pub(super) fn service(object: &Object, warnings: &mut Warnings) {
     let spec = Field::of(object, "spec");
-    // Go looks after defaults were filled in, where there is always a type.
+    // Go checks this after defaults were filled in, where there is always a type.
     let kind = match spec.text_of("type") {
         "" => "ClusterIP",
         kind => kind,

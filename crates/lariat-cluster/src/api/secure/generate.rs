@@ -49,7 +49,7 @@ pub(super) fn identity(address: Option<IpAddr>) -> Result<Identity, rcgen::Error
 fn names(address: Option<IpAddr>) -> Vec<String> {
     let mut names = NAMES.map(str::to_owned).to_vec();
     let own = address
-        // Nobody connects to 0.0.0.0, and the loopback addresses are among the names.
+        // No client connects to 0.0.0.0, and the loopback addresses are among the names.
         .filter(|address| !address.is_unspecified())
         .map(|address| address.to_string())
         .filter(|name| !NAMES.contains(&name.as_str()));

@@ -131,7 +131,7 @@ impl Look<'_> {
             }
             Propagation::Foreground
         } else if metadata.is_orphan() {
-            // Nobody waits for it, so its own finalizers say how it is deleted; without them it goes in the background.
+            // No owner waits for it, so its own finalizers say how it is deleted; without them it goes in the background.
             Propagation::Orphan
         } else if metadata.is_foreground() {
             Propagation::Foreground

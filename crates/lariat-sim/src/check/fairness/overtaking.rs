@@ -165,7 +165,7 @@ impl Overtaking {
             }
             Act::Starting(_) | Act::Stopping(_) | Act::Stopped => {
                 for (_, queue) in self.kinds.iter_mut().filter(|(of, _)| of.0 == *life) {
-                    // The next sample shows whether there are workers again; until then nobody could have been
+                    // The next sample shows whether there are workers again; until then no worker could have been
                     // overtaken.
                     queue.fresh.clear();
                     queue.workers = None;
