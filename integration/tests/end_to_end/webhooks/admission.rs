@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat::kube::api::{Api, DeleteParams, PostParams};
+use lariat::kube::api::{DeleteParams, PostParams};
 use lariat::prelude::*;
 use lariat::webhook::{
     Admission, Endpoint, FailurePolicy, Hook, Mutation, Operation, ReviewResult, Verdict, Webhooks,
