@@ -48,8 +48,15 @@ impl DeleteOptions {
     /// Reads the options of an eviction, which are not checked yet.
     pub(super) fn of_eviction(eviction: &Object) -> Result<Self, ApiError> {
         let options = eviction.get("deleteOptions").filter(|each| !each.is_null());
-        let options = options.cloned().map(Self::read).transpose()?;
-        Ok(options.unwrap_or_default())
+        let mut options = options.cloned().unwrap_or_default();
+        // Unlike those of a deletion, they are a part of a typed object, which does not look at the type of its parts.
+        if let Some(options) = options.as_object_mut() {
+            options.retain(|name, _| !matches!(name.as_str(), "kind" | "apiVersion"));
+        }
+        if options.is_null() {
+            return Ok(Self::default());
+        }
+        Self::read(options)
     }
 
     /// Refuses options that are wrong.

@@ -112,7 +112,8 @@ fn check_transitions(
         // The index is that of the old list, as in `ValidateContainerStateTransition`;
         // `ValidateEphemeralContainerStateTransition` has a cause for each state of that name.
         let at = states.item_as(index, was.value()).get("state");
-        for _ in 0..if is_ephemeral { count } else { 1 } {
+        let times = if is_ephemeral { count } else { 1 };
+        for _ in 0..times {
             causes.forbidden(&at, "may not be transitioned to non-terminated state");
         }
     }
