@@ -153,7 +153,14 @@ pub(crate) fn check_interface_address(at: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Checks that of several addresses or networks there is at most one a family.
-pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes: &mut Causes) {
+///
+/// `shown` is the list as messages show it.
+pub(crate) fn check_families(
+    at: &Field<'_>,
+    (texts, shown): (&[&str], &str),
+    what: &str,
+    causes: &mut Causes,
+) {
     if texts.len() < 2 {
         return;
     }
@@ -176,7 +183,7 @@ pub(crate) fn check_families(at: &Field<'_>, texts: &[&str], what: &str, causes:
     let dual = broken.is_none() && texts.len() == 2 && fours.count() == 1;
     if !dual {
         let detail = format!("may specify no more than one {what} for each IP family");
-        causes.invalid(at, &detail);
+        causes.invalid_struct(at, shown, &detail);
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use super::equality::are_equal;
 use super::field::Field;
 use super::formats::Format;
 use super::structs::{self, Members};
@@ -240,7 +241,7 @@ impl Causes {
 
     /// Checks that a value is the same as it was.
     pub(crate) fn check_immutable(&mut self, at: &Field<'_>, old: &Field<'_>) {
-        if at.value() == old.value() {
+        if are_equal(at.value(), old.value()) {
             return;
         }
         let shown = match old.value() {
@@ -260,7 +261,7 @@ impl Causes {
         members: Members,
     ) {
         // Members tell how the Go type prints; comparing is done on the JSON.
-        if at.value() != old.value() {
+        if !are_equal(at.value(), old.value()) {
             let shown = structs::shown(at.value(), members);
             self.invalid_struct(at, &shown, "field is immutable");
         }

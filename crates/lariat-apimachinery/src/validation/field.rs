@@ -181,6 +181,8 @@ impl fmt::Display for Place<'_> {
         }
         match self.step {
             Step::Member(name) if self.above.is_some() => write!(f, ".{name}"),
+            // As `Path.String` writes the path of the whole object, which is `field.NewPath("")`.
+            Step::Member("") => f.write_str("[]"),
             Step::Member(name) => f.write_str(name),
             Step::Key(key) => write!(f, "[{key}]"),
             Step::Index(at) => write!(f, "[{at}]"),

@@ -23,6 +23,7 @@ mod context;
 mod decide;
 mod dump;
 mod durations;
+mod equality;
 mod field;
 mod formats;
 mod labels;
@@ -59,5 +60,7 @@ mod warnings;
 
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
+pub use equality::are_equal;
 pub use metadata::validate_metadata;
+pub use pod::quality_of_service;
 pub use warnings::{deletion_warning, warnings};

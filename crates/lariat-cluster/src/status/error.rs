@@ -399,6 +399,10 @@ impl ApiError {
         &self.status.message
     }
 
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.status.reason == "Invalid"
+    }
+
     pub(crate) fn is_already_exists(&self) -> bool {
         self.status.reason == "AlreadyExists"
     }

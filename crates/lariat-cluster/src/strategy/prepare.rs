@@ -3,7 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
-use super::builtin::{certificates, devices, volumes};
+use super::builtin::{certificates, devices, profiles, volumes};
 use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -23,6 +23,17 @@ pub(crate) fn prepare_create(
 ) -> Result<(), ApiError> {
     special::prepare_create(resource, object);
     builtin::prepare_create(server, resource, object, dry_run)
+}
+
+/// Returns the warnings about profiles in the annotations of a new Pod.
+pub(crate) fn profile_warnings(resource: &Resource, object: &Object) -> Vec<String> {
+    let is_pod = resource.kind == "Pod" && !resource.rules.custom;
+    // The object itself is changed when it is prepared.
+    if is_pod && profiles::has_some(object) {
+        profiles::sync(&mut object.clone())
+    } else {
+        Vec::new()
+    }
 }
 
 /// Fills in what the server decides about an object that was changed.

@@ -7,6 +7,7 @@ use lariat_apimachinery::defaults;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::managed;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
+use lariat_apimachinery::validation::are_equal;
 use serde_json::Value;
 
 use super::check::check;
@@ -56,8 +57,12 @@ pub(crate) fn replacement_as_sent(
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    let raises = raises_generation(resource.rules.generation, part, has_empty, old, &new);
+    let raises = raises_generation(resource, part, has_empty, old, &new);
     if found.is_empty() && !raises && !managed::differ(old, &new) {
+        // These parts of some Pods may not be written at all, so a write without a change is checked as well.
+        if matches!(part, Part::Ephemeral | Part::Resize) {
+            check(resource, &new, Some(Replaced { part, old }), found)?;
+        }
         // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
         return Ok(if special::may_go(resource, &new) {
             Replacement::Deleted(new)
@@ -205,7 +210,7 @@ fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
 }
 
 fn raises_generation(
-    rule: Generation,
+    resource: &Resource,
     part: Part,
     has_empty: bool,
     old: &Object,
@@ -214,6 +219,7 @@ fn raises_generation(
     fn annotations(object: &Object) -> Option<&Value> {
         object.get("metadata")?.get("annotations")
     }
+    let rule = resource.rules.generation;
     let outside: &[&str] = match rule {
         Generation::ContentAndStatus => &["metadata"],
         _ => &["metadata", "status"],
@@ -227,6 +233,18 @@ fn raises_generation(
         {
             true
         }
-        _ => managed::differ_outside(old, new, outside),
+        _ if resource.rules.custom => managed::differ_outside(old, new, outside),
+        _ => content_differs(old, new, outside),
     }
+}
+
+/// Returns whether objects differ in more than the form of amounts.
+fn content_differs(old: &Object, new: &Object, outside: &[&str]) -> bool {
+    let mut members = old.keys().chain(new.keys());
+    members.any(|member| {
+        let of = |object: &Object| object.get(member).is_some();
+        let value = |object| Object::get(object, member).unwrap_or(&Value::Null);
+        !outside.contains(&member.as_str())
+            && (of(old) != of(new) || !are_equal(value(old), value(new)))
+    })
 }

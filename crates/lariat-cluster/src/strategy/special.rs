@@ -74,7 +74,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         Some(Special::Account) => name_secrets(new),
         Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),
         Some(Special::SigningRequest) => certificates::keep(part, old, new),
-        Some(Special::Pod) if part == Part::Status => pods::keep_class(old, new),
+        Some(Special::Pod) if part == Part::Status => pods::keep_status(old, new),
         Some(Special::Service) => {
             drop_internal_policy(new);
             if part == Part::Main {

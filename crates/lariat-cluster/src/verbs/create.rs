@@ -7,6 +7,7 @@ use super::answer::{Answer, Success};
 use super::creation::{Created, Creation};
 use super::ownership;
 use crate::status::ApiError;
+use crate::strategy;
 use crate::verbs::call::Call;
 
 pub(super) async fn create(call: &Call) -> Result<Answer, ApiError> {
@@ -41,8 +42,18 @@ pub(super) async fn store_accounted(
     let request = call.as_creation(&sent, dry_run);
     let plugins = |object: &mut Object| creation.admit(object);
     let sent = request.mutate(&plugins, None, sent).await?;
+    let profiles = strategy::profile_warnings(&call.resource, &sent);
     let warnings = validation::warnings(&call.resource, &sent, None, Part::Main);
     let created = creation.store(sent, dry_run, Some(request)).await;
+    // These are given before the object is checked.
+    if created.as_ref().map_or_else(
+        |error| error.is_already_exists() || error.is_invalid(),
+        |_| true,
+    ) {
+        profiles
+            .into_iter()
+            .for_each(|text| call.warnings.add(text));
+    }
     // They are given as soon as the object is valid, although its name may be taken.
     if created
         .as_ref()

@@ -41,21 +41,77 @@ impl DeleteOptions {
         } else {
             Self::of_body(call)?
         };
-        options.checked()
+        options.check()?;
+        Ok(options)
     }
 
-    /// Reads options that are a part of a body.
-    pub(super) fn of_value(value: Option<Value>) -> Result<Self, ApiError> {
-        let options = value.map(Self::read).transpose()?;
-        options.unwrap_or_default().checked()
+    /// Reads the options of an eviction, which are not checked yet.
+    pub(super) fn of_eviction(eviction: &Object) -> Result<Self, ApiError> {
+        let options = eviction.get("deleteOptions").filter(|each| !each.is_null());
+        let mut options = options.cloned().unwrap_or_default();
+        // Unlike those of a deletion, they are a part of a typed object, which does not look at the type of its parts.
+        if let Some(options) = options.as_object_mut() {
+            options.retain(|name, _| !matches!(name.as_str(), "kind" | "apiVersion"));
+        }
+        if options.is_null() {
+            return Ok(Self::default());
+        }
+        Self::read(options)
     }
 
-    fn checked(self) -> Result<Self, ApiError> {
+    /// Refuses options that are wrong.
+    pub(super) fn check(&self) -> Result<(), ApiError> {
         let causes = self.causes();
         if causes.is_empty() {
-            Ok(self)
+            Ok(())
         } else {
             Err(ApiError::invalid_delete_options(&causes))
+        }
+    }
+
+    /// Refuses options that an eviction cannot have.
+    ///
+    /// Source: `EvictionREST.Create` and `propagateDryRun` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
+    pub(super) fn check_eviction(&self, name: &str, dry_run: bool) -> Result<(), ApiError> {
+        let field = "ignoreStoreReadErrorWithClusterBreakingPotential";
+        if self.ignore_store_read_error_with_cluster_breaking_potential == Some(true) {
+            let field = format!("deleteOptions.{field}");
+            let reason = "can not be set for pod eviction, try after removing the option";
+            let cause = StatusCause::invalid(&field, &true.into(), reason);
+            return Err(ApiError::invalid_as("Eviction", "policy", name, &[cause]));
+        }
+        let own = self.dry_run.as_deref().unwrap_or_default();
+        if dry_run && !own.is_empty() && own != ["All"] {
+            return Err(ApiError::internal(format!(
+                "Non-matching dry-run options in request and content: [All] and [{}]",
+                own.join(" ")
+            )));
+        }
+        Ok(())
+    }
+
+    /// Returns the options without empty preconditions.
+    pub(super) fn given(&self) -> Self {
+        let is_given = |text: &String| !text.is_empty();
+        let preconditions = self.preconditions.clone().map(|each| Preconditions {
+            uid: each.uid.filter(is_given),
+            resource_version: each.resource_version.filter(is_given),
+        });
+        Self {
+            preconditions,
+            ..self.clone()
+        }
+    }
+
+    /// Returns the options without a precondition about the version.
+    pub(super) fn without_version(&self) -> Self {
+        let preconditions = self.preconditions.clone().map(|each| Preconditions {
+            resource_version: None,
+            ..each
+        });
+        Self {
+            preconditions,
+            ..self.clone()
         }
     }
 
@@ -128,9 +184,16 @@ impl DeleteOptions {
                 ));
             }
         }
-        let mut dry_run = self.dry_run.iter().flatten();
-        if let Some(value) = dry_run.find(|value| *value != "All") {
-            causes.push(StatusCause::unsupported("dryRun", value, r#""All""#));
+        let dry_run = self.dry_run.as_deref().unwrap_or_default();
+        if dry_run.iter().any(|value| value != "All") {
+            // `ValidateDryRun` shows the whole list.
+            let shown = json!(dry_run);
+            let message = format!("Unsupported value: {shown}: supported values: \"All\"");
+            causes.push(StatusCause::new(
+                "FieldValueNotSupported",
+                "dryRun",
+                message,
+            ));
         }
         causes.extend(self.causes_of_ignored_errors());
         causes

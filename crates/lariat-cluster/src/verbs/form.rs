@@ -85,6 +85,28 @@ pub(super) fn normalize(
         Origin::Patch => refuse_patch(call, &misfit),
         Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
     })?;
+    report(call, origin, unknown, duplicates).map_err(|reason| refuse(call, origin, &reason))?;
+    let repeated = strategy::deduplicate_owners(object);
+    if !repeated.is_empty() {
+        call.warnings.add(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
+             references in 1.20+, and may reject such requests as early as 1.24; please fix your \
+             requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// Warns of members that are unknown or there twice.
+///
+/// Returns why they are refused, if the client wants that.
+pub(super) fn report(
+    call: &Call,
+    origin: Origin,
+    unknown: Vec<String>,
+    duplicates: &Duplicates,
+) -> Result<(), String> {
     let unknown = unknown
         .into_iter()
         .map(|path| format!("unknown field {path:?}"));
@@ -93,8 +115,7 @@ pub(super) fn normalize(
             let mut problems = duplicates.errors();
             problems.extend(unknown);
             if !problems.is_empty() {
-                let reason = format!("strict decoding error: {}", problems.join(", "));
-                return Err(refuse(call, origin, &reason));
+                return Err(format!("strict decoding error: {}", problems.join(", ")));
             }
         }
         Validation::Warn => {
@@ -107,15 +128,6 @@ pub(super) fn normalize(
             all.for_each(|text| call.warnings.add(text));
         }
         Validation::Ignore => {}
-    }
-    let repeated = strategy::deduplicate_owners(object);
-    if !repeated.is_empty() {
-        call.warnings.add(format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
-             references in 1.20+, and may reject such requests as early as 1.24; please fix your \
-             requests; duplicate UID(s) observed: {}",
-            repeated.join(", ")
-        ));
     }
     Ok(())
 }

@@ -81,7 +81,10 @@ async fn bindings_and_evictions_have_types_and_preconditions() {
     let path = format!("{PODS}/a/binding");
     let untyped = bench.post(&path, &json!({"target": {"name": 7}})).await;
     untyped.fails(400, "BadRequest");
-    for other in [json!({"uid": "x"}), json!({"resourceVersion": "1"})] {
+    for other in [
+        json!({"name": "a", "uid": "x"}),
+        json!({"name": "a", "resourceVersion": "1"}),
+    ] {
         bench
             .post(&path, &binding(other))
             .await

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{share, template};
+use crate::validation::are_equal;
 use crate::validation::causes::Causes;
 use crate::validation::claims;
 use crate::validation::context::{Context, Part};
@@ -33,7 +34,7 @@ pub(in crate::validation) fn stateful_set(context: &Context<'_>, causes: &mut Ca
         check_spec(old, Some(old), true, &mut before);
     }
     check_spec(&spec, old.as_ref(), before.count() == 0, causes);
-    if let Some(old) = old.filter(|old| fixed(old) != fixed(&spec)) {
+    if let Some(old) = old.filter(|old| !are_equal(&fixed(old).into(), &fixed(&spec).into())) {
         let detail = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
             'template', 'updateStrategy', 'revisionHistoryLimit', \
             'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";

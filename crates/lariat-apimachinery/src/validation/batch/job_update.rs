@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{failure, success};
+use crate::validation::are_equal;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
@@ -61,11 +62,11 @@ fn check_template(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, caus
         free_scheduling(&mut before, new.value());
         free_resources(&mut before, new.value());
         // `validatePodResourceUpdatesOnly` compares the spec alone, so other metadata are free here.
-        if before["spec"] != *new.member("spec") {
+        if !are_equal(&before["spec"], new.member("spec")) {
             let at = spec.get("template.spec").with(new.member("spec"));
             causes.invalid(&at, "field is immutable");
         }
-    } else if before != *new.value() {
+    } else if !are_equal(&before, new.value()) {
         causes.invalid(&new, "field is immutable");
     }
 }

@@ -106,7 +106,8 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
         addresses::check_cidr(&network, causes);
     }
     let texts: Vec<&str> = networks.items().map(|network| network.text()).collect();
-    addresses::check_families(networks, &texts, "CIDR", causes);
+    let shown = networks.value().to_string();
+    addresses::check_families(networks, (&texts, &shown), "CIDR", causes);
 }
 
 fn check_addresses(list: &Field<'_>, causes: &mut Causes) {

@@ -1,7 +1,11 @@
 //! Annotations of Pods that mean something to the server.
 
+use serde_json::Value;
+
 use super::scheduling::check_tolerations;
 use super::surroundings;
+use crate::go_json;
+use crate::object::Object;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;
@@ -36,12 +40,12 @@ pub(super) fn check(
     // Tolerations were in this annotation before they had a field.
     let list = annotations.text_of(TOLERATIONS);
     if !list.is_empty() {
-        match serde_json::from_str(list) {
+        match tolerations(list) {
             Ok(list) => {
                 let list = &list;
                 check_tolerations(&annotations.get(TOLERATIONS).with(list), causes);
             }
-            Err(error) => causes.invalid_as(annotations, TOLERATIONS, &error.to_string()),
+            Err(error) => causes.invalid_as(annotations, TOLERATIONS, &error),
         }
     }
     let cost = |of: &Field<'_>| of.has(DELETION_COST) && !is_cost(of.text_of(DELETION_COST));
@@ -59,6 +63,58 @@ pub(super) fn check(
             check_app_armor(&value, name, spec, causes);
         }
     }
+}
+
+/// The members of a toleration, and their types in Go.
+const MEMBERS: [(&str, &str, &str); 5] = [
+    ("key", "Key", "string"),
+    ("operator", "Operator", "core.TolerationOperator"),
+    ("value", "Value", "string"),
+    ("effect", "Effect", "core.TaintEffect"),
+    ("tolerationSeconds", "TolerationSeconds", "int64"),
+];
+
+/// Reads tolerations as Go's decoder does.
+// `GetTolerationsFromPodAnnotations`. The internal type has no names for JSON, so those of any case are taken.
+fn tolerations(text: &str) -> Result<Value, String> {
+    if let Some(error) = go_json::syntax_error(text.as_bytes()) {
+        return Err(error);
+    }
+    let list = match serde_json::from_str(text) {
+        Ok(Value::Array(list)) => list,
+        Ok(Value::Null) => return Ok(Value::Null),
+        Ok(other) => return Err(go_json::type_error(&other, "[]core.Toleration")),
+        Err(error) => return Err(error.to_string()),
+    };
+    list.into_iter().map(toleration).collect()
+}
+
+fn toleration(value: Value) -> Result<Value, String> {
+    let members = match value {
+        Value::Object(members) => members,
+        Value::Null => Object::new(),
+        other => return Err(go_json::type_error(&other, "core.Toleration")),
+    };
+    let mut read = Object::new();
+    for (name, value) in members {
+        let mut known = MEMBERS.iter();
+        let known = known.find(|(known, ..)| known.eq_ignore_ascii_case(&name));
+        let Some((name, go_name, kind)) = known.filter(|_| !value.is_null()) else {
+            continue;
+        };
+        let fits = match *kind {
+            "int64" => value.is_i64(),
+            _ => value.is_string(),
+        };
+        if !fits {
+            let found = go_json::type_name(&value);
+            return Err(format!(
+                "json: cannot unmarshal {found} into Go struct field Toleration.{go_name} of type {kind}"
+            ));
+        }
+        read.insert((*name).to_owned(), value);
+    }
+    Ok(read.into())
 }
 
 fn is_cost(text: &str) -> bool {

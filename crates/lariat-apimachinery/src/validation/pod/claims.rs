@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::options::Options;
 use super::surroundings::Surroundings;
 use crate::go_text;
+use crate::object::Object;
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -12,9 +13,15 @@ use crate::validation::formats;
 use crate::validation::resources::{self, amount};
 
 /// Checks which claims of resources a Pod has.
-pub(super) fn check_claims(claims: &Field<'_>, causes: &mut Causes) {
+pub(super) fn check_claims(claims: &Field<'_>, is_static: bool, causes: &mut Causes) {
     let mut names = HashSet::new();
     for claim in claims.items() {
+        // `validatePodResourceClaim`, which has the path of the whole object here.
+        if is_static {
+            let detail = "static pods do not support resource claims";
+            causes.forbidden(&Field::of(&Object::new(), ""), detail);
+            continue;
+        }
         let name = claim.get("name");
         if causes.check_given(&name, "") {
             if names.insert(name.text()) {
@@ -216,9 +223,7 @@ fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
         if resources::is_huge_page(name) && needed > amount(&limit) {
             let detail =
                 format!("must be greater than or equal to aggregate container limits of {needed}");
-            // The path of the server, in which `limits` is below `requests`.
-            let shown = at.get("requests").get("limits").key(name);
-            causes.invalid_as(&shown, amount(&limit).to_string(), &detail);
+            causes.invalid_as(&limit, amount(&limit).to_string(), &detail);
         }
         for container in pod.spec.get("containers").items() {
             let own = container.get("resources").get("limits").get(name);

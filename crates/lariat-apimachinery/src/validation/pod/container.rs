@@ -21,13 +21,15 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
             check_name(&container, &mut names, causes);
             handlers::check(&container, &pod.spec, causes);
             check_restart(&container, causes);
+        }
+        for container in containers.items() {
             check_host_ports(&container, &container, &mut ports, causes);
         }
     }
     let list = pod.spec.get("initContainers");
     for container in list.items() {
         check_common(&container, pod, causes);
-        check_init(&container, pod, causes);
+        check_init_restart(&container, causes);
         // As in Go, the name of an unnamed init container is not remembered: it repeats only that of an unnamed regular
         // one.
         let is_named = !container.text_of("name").is_empty();
@@ -38,6 +40,7 @@ pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
         let alone = list.item_as(0, container.value());
         // Init containers run one after the other, so their ports are compared within each only.
         check_host_ports(&container, &alone, &mut HashSet::new(), causes);
+        check_init(&container, pod, causes);
     }
     // For ephemeral containers, the names of all init containers count, empty ones too.
     names.extend(list.items().map(|container| container.text_of("name")));
@@ -67,11 +70,12 @@ const COMMON: Rules = &[
         "terminationMessagePolicy",
         Rule::OneOf(&["File", "FallbackToLogsOnError"]),
     ),
-    (
-        "imagePullPolicy",
-        Rule::OneOf(&["Always", "IfNotPresent", "Never"]),
-    ),
 ];
+
+const PULL: Rules = &[(
+    "imagePullPolicy",
+    Rule::OneOf(&["Always", "IfNotPresent", "Never"]),
+)];
 
 /// Checks what all containers have in common.
 fn check_common(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
@@ -80,6 +84,7 @@ fn check_common(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Caus
     check_ports(&container.get("ports"), causes);
     env::check(container, causes);
     mounts::check(container, &pod.volumes, causes);
+    rule::check(container, PULL, causes);
     claims::check_requirements(&container.get("resources"), pod, causes);
     check_resize_policy(container, pod, causes);
     security::check_container(container, &pod.spec, causes);
@@ -161,7 +166,7 @@ fn check_resize_policy(container: &Field<'_>, pod: &Surroundings<'_>, causes: &m
 
 const NEEDS_ALWAYS: &str = "may not be set for init containers without restartPolicy=Always";
 
-fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+fn check_init_restart(container: &Field<'_>, causes: &mut Causes) {
     let policy = container.get("restartPolicy");
     if policy.is_set() {
         check_restart(container, causes);
@@ -169,6 +174,9 @@ fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes
         let detail = "must specify restartPolicy when restart rules are used";
         causes.required(&policy, detail);
     }
+}
+
+fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
     // A sidecar goes on running, so it can be probed and stopped like other containers.
     let sidecar = container.text_of("restartPolicy") == "Always";
     if sidecar {
@@ -225,13 +233,13 @@ fn check_restart(container: &Field<'_>, causes: &mut Causes) {
 const NOT_EPHEMERAL: [&str; 9] = [
     "ports",
     "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
     "livenessProbe",
     "readinessProbe",
     "startupProbe",
     "lifecycle",
-    "resizePolicy",
-    "restartPolicy",
-    "restartPolicyRules",
 ];
 
 fn check_ephemeral(container: &Field<'_>, targets: &HashSet<&str>, causes: &mut Causes) {

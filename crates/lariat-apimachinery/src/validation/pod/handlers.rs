@@ -72,9 +72,6 @@ fn check_handler(
         causes.required(at, "must specify a handler type");
         return;
     };
-    for other in others {
-        causes.forbidden(&at.get(other), "may not specify more than 1 handler type");
-    }
     let handler = at.get(first);
     match *first {
         "exec" => {
@@ -83,6 +80,9 @@ fn check_handler(
         "httpGet" => check_http(&handler, causes),
         "sleep" => check_sleep(&handler, grace, causes),
         _ => check_port(&handler.get("port"), causes),
+    }
+    for other in others {
+        causes.forbidden(&at.get(other), "may not specify more than 1 handler type");
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;
@@ -12,8 +14,14 @@ pub(super) fn check(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut C
 }
 
 fn has(list: &Field<'_>, member: &str, text: &str) -> bool {
-    let mut items = list.list().iter();
-    items.any(|item| item[member].as_str().unwrap_or_default() == text)
+    let items = list.list();
+    let is =
+        |item: &Value, member: &str, text: &str| item[member].as_str().unwrap_or_default() == text;
+    items.iter().enumerate().any(|(index, item)| {
+        let name = item["name"].as_str().unwrap_or_default();
+        // `GetVolumeMountMap` and `GetVolumeDeviceMap`: the last path of a name counts.
+        is(item, member, text) && !items[index + 1..].iter().any(|each| is(each, "name", name))
+    })
 }
 
 /// Some causes are at the list, as in Go.
@@ -47,16 +55,14 @@ fn check_mounts(container: &Field<'_>, volumes: &[Field<'_>], causes: &mut Cause
             let detail = "must not already exist as a path in volumeDevices";
             causes.invalid_as(&path, path.text(), detail);
         }
-        for member in ["subPath", "subPathExpr"] {
-            if !mount.get(member).is_void() {
-                // `ValidateVolumeMounts` passes the path of the list for these.
-                paths::check_descending(&list.get(member).with(mount.member(member)), causes);
-            }
-        }
-        if !mount.get("subPath").is_void() && !mount.get("subPathExpr").is_void() {
+        let (below, expression) = (mount.get("subPath"), mount.get("subPathExpr"));
+        // `ValidateVolumeMounts` passes the path of the list for these.
+        paths::check_descending(&list.get("subPath").with(below.value()), causes);
+        if !below.is_void() && !expression.is_void() {
             let detail = "subPathExpr and subPath are mutually exclusive";
-            causes.invalid(&mount.get("subPathExpr"), detail);
+            causes.invalid(&expression, detail);
         }
+        paths::check_descending(&list.get("subPathExpr").with(expression.value()), causes);
         check_propagation(container, &list, &mount, causes);
         check_recursion(&list, &mount, causes);
     }

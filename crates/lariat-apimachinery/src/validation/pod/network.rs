@@ -7,23 +7,23 @@ use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-pub(super) fn check(spec: &Field<'_>, options: Options, causes: &mut Causes) {
-    // Go's `checkHostPortConflicts` comes with the containers, but this with the security context.
+/// On the host's network a port is the same inside and outside.
+pub(super) fn check_ports(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     if spec.is_true("hostNetwork") {
         check_host_ports(&spec.get("containers"), options.volumes.is_pod, causes);
     }
-    check_dns(spec, causes);
+}
+
+/// Checks the names of addresses that the Pod knows.
+pub(super) fn check_aliases(spec: &Field<'_>, causes: &mut Causes) {
     for alias in spec.get("hostAliases").items() {
         addresses::check_ip(&alias.get("ip"), causes);
         for name in alias.get("hostnames").items() {
             causes.check_format(&name, formats::dns_subdomain);
         }
     }
-    check_host_users(spec, causes);
-    check_hostname(spec, causes);
 }
 
-/// On the host's network a port is the same inside and outside.
 fn check_host_ports(containers: &Field<'_>, is_pod: bool, causes: &mut Causes) {
     for container in containers.items() {
         for port in container.get("ports").items() {
@@ -39,7 +39,8 @@ fn check_host_ports(containers: &Field<'_>, is_pod: bool, causes: &mut Causes) {
     }
 }
 
-fn check_dns(spec: &Field<'_>, causes: &mut Causes) {
+/// Checks where the Pod looks up names.
+pub(super) fn check_dns(spec: &Field<'_>, causes: &mut Causes) {
     let config = spec.get("dnsConfig");
     let servers = config.get("nameservers");
     if spec.text_of("dnsPolicy") == "None" {
@@ -88,7 +89,7 @@ fn check_searches(searches: &Field<'_>, causes: &mut Causes) {
 }
 
 /// A Pod with users of its own cannot have what belongs to the host.
-fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
+pub(super) fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
     if *spec.member("hostUsers") != serde_json::Value::Bool(false) {
         return;
     }
@@ -111,7 +112,8 @@ fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-fn check_hostname(spec: &Field<'_>, causes: &mut Causes) {
+/// Checks the name that the Pod gives itself.
+pub(super) fn check_hostname(spec: &Field<'_>, causes: &mut Causes) {
     let name = spec.get("hostnameOverride");
     if !name.is_set() {
         return;

@@ -34,6 +34,7 @@ fn of_old(old: &Field<'_>) -> Options {
     let mut spread = old.get("topologySpreadConstraints").items();
     let network = old.get("securityContext").get("sysctls").items();
     Options {
+        is_static: false,
         volumes: volumes::Options {
             is_pod: false,
             any_token_path: has_odd_token_path(old),
@@ -45,6 +46,7 @@ fn of_old(old: &Field<'_>) -> Options {
         any_sysctls: network
             .map(|sysctl| sysctl.text_of("name"))
             .any(|name| security::host_conflict(old, name).is_some()),
+        any_selinux_policy: old.get("securityContext").has("seLinuxChangePolicy"),
         any_resize_policy: old.get("initContainers").items().any(|container| {
             let policies = container.get("resizePolicy");
             container.text_of("restartPolicy") != "Always"

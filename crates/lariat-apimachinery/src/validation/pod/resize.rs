@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
+use super::quality::quality_of_service;
 use super::{annotations, whole};
 use crate::object::Object;
+use crate::validation::are_equal;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
-use crate::validation::resources::amount;
 
 const ONLY: &str = "only cpu and memory resources are mutable";
 
@@ -32,32 +33,33 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     let was = was
         // `GetPodQOS` takes the class of the status, and computes it only for a Pod without one.
         .filter(|was| !was.is_empty())
-        .unwrap_or_else(|| quality(&old));
-    if was != quality(&spec) {
+        .unwrap_or_else(|| quality_of_service(old.value()));
+    if was != quality_of_service(spec.value()) {
         let detail = "Pod QOS Class may not change as a result of resizing";
         // The value is the class, at the path of the spec.
         causes.invalid_as(&spec, class.text(), detail);
     }
     check_support(context, &spec, causes);
-    check_pod_level(&spec, &old, causes);
+    let has_level = [&spec, &old].into_iter().any(has_pod_level);
+    if has_level {
+        check_pod_level(&spec, &old, causes);
+    }
     // Containers are compared by position below.
     if !check_order(&spec, &old, causes) {
         return;
     }
     check_containers(&spec, &old, causes);
-    let [new_resources, old_resources] = [&spec, &old].map(|spec| spec.get("resources"));
-    let has_amounts = |resources: &Field<'_>| {
-        let mut kinds = ["requests", "limits"].iter();
-        kinds.any(|kind| !resources.get(kind).is_void())
-    };
-    // For Go, empty resources of the Pod differ from absent ones, so adding or removing them is a change.
-    let changes_empty = !has_amounts(&new_resources)
-        && !has_amounts(&old_resources)
-        && new_resources.is_set() != old_resources.is_set();
     // Only if nothing else was found: other errors would change these parts too.
-    if causes.count() == before && (changes_empty || fixed(&spec) != fixed(&old)) {
+    if causes.count() == before && !are_equal(&fixed(&spec, has_level), &fixed(&old, has_level)) {
         causes.forbidden(&spec, ONLY);
     }
+}
+
+/// Returns whether a Pod as a whole has amounts of resources.
+fn has_pod_level(spec: &Field<'_>) -> bool {
+    let resources = spec.get("resources");
+    let mut kinds = ["requests", "limits"].iter();
+    kinds.any(|kind| !resources.get(kind).is_void())
 }
 
 fn check_support(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
@@ -88,7 +90,7 @@ fn check_pod_level(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&new.get(kind), &detail);
         }
     }
-    if others(&new) != others(&was) {
+    if !are_equal(&others(&new), &others(&was)) {
         causes.forbidden(
             spec,
             "only cpu and memory resources are mutable at pod-level",
@@ -116,30 +118,31 @@ fn check_order(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool {
 }
 
 fn check_containers(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
-    // Init containers first here, and last in `check_order`, as in Go.
-    for list in ["initContainers", "containers"] {
-        for (new, was) in spec.get(list).items().zip(old.get(list).items()) {
-            let (resources, old_resources) = (new.get("resources"), was.get("resources"));
-            for kind in ["requests", "limits"] {
-                if loses(&resources.get(kind), &old_resources.get(kind)) {
-                    let detail = format!("resource {kind} cannot be removed");
-                    causes.forbidden(&resources.get(kind), &detail);
-                }
+    let pairs = |list: &'static str| spec.get(list).items().zip(old.get(list).items());
+    for (new, was) in pairs("initContainers").chain(pairs("containers")) {
+        // `validateContainerResize`.
+        let (resources, old_resources) = (new.get("resources"), was.get("resources"));
+        for kind in ["requests", "limits"] {
+            if loses(&resources.get(kind), &old_resources.get(kind)) {
+                let detail = format!("resource {kind} cannot be removed");
+                causes.forbidden(&resources.get(kind), &detail);
             }
-            if container_fixed(&new) != container_fixed(&was) {
-                if list == "containers" {
-                    causes.forbidden(spec, ONLY);
-                } else {
-                    let detail = "only cpu and memory resources for init or sidecar containers are \
-                        mutable";
-                    causes.forbidden(&new, detail);
-                }
-            }
-            // An init container that ends cannot be restarted for a resize.
-            let sidecar = list == "containers" || new.text_of("restartPolicy") == "Always";
-            if new.value() != was.value() && !sidecar {
-                check_restarts(&new, causes);
-            }
+        }
+    }
+    for (new, was) in pairs("containers") {
+        if !is_resize(&new, &was) {
+            causes.forbidden(spec, ONLY);
+        }
+    }
+    for (new, was) in pairs("initContainers") {
+        if !is_resize(&new, &was) {
+            let detail = "only cpu and memory resources for init or sidecar containers are mutable";
+            causes.forbidden(&new, detail);
+        }
+        // An init container that ends cannot be restarted for a resize.
+        let is_sidecar = new.text_of("restartPolicy") == "Always";
+        if !is_sidecar && !are_equal(new.value(), was.value()) {
+            check_restarts(&new, causes);
         }
     }
 }
@@ -157,7 +160,7 @@ fn check_restarts(container: &Field<'_>, causes: &mut Causes) {
 }
 
 /// Returns resources other than processors and memory.
-fn others(resources: &Field<'_>) -> Object {
+fn others(resources: &Field<'_>) -> Value {
     let mut kept = resources.value().as_object().cloned().unwrap_or_default();
     for kind in ["requests", "limits"] {
         let amounts = kept.get_mut(kind).and_then(Value::as_object_mut);
@@ -173,60 +176,33 @@ fn others(resources: &Field<'_>) -> Object {
             kept.remove(kind);
         }
     }
-    kept
+    kept.into()
 }
 
-fn container_fixed(container: &Field<'_>) -> (Object, Object) {
-    let mut kept = container.value().as_object().cloned().unwrap_or_default();
-    kept.remove("resources");
-    let mut others = others(&container.get("resources"));
-    // In Go they are lost in the comparison.
-    others.remove("claims");
-    (kept, others)
+/// Returns whether a container differs in amounts of processors and memory only.
+fn is_resize(new: &Field<'_>, old: &Field<'_>) -> bool {
+    let fixed = |container: &Field<'_>| {
+        let mut kept = container.value().as_object().cloned().unwrap_or_default();
+        kept.insert("resources".into(), others(&container.get("resources")));
+        kept
+    };
+    let (mut new, old) = (fixed(new), fixed(old));
+    // `dropCPUMemoryResourcesFromContainer` drops the claims of the new container alone, so one with claims is never
+    // resized.
+    let resources = new.get_mut("resources").and_then(Value::as_object_mut);
+    resources.map(|resources| resources.remove("claims"));
+    are_equal(&new.into(), &old.into())
 }
 
-fn fixed(spec: &Field<'_>) -> (Object, Object) {
+/// Returns what of a Pod no resize changes, aside from containers.
+fn fixed(spec: &Field<'_>, has_level: bool) -> Value {
     let mut kept = spec.value().as_object().cloned().unwrap_or_default();
-    for list in ["containers", "initContainers", "resources"] {
+    for list in ["containers", "initContainers"] {
         kept.remove(list);
     }
-    (kept, others(&spec.get("resources")))
-}
-
-/// Returns the class of quality of service that the resources of a Pod give it.
-fn quality(spec: &Field<'_>) -> &'static str {
-    let whole = spec.get("resources");
-    let all: Vec<Field<'_>> = if whole.is_void() {
-        let lists = ["initContainers", "containers"].iter();
-        let containers = lists.flat_map(|list| spec.get(list).items().collect::<Vec<_>>());
-        containers.map(|each| each.get("resources")).collect()
-    } else {
-        // Resources of the Pod decide alone, if it has some.
-        vec![whole]
-    };
-    let counted = |at: &Field<'_>, kind: &'static str, name: &'static str| {
-        let at = at.get(kind).get(name);
-        (amount(&at) > crate::quantity::Quantity::ZERO).then(|| amount(&at))
-    };
-    let names = ["cpu", "memory"];
-    let any = all.iter().any(|at| {
-        names.iter().any(|name| {
-            ["requests", "limits"]
-                .iter()
-                .any(|kind| counted(at, kind, name).is_some())
-        })
-    });
-    let equal = all.iter().all(|at| {
-        names.iter().all(|name| {
-            let limit = counted(at, "limits", name);
-            let request = counted(at, "requests", name);
-            // `ComputePodQOS`: a missing request is the limit.
-            limit.is_some() && (request.is_none() || request == limit)
-        })
-    });
-    match (any, equal) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
+    // Resources of the Pod that have no amounts differ from absent ones.
+    if has_level || spec.has("resources") {
+        kept.insert("resources".into(), others(&spec.get("resources")));
     }
+    kept.into()
 }

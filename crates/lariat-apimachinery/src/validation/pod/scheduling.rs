@@ -33,7 +33,6 @@ pub(super) fn check(spec: &Field<'_>, options: Options, causes: &mut Causes) {
         }
     }
     check_spread(&spec.get("topologySpreadConstraints"), options, causes);
-    check_tolerations(&spec.get("tolerations"), causes);
 }
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
@@ -88,16 +87,15 @@ fn check_toleration(toleration: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-const SPREAD: Rules = &[
-    (
-        "whenUnsatisfiable",
-        Rule::Supported(&["DoNotSchedule", "ScheduleAnyway"]),
-    ),
-    (
-        "nodeAffinityPolicy nodeTaintsPolicy",
-        Rule::SupportedIfSet(&["Honor", "Ignore"]),
-    ),
-];
+const SPREAD: Rules = &[(
+    "whenUnsatisfiable",
+    Rule::Supported(&["DoNotSchedule", "ScheduleAnyway"]),
+)];
+
+const NODES: Rules = &[(
+    "nodeAffinityPolicy nodeTaintsPolicy",
+    Rule::SupportedIfSet(&["Honor", "Ignore"]),
+)];
 
 fn check_spread(constraints: &Field<'_>, options: Options, causes: &mut Causes) {
     let all: Vec<Field<'_>> = constraints.items().collect();
@@ -128,6 +126,7 @@ fn check_spread(constraints: &Field<'_>, options: Options, causes: &mut Causes) 
                 format!("can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}");
             causes.invalid(&domains, &detail);
         }
+        rule::check(constraint, NODES, causes);
         check_label_keys(constraint, causes);
         if !options.any_spread_selector {
             let selector = constraint.get("labelSelector");

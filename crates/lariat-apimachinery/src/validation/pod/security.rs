@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::options::Options;
+use super::system;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::paths;
@@ -11,19 +12,17 @@ use crate::validation::structs::{self, Members, Shape};
 
 const MOST: i64 = i32::MAX as i64;
 
-const POD: Rules = &[
-    ("fsGroup runAsUser runAsGroup", Rule::MaybeBetween(0, MOST)),
-    (
-        "fsGroupChangePolicy",
-        Rule::SupportedIfSet(&["Always", "OnRootMismatch"]),
-    ),
-    (
-        "supplementalGroupsPolicy",
-        Rule::SupportedIfSet(&["Merge", "Strict"]),
-    ),
-    // The other policy belongs to a feature that is off.
-    ("seLinuxChangePolicy", Rule::SupportedIfSet(&["Recursive"])),
-];
+const POD: Rules = &[("fsGroup runAsUser runAsGroup", Rule::MaybeBetween(0, MOST))];
+
+const FILES: Rules = &[(
+    "fsGroupChangePolicy",
+    Rule::SupportedIfSet(&["Always", "OnRootMismatch"]),
+)];
+
+const GROUPS: Rules = &[(
+    "supplementalGroupsPolicy",
+    Rule::SupportedIfSet(&["Merge", "Strict"]),
+)];
 
 /// Checks the security context of a Pod as a whole.
 pub(super) fn check_pod(spec: &Field<'_>, options: Options, causes: &mut Causes) {
@@ -39,13 +38,24 @@ pub(super) fn check_pod(spec: &Field<'_>, options: Options, causes: &mut Causes)
         causes.invalid_as(&at, true, detail);
     }
     check_sysctls(spec, &context.get("sysctls"), options, causes);
-    check_profiles(&context, causes);
+    rule::check(&context, FILES, causes);
+    check_seccomp(&context.get("seccompProfile"), causes);
+    system::check_windows_options(&context.get("windowsOptions"), causes);
+    check_app_armor(&context.get("appArmorProfile"), causes);
+    rule::check(&context, GROUPS, causes);
+    check_selinux_policy(&context.get("seLinuxChangePolicy"), options, causes);
 }
 
-fn check_profiles(context: &Field<'_>, causes: &mut Causes) {
-    check_seccomp(&context.get("seccompProfile"), causes);
-    super::system::check_windows_options(&context.get("windowsOptions"), causes);
-    check_app_armor(&context.get("appArmorProfile"), causes);
+fn check_selinux_policy(policy: &Field<'_>, options: Options, causes: &mut Causes) {
+    // `validateSELinuxChangePolicy`: the other policy belongs to a feature that is off, but may replace a policy.
+    let supported: &[&str] = if options.any_selinux_policy {
+        &["MountOption", "Recursive"]
+    } else {
+        &["Recursive"]
+    };
+    if policy.is_set() {
+        causes.check_supported(policy, supported);
+    }
 }
 
 const SYSCTL: &str = "must have at most 253 characters and match regex \
@@ -173,6 +183,51 @@ fn check_app_armor(profile: &Field<'_>, causes: &mut Causes) {
     }
 }
 
+/// The security context of a container, as messages show it.
+const CONTEXT: Members = &[
+    ("capabilities", "Capabilities", Shape::Struct(CAPABILITIES)),
+    ("privileged", "Privileged", Shape::Value),
+    ("seLinuxOptions", "SELinuxOptions", Shape::Struct(SELINUX)),
+    ("windowsOptions", "WindowsOptions", Shape::Struct(WINDOWS)),
+    ("runAsUser", "RunAsUser", Shape::Value),
+    ("runAsGroup", "RunAsGroup", Shape::Value),
+    ("runAsNonRoot", "RunAsNonRoot", Shape::Value),
+    (
+        "readOnlyRootFilesystem",
+        "ReadOnlyRootFilesystem",
+        Shape::Value,
+    ),
+    (
+        "allowPrivilegeEscalation",
+        "AllowPrivilegeEscalation",
+        Shape::Value,
+    ),
+    ("procMount", "ProcMount", Shape::Value),
+    ("seccompProfile", "SeccompProfile", Shape::Struct(SECCOMP)),
+    // It has the same members.
+    ("appArmorProfile", "AppArmorProfile", Shape::Struct(SECCOMP)),
+];
+
+const CAPABILITIES: Members = &[("add", "Add", Shape::Value), ("drop", "Drop", Shape::Value)];
+
+const SELINUX: Members = &[
+    ("user", "User", Shape::Text),
+    ("role", "Role", Shape::Text),
+    ("type", "Type", Shape::Text),
+    ("level", "Level", Shape::Text),
+];
+
+const WINDOWS: Members = &[
+    (
+        "gmsaCredentialSpecName",
+        "GMSACredentialSpecName",
+        Shape::Value,
+    ),
+    ("gmsaCredentialSpec", "GMSACredentialSpec", Shape::Value),
+    ("runAsUserName", "RunAsUserName", Shape::Value),
+    ("hostProcess", "HostProcess", Shape::Value),
+];
+
 const CONTAINER: Rules = &[
     ("runAsUser runAsGroup", Rule::MaybeBetween(0, MOST)),
     ("procMount", Rule::SupportedIfSet(&["Default", "Unmasked"])),
@@ -190,11 +245,20 @@ pub(super) fn check_container(container: &Field<'_>, spec: &Field<'_>, causes: &
         let detail = "`hostUsers` must be false to use `Unmasked`";
         causes.invalid(&context.get("procMount"), detail);
     }
+    check_seccomp(&context.get("seccompProfile"), causes);
+    check_escalation(&context, causes);
+    system::check_windows_options(&context.get("windowsOptions"), causes);
+    check_app_armor(&context.get("appArmorProfile"), causes);
+}
+
+/// A container with rights of the host cannot be kept from getting more.
+fn check_escalation(context: &Field<'_>, causes: &mut Causes) {
+    let shown = structs::shown(context.value(), CONTEXT);
     let may_escalate =
         *context.member("allowPrivilegeEscalation") != serde_json::Value::Bool(false);
     if !may_escalate && context.is_true("privileged") {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-        causes.invalid(&context, detail);
+        causes.invalid_struct(context, &shown, detail);
     }
     let added = context.get("capabilities").get("add");
     // One cause for each, with the same text.
@@ -204,7 +268,6 @@ pub(super) fn check_container(container: &Field<'_>, spec: &Field<'_>, causes: &
     {
         let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` \
             CAP_SYS_ADMIN";
-        causes.invalid(&context, detail);
+        causes.invalid_struct(context, &shown, detail);
     }
-    check_profiles(&context, causes);
 }

@@ -19,15 +19,21 @@ const SPEC: Rules = &[
         "dnsPolicy",
         Rule::OneOf(&["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"]),
     ),
-    ("serviceAccountName", Rule::Text(formats::dns_subdomain)),
-    ("nodeName", Rule::Text(formats::dns_subdomain)),
-    ("priorityClassName", Rule::Text(formats::dns_subdomain)),
-    ("hostname subdomain", Rule::Text(formats::dns_label)),
+];
+
+const PLACE: Rules = &[
+    (
+        "serviceAccountName nodeName",
+        Rule::Text(formats::dns_subdomain),
+    ),
     (
         "activeDeadlineSeconds",
         Rule::MaybeBetween(1, i32::MAX as i64),
     ),
+    ("hostname subdomain", Rule::Text(formats::dns_label)),
 ];
+
+const PRIORITY: Rules = &[("priorityClassName", Rule::Text(formats::dns_subdomain))];
 
 /// Checks a spec; `name` is that of the Pod, empty in a template.
 pub(super) fn check<'a>(spec: &Field<'a>, name: &'a str, options: Options, causes: &mut Causes) {
@@ -36,16 +42,24 @@ pub(super) fn check<'a>(spec: &Field<'a>, name: &'a str, options: Options, cause
         causes.required(&spec.get("terminationGracePeriodSeconds"), "");
     }
     let volumes = check_volumes(spec, name, options.volumes, causes);
-    claims::check_claims(&spec.get("resourceClaims"), causes);
+    claims::check_claims(&spec.get("resourceClaims"), options.is_static, causes);
     let surroundings = Surroundings::new(spec, volumes, options);
     container::check_all(&surroundings, causes);
     claims::check_resources(&surroundings, causes);
+    network::check_ports(spec, options, causes);
     rule::check(spec, SPEC, causes);
     check_labels(&spec.get("nodeSelector"), causes);
     security::check_pod(spec, options, causes);
     affinity::check(&spec.get("affinity"), options, causes);
-    network::check(spec, options, causes);
+    network::check_dns(spec, causes);
     scheduling::check(spec, options, causes);
+    system::check_host_process(spec, causes);
+    network::check_host_users(spec, causes);
+    network::check_hostname(spec, causes);
+    rule::check(spec, PLACE, causes);
+    scheduling::check_tolerations(&spec.get("tolerations"), causes);
+    network::check_aliases(spec, causes);
+    rule::check(spec, PRIORITY, causes);
     if spec.has("runtimeClassName") {
         causes.check_format(&spec.get("runtimeClassName"), formats::dns_subdomain);
     }

@@ -10,6 +10,7 @@ use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{self, Members, Shape};
 
 const MOST: i64 = i32::MAX as i64;
 
@@ -35,14 +36,17 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         causes.check_immutable(&status.get("qosClass"), &old.get("qosClass"));
     }
     for (list, containers) in STATES {
-        let states = status.get(list);
-        check_transitions(&states, &old.get(list), &spec, containers, causes);
-        check_users(&states, &spec, causes);
-        check_allocated(&states, containers, &spec, causes);
+        check_transitions(&status.get(list), &old.get(list), &spec, containers, causes);
     }
     check_claims(&status.get("resourceClaimStatuses"), &spec, causes);
     check_extended(&status.get("extendedResourceClaimStatus"), &spec, causes);
     check_addresses(&status, &old, causes);
+    for (list, _) in STATES {
+        check_users(&status.get(list), &spec, causes);
+    }
+    for (list, containers) in STATES {
+        check_allocated(&status.get(list), containers, &spec, causes);
+    }
 }
 
 fn check_generation(at: &Field<'_>, causes: &mut Causes) {
@@ -86,23 +90,44 @@ fn check_transitions(
     containers: &'static str,
     causes: &mut Causes,
 ) {
+    let is_ephemeral = containers.is_empty();
+    if !is_ephemeral && all_may_restart(spec) {
+        return;
+    }
     for (index, was) in old.items().enumerate() {
         let ended = was.get("state").get("terminated");
         let name = was.text_of("name");
-        let mut same = states.items().filter(|state| state.text_of("name") == name);
-        let runs = same.any(|state| !state.get("state").has("terminated"));
-        if !ended.is_set() || !runs {
+        let runs = |state: &Field<'_>| {
+            state.text_of("name") == name && !state.get("state").has("terminated")
+        };
+        let count = states.items().filter(runs).count();
+        if !ended.is_set() || count == 0 {
             continue;
         }
         let code = ended.int_of("exitCode").unwrap_or(0);
         // Ephemeral containers never run again.
-        let restarts = !containers.is_empty() && may_restart(spec, containers, name, code);
-        if !restarts {
-            // The index is that of the old list, as in `ValidateContainerStateTransition`.
-            let at = states.item_as(index, was.value()).get("state");
+        if !is_ephemeral && may_restart(spec, containers, name, code) {
+            continue;
+        }
+        // The index is that of the old list, as in `ValidateContainerStateTransition`;
+        // `ValidateEphemeralContainerStateTransition` has a cause for each state of that name.
+        let at = states.item_as(index, was.value()).get("state");
+        let times = if is_ephemeral { count } else { 1 };
+        for _ in 0..times {
             causes.forbidden(&at, "may not be transitioned to non-terminated state");
         }
     }
+}
+
+/// Returns whether the end of some container may restart all of them.
+// `AllContainersCouldRestart`.
+fn all_may_restart(spec: &Field<'_>) -> bool {
+    let lists = ["initContainers", "containers"].map(|list| spec.get(list));
+    let mut containers = lists.iter().flat_map(Field::items);
+    containers.any(|container| {
+        let mut rules = container.get("restartPolicyRules").items();
+        rules.any(|rule| rule.text_of("action") == "RestartAllContainers")
+    })
 }
 
 fn may_restart(spec: &Field<'_>, containers: &'static str, name: &str, code: i64) -> bool {
@@ -173,12 +198,25 @@ fn check_allocated(
             let mut ids = HashSet::new();
             for resource in entry.get("resources").items() {
                 causes.check_supported(&resource.get("health"), HEALTH);
+                check_message(&resource.get("message"), causes);
                 let id = resource.text_of("resourceID");
                 if !ids.insert(id) {
                     causes.duplicate_as(&resource.get("resourceID"), id);
                 }
             }
         }
+    }
+}
+
+/// The length of a message about a device, in bytes.
+// `ResourceHealthMessageMaxLength`.
+const MESSAGE: usize = 1024;
+
+fn check_message(message: &Field<'_>, causes: &mut Causes) {
+    if message.is_set() && message.is_void() {
+        causes.required(message, "must be non-empty if specified");
+    } else if message.text().len() > MESSAGE {
+        causes.too_long(message, MESSAGE);
     }
 }
 
@@ -277,6 +315,9 @@ fn check_addresses(status: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     check_family(&hosts, &old.get("hostIPs"), causes);
 }
 
+/// An address, as messages show it.
+const ADDRESS: Members = &[("ip", "IP", Shape::Text)];
+
 /// Checks addresses, of which there is one a family.
 fn check_family(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let known: Vec<&str> = old.items().map(|item| item.text_of("ip")).collect();
@@ -288,5 +329,6 @@ fn check_family(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
         }
     }
     let texts: Vec<&str> = list.items().map(|item| item.text_of("ip")).collect();
-    addresses::check_families(list, &texts, "IP", causes);
+    let shown = structs::shown_list(list.value(), ADDRESS);
+    addresses::check_families(list, (&texts, &shown), "IP", causes);
 }

@@ -11,9 +11,6 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 
 pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
-    // `validateWindowsHostProcessPod` is for Pods of any or no operating system, since the member decides and not the
-    // system.
-    check_host_process(spec, causes);
     let os = spec.get("os");
     if os.is_set() && causes.check_given(&os.get("name"), "") {
         match os.text_of("name") {
@@ -47,10 +44,12 @@ fn check_linux(spec: &Field<'_>, causes: &mut Causes) {
 const NOT_ON_WINDOWS: [&str; 11] = [
     "appArmorProfile",
     "seLinuxOptions",
+    // Here are `hostUsers` and two flags of the spec.
     "seccompProfile",
     "fsGroup",
     "fsGroupChangePolicy",
     "sysctls",
+    // Here is `shareProcessNamespace` of the spec.
     "runAsUser",
     "runAsGroup",
     "supplementalGroups",
@@ -77,21 +76,29 @@ fn check_windows(spec: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&within.get(member), "cannot be set for a windows pod");
         }
     };
-    refuse(&spec.get("securityContext"), &NOT_ON_WINDOWS);
-    refuse(spec, &["hostUsers", "shareProcessNamespace"]);
-    // These two are flags in Go, so false is the same as none, unlike for those above.
+    let context = spec.get("securityContext");
+    let (first, others) = NOT_ON_WINDOWS.split_at(2);
+    let (files, users) = others.split_at(4);
+    refuse(&context, first);
+    refuse(spec, &["hostUsers"]);
+    // These two are flags in Go, so false is the same as none, unlike for the others.
     for member in ["hostPID", "hostIPC"] {
         if spec.is_true(member) {
             refuse(spec, &[member]);
         }
     }
+    refuse(&context, files);
+    refuse(spec, &["shareProcessNamespace"]);
+    refuse(&context, users);
     for context in contexts(spec) {
         refuse(&context, &NOT_IN_CONTAINERS);
     }
 }
 
 /// Either all containers are processes of the host, or none is.
-fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
+// `validateWindowsHostProcessPod` is for Pods of any or no operating system, since the member decides and not the
+// system.
+pub(super) fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
     let of = |context: &Field<'_>| {
         context
             .get("windowsOptions")

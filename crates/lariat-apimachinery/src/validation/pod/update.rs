@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::{annotations, scheduling, surroundings, whole};
 use crate::object::Object;
+use crate::validation::are_equal;
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::dump;
 use crate::validation::field::Field;
+use crate::validation::structs::{self, Members, Shape};
 
 pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     whole::check(context, causes);
@@ -30,16 +32,19 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
         &old.get("schedulingGates"),
         causes,
     );
-    if spec.value() != old.value() {
+    if !are_equal(spec.value(), old.value()) {
         check_rest(&spec, &old, causes);
     }
 }
 
-/// Checks the annotations of a changed Pod that are fixed with it.
+/// Checks the annotations of a changed Pod, of which some are fixed with it.
+// `ValidatePodSpecificAnnotationUpdates`, after which an update of the spec has the causes about annotations twice.
 pub(super) fn check_annotations(context: &Context<'_>, causes: &mut Causes) {
     let annotations = context.get("metadata").get("annotations");
     if let Some(old) = context.old("metadata") {
-        annotations::check_update(&annotations, &old.get("annotations"), causes);
+        let old = old.get("annotations");
+        annotations::check_update(&annotations, &old, causes);
+        annotations::check(&annotations, Some(&old), &context.get("spec"), causes);
     }
 }
 
@@ -101,9 +106,12 @@ fn check_tolerations(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
 
 /// Gates go, and none comes.
 fn check_gates(gates: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
-    for gate in gates.items() {
+    let all: Vec<Field<'_>> = gates.items().collect();
+    for (index, gate) in all.iter().enumerate() {
         let name = gate.text_of("name");
-        if !old.items().any(|was| was.text_of("name") == name) {
+        let is_named = |other: &Field<'_>| other.text_of("name") == name;
+        // `validateOnlyDeletedSchedulingGates` keeps the last of a name.
+        if !old.items().any(|was| is_named(&was)) && !all[index + 1..].iter().any(is_named) {
             let detail =
                 format!("only deletion is allowed, but found new scheduling gate '{name}'");
             causes.forbidden(&gate.get("name"), &detail);
@@ -129,13 +137,14 @@ fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     if gated {
         free.push("nodeSelector");
         check_node_selector(&spec.get("nodeSelector"), &old.get("nodeSelector"), causes);
-        let affinity = |spec: &Field<'_>| spec.get("affinity").member("nodeAffinity").clone();
-        if affinity(spec) != affinity(old) {
-            check_node_affinity(spec, old, causes);
-        }
     }
-    let (now, was) = (fixed(spec, &free, gated), fixed(old, &free, gated));
-    if now != was {
+    let affinity = |spec: &Field<'_>| spec.get("affinity").member("nodeAffinity").clone();
+    let narrows = gated && affinity(spec) != affinity(old);
+    if narrows {
+        check_node_affinity(spec, old, causes);
+    }
+    let (now, was) = (fixed(spec, &free, narrows), fixed(old, &free, narrows));
+    if !are_equal(&now.clone().into(), &was.clone().into()) {
         let now = dump::with_old(now.into(), old.value(), &was.into());
         let difference = dump::diff("PodSpec", &internal(old.value()), &internal(&now));
         causes.forbidden(spec, &format!("{FIXED}\n{difference}"));
@@ -166,7 +175,7 @@ fn internal(spec: &Value) -> Value {
 }
 
 /// Returns the parts of a spec that may not change.
-fn fixed(spec: &Field<'_>, free: &[&str], gated: bool) -> Object {
+fn fixed(spec: &Field<'_>, free: &[&str], narrows: bool) -> Object {
     let mut kept = spec.value().as_object().cloned().unwrap_or_default();
     kept.retain(|member, _| !free.contains(&member.as_str()));
     for list in ["containers", "initContainers"] {
@@ -175,10 +184,10 @@ fn fixed(spec: &Field<'_>, free: &[&str], gated: bool) -> Object {
             each.as_object_mut().map(|each| each.remove("image"));
         }
     }
-    let affinity = kept.get_mut("affinity").filter(|_| gated);
+    let affinity = kept.get_mut("affinity").filter(|_| narrows);
     if let Some(affinity) = affinity.and_then(Value::as_object_mut) {
         affinity.remove("nodeAffinity");
-        // An affinity that had nothing else counts as none.
+        // An affinity of which that changed and that has nothing else counts as none.
         if affinity.is_empty() {
             kept.remove("affinity");
         }
@@ -196,6 +205,22 @@ fn check_node_selector(selector: &Field<'_>, old: &Field<'_>, causes: &mut Cause
     }
 }
 
+const REQUIREMENT: Members = &[
+    ("key", "Key", Shape::Text),
+    ("operator", "Operator", Shape::Text),
+    ("values", "Values", Shape::Value),
+];
+
+/// A term of a selection of nodes, as messages show it.
+const TERM: Members = &[
+    (
+        "matchExpressions",
+        "MatchExpressions",
+        Shape::List(REQUIREMENT),
+    ),
+    ("matchFields", "MatchFields", Shape::List(REQUIREMENT)),
+];
+
 /// While a Pod is gated its selection of nodes may be narrowed.
 fn check_node_affinity(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let terms = |spec: &Field<'_>| {
@@ -210,15 +235,13 @@ fn check_node_affinity(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     // Terms are alternatives: one more would widen the selection, and so would one less requirement.
     if !was.is_empty() && was.len() != now.len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
-        causes.invalid(&at, detail);
+        causes.invalid_struct(&at, &structs::shown_list(at.value(), TERM), detail);
         return;
     }
     for (term, was) in at.items().zip(&was) {
         if !only_adds(term.value(), was) {
-            causes.invalid(
-                &term,
-                "only additions are allowed (no mutations or deletions)",
-            );
+            let detail = "only additions are allowed (no mutations or deletions)";
+            causes.invalid_struct(&term, &structs::shown(term.value(), TERM), detail);
         }
     }
 }
@@ -260,7 +283,7 @@ pub(super) fn check_ephemeral(context: &Context<'_>, causes: &mut Causes) {
             .last();
         let what = match now {
             None => "removed\n".to_owned(),
-            Some(now) if now.value() != was.value() => {
+            Some(now) if !are_equal(now.value(), was.value()) => {
                 let difference = dump::diff("EphemeralContainer", was.value(), now.value());
                 format!("changed\n{difference}")
             }

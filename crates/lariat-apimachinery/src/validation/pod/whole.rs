@@ -1,5 +1,6 @@
 //! What holds for new and for changed Pods.
 
+use super::options::Options;
 use super::{annotations, ratchet, spec, surroundings};
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
@@ -10,7 +11,10 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     let (metadata, spec) = (context.get("metadata"), context.get("spec"));
     let old = context.old("metadata").map(|old| old.get("annotations"));
     annotations::check(&metadata.get("annotations"), old.as_ref(), &spec, causes);
-    let options = ratchet::options(true, context.old("spec").as_ref());
+    let options = Options {
+        is_static: annotations::is_mirror(&metadata.get("annotations")),
+        ..ratchet::options(true, context.old("spec").as_ref())
+    };
     spec::check(&spec, metadata.text_of("name"), options, causes);
     // `validatePodMetadataAndSpec`; admission gives every Pod an account, so this is for Pods of the kubelet.
     if spec.text_of("serviceAccountName").is_empty() {

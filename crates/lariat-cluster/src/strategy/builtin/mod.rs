@@ -9,6 +9,7 @@ pub(super) mod devices;
 mod machinery;
 mod parts;
 pub(super) mod pods;
+pub(super) mod profiles;
 mod services;
 pub(super) mod volumes;
 pub(super) mod workloads;

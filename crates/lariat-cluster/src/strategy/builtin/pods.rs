@@ -1,9 +1,11 @@
 //! Pods, and templates of them.
 
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::validation;
 use serde_json::{Value, json};
 
 use super::parts::{at, is_void};
+use super::profiles;
 use crate::strategy::set_condition;
 
 /// A new Pod waits, and its class of service follows from its resources.
@@ -12,7 +14,10 @@ pub(super) fn prepare_create(now: &str, object: &mut Object) {
     let sent = at(object, &["status", "qosClass"]).and_then(Value::as_str);
     let class = match sent {
         Some(class) if !class.is_empty() => class.to_owned(),
-        _ => class_of_service(object).to_owned(),
+        _ => {
+            let spec = object.get("spec").unwrap_or(&Value::Null);
+            validation::quality_of_service(spec).to_owned()
+        }
     };
     object.insert(
         "status".into(),
@@ -26,10 +31,46 @@ pub(super) fn prepare_create(now: &str, object: &mut Object) {
         });
         set_condition(object, condition, now);
     }
+    merge_label_keys(object);
+    profiles::sync(object);
+}
+
+/// Puts back what a status was sent without although it cannot be removed.
+pub(in crate::strategy) fn keep_status(old: &Object, new: &mut Object) {
+    keep_class(old, new);
+    keep_generations(old, new);
+}
+
+/// Puts back the generations that a status and its conditions are about.
+///
+/// Source: `preserveOldObservedGeneration` in `k8s.io/kubernetes/pkg/registry/core/pod`.
+fn keep_generations(old: &Object, new: &mut Object) {
+    const OBSERVED: &str = "observedGeneration";
+    let number = |value: &Value| value[OBSERVED].as_i64().unwrap_or(0);
+    let (Some(old), Some(new)) = (old.get("status"), new.get_mut("status")) else {
+        return;
+    };
+    if number(new) == 0 && number(old) != 0 {
+        new[OBSERVED] = old[OBSERVED].clone();
+    }
+    let mut known: Vec<&Value> = old["conditions"].as_array().into_iter().flatten().collect();
+    let conditions = new.get_mut("conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        // There may be several conditions of a type; each takes the generation of one.
+        let place = known
+            .iter()
+            .position(|each| each["type"] == condition["type"]);
+        let Some(was) = place.map(|place| known.remove(place)) else {
+            continue;
+        };
+        if number(condition) == 0 && number(was) != 0 {
+            condition[OBSERVED] = was[OBSERVED].clone();
+        }
+    }
 }
 
 /// Puts back the class of service that a status was sent without.
-pub(in crate::strategy) fn keep_class(old: &Object, new: &mut Object) {
+fn keep_class(old: &Object, new: &mut Object) {
     let class = at(old, &["status", "qosClass"]);
     let status = new.get_mut("status").and_then(Value::as_object_mut);
     if let (Some(class), Some(status)) = (class, status)
@@ -39,32 +80,58 @@ pub(in crate::strategy) fn keep_class(old: &Object, new: &mut Object) {
     }
 }
 
-/// Source: `ComputePodQOS` in `k8s.io/kubernetes/pkg/apis/core/v1/helper/qos`.
-fn class_of_service(object: &Object) -> &'static str {
-    let lists = ["containers", "initContainers"]
-        .iter()
-        .filter_map(|name| at(object, &["spec", name])?.as_array());
-    // What the Pod as a whole has counts alone.
-    let needs: Vec<&Value> = match at(object, &["spec", "resources"]) {
-        Some(resources) => vec![resources],
-        None => lists.flatten().map(|each| &each["resources"]).collect(),
+/// Merges the values that a new Pod has for keys of labels into selectors.
+///
+/// Source: `mutatePodAffinity` and `mutateTopologySpreadConstraints` in `k8s.io/kubernetes/pkg/registry/core/pod`.
+fn merge_label_keys(pod: &mut Object) {
+    let labels = at(pod, &["metadata", "labels"]).cloned();
+    let labels = labels.unwrap_or_default();
+    let Some(spec) = pod.get_mut("spec") else {
+        return;
     };
-    let (mut any, mut guaranteed) = (false, true);
-    for resources in needs {
-        for resource in ["cpu", "memory"] {
-            let amount = |kind: &str| {
-                let amount = resources[kind].get(resource);
-                amount.filter(|amount| **amount != "0")
+    let constraints = spec.get_mut("topologySpreadConstraints");
+    for constraint in constraints
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        merge_keys(constraint, &[("matchLabelKeys", "In")], &labels);
+    }
+    let kinds = spec.get_mut("affinity").and_then(Value::as_object_mut);
+    let kinds = kinds.into_iter().flatten();
+    let kinds =
+        kinds.filter(|(kind, _)| matches!(kind.as_str(), "podAffinity" | "podAntiAffinity"));
+    for affinity in kinds.filter_map(|(_, affinity)| affinity.as_object_mut()) {
+        let terms = affinity.values_mut().filter_map(Value::as_array_mut);
+        for term in terms.flatten() {
+            // Preferred terms have a weight beside the term.
+            let term = if term.get("podAffinityTerm").is_some() {
+                &mut term["podAffinityTerm"]
+            } else {
+                term
             };
-            let (request, limit) = (amount("requests"), amount("limits"));
-            any |= request.is_some() || limit.is_some();
-            // A request that is not set is the same as the limit.
-            guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+            let keys = [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")];
+            merge_keys(term, &keys, &labels);
         }
     }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
+}
+
+fn merge_keys(within: &mut Value, keys: &[(&str, &str)], labels: &Value) {
+    // No selector selects nothing, and stays so.
+    if !within["labelSelector"].is_object() {
+        return;
+    }
+    for (member, operator) in keys {
+        let keys = within[*member].as_array().cloned().unwrap_or_default();
+        for key in keys.iter().filter_map(Value::as_str) {
+            let Some(value) = labels.get(key) else {
+                continue;
+            };
+            let requirement = json!({"key": key, "operator": operator, "values": [value]});
+            match &mut within["labelSelector"]["matchExpressions"] {
+                Value::Array(known) => known.push(requirement),
+                none => *none = json!([requirement]),
+            }
+        }
     }
 }

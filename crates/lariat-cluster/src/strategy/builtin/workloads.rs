@@ -1,6 +1,7 @@
 //! What runs Pods.
 
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::validation::are_equal;
 use serde_json::{Value, json};
 
 use super::parts::at;
@@ -21,7 +22,8 @@ pub(in crate::strategy) fn count_templates(old: Option<&Object>, new: &mut Objec
         None => count(new).unwrap_or(0).max(1),
         Some(old) => {
             let template = |object: &Object| at(object, &["spec", "template"]).cloned();
-            let changed = template(old) != template(new);
+            let template = |object: &Object| template(object).unwrap_or_default();
+            let changed = !are_equal(&template(old), &template(new));
             count(old).unwrap_or(0) + i64::from(changed)
         }
     };

@@ -23,6 +23,7 @@ const MOST_SECONDS: i64 = 1 << 32;
 /// Issues a token for a service account.
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let object = read_request(call)?;
+    call.check_namespace(&object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let kind = ("authentication.k8s.io/v1", "TokenRequest");
     let mut object = call.admit_as(kind, dry_run, object).await?;

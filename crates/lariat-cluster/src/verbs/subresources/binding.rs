@@ -27,6 +27,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
             custom: false,
         },
     )?;
+    call.check_namespace(&binding)?;
     let named = metadata_text(&binding, "name");
     // The older resource has the name in the body only.
     let name = call.target.name.clone().unwrap_or_else(|| named.to_owned());
@@ -34,7 +35,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
     }
-    if !named.is_empty() && named != name {
+    if named != name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
         ));

@@ -37,25 +37,26 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
             custom: false,
         },
     )?;
-    let name = metadata_text(&eviction, "name");
-    if !name.is_empty() && name != call.name() {
+    call.check_namespace(&eviction)?;
+    if metadata_text(&eviction, "name") != call.name() {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Eviction object",
         ));
     }
+    let options = DeleteOptions::of_eviction(&eviction)?;
+    options.check_eviction(call.name(), dry_run)?;
     eviction = admit(call, api_version, dry_run, eviction).await?;
-    let options = DeleteOptions::of_value(eviction.remove("deleteOptions"))?;
+    let options = DeleteOptions::of_eviction(&eviction)?;
     dry_run |= options.is_dry_run();
     let key = call.resource.key(call.namespace(), call.name());
     let (mut is_allowed, mut marked) = (false, None);
     loop {
         let found = call.server.store.get(call.resource.table, &key);
         let current = found.ok_or_else(|| call.not_found())?;
-        match &marked {
-            // The write of the condition has changed the version.
-            None => options.check_preconditions(call, &current)?,
-            Some(uid) if *uid != current.uid() => return Err(call.not_found()),
-            Some(_) => {}
+        if let Some(uid) = &marked
+            && *uid != current.uid()
+        {
+            return Err(call.not_found());
         }
         // What was taken from the budget stays taken if the Pod changes before it goes.
         if !is_allowed && counts(&current) {
@@ -67,9 +68,18 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
         }
         // Watchers see the reason in the last state; no manager owns it.
         if !dry_run && marked.is_none() {
+            options.given().check_preconditions(call, &current)?;
             marked = mark(call, &current).then(|| current.uid().to_owned());
             continue;
         }
+        // As the deletion itself does; the write of the condition has changed the version.
+        options.check()?;
+        let checked = if marked.is_some() {
+            options.without_version()
+        } else {
+            options.clone()
+        };
+        checked.check_preconditions(call, &current)?;
         let deletion = options.deletion();
         if dry_run || delete::delete_once(&call.server, &call.resource, &current, deletion) {
             return Ok(Answer::ActionDone);

@@ -62,6 +62,7 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
     let scale = read_body(call, KIND).map_err(|error| unreadable(call, error))?;
+    call.check_namespace(&scale)?;
     let name = metadata_text(&scale, "name");
     if name != call.name() {
         return Err(ApiError::bad_request(format!(

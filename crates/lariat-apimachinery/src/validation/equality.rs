@@ -1,0 +1,58 @@
+//! When two values are the same to the API server.
+
+use serde_json::Value;
+
+use crate::quantity::Quantity;
+
+/// Returns whether two values are equal, whatever the form of amounts is.
+///
+/// Source: `Semantic.DeepEqual` in `k8s.io/apimachinery/pkg/api/equality`, to which `1Gi` is `1073741824`.
+///
+/// ```
+/// use lariat_apimachinery::validation::are_equal;
+/// use serde_json::json;
+///
+/// let requests = |amount: &str| json!({"resources": {"requests": {"memory": amount}}});
+/// assert!(are_equal(&requests("1Gi"), &requests("1073741824")));
+/// assert!(!are_equal(&requests("1Gi"), &requests("1G")));
+/// assert!(!are_equal(&json!({"a": "1Gi"}), &json!({"a": "1073741824"})));
+/// ```
+#[must_use]
+pub fn are_equal(one: &Value, other: &Value) -> bool {
+    compare(("", ""), one, other)
+}
+
+/// Compares values of a member, which is named with the one it is in.
+fn compare(path: (&str, &str), one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(name, value)| {
+                    let path = (path.1, name.as_str());
+                    let other = other.get(name);
+                    other.is_some_and(|other| compare(path, value, other))
+                })
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| compare(path, one, other))
+        }
+        (Value::String(one), Value::String(other)) => {
+            one == other || is_amount(path) && Quantity::parse(one) == Quantity::parse(other)
+        }
+        _ => one == other,
+    }
+}
+
+/// Returns whether a member is an amount.
+// Maps of a client, such as labels, have texts only, so none is within a member with one of these names.
+fn is_amount((within, name): (&str, &str)) -> bool {
+    matches!(within, "limits" | "requests" | "overhead")
+        || matches!(
+            (within, name),
+            ("resourceFieldRef", "divisor") | ("emptyDir", "sizeLimit")
+        )
+}
