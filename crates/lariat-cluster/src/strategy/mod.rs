@@ -35,7 +35,7 @@ pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
-pub(crate) use prepare::{allocate, prepare_create, stamp};
+pub(crate) use prepare::{allocate, prepare_create, refuse_new, refuse_status, stamp};
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement, replacement_as_sent};
 pub(crate) use shape::{check as check_shape, misshapen};
 pub(crate) use special::check_delete;

@@ -1,7 +1,6 @@
 //! POST to a collection.
 
 use lariat_apimachinery::object::{Object, metadata_mut};
-use lariat_apimachinery::validation::{self, Part};
 
 use super::answer::{Answer, Success};
 use super::creation::{Created, Creation};
@@ -41,18 +40,7 @@ pub(super) async fn store_accounted(
     let request = call.as_creation(&sent, dry_run);
     let plugins = |object: &mut Object| creation.admit(object);
     let sent = request.mutate(&plugins, None, sent).await?;
-    let warnings = validation::warnings(&call.resource, &sent, None, Part::Main);
-    let created = creation.store(sent, dry_run, Some(request)).await;
-    // They are given as soon as the object is valid, although its name may be taken.
-    if created
-        .as_ref()
-        .map_or_else(ApiError::is_already_exists, |_| true)
-    {
-        warnings
-            .into_iter()
-            .for_each(|text| call.warnings.add(text));
-    }
-    Ok(match created? {
+    Ok(match creation.store(sent, dry_run, Some(request)).await? {
         Created::Stored(stored) => Answer::Object {
             stored,
             success: Success::Created,

@@ -150,14 +150,17 @@ pub(super) async fn store_changed(
     let mut sent = request.mutate(&plugins, Some(old), sent).await?;
     // `mutate` does not call them where nothing is registered, and what webhooks changed last they have not seen.
     plugins(&mut sent)?;
+    let mut found = Vec::new();
     if part == Part::Main {
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     } else {
-        strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
+        strategy::stamp(&call.server, &call.resource, old, &mut sent);
+        found = strategy::refuse_status(&call.server, &call.resource, old, &sent);
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
     let has_empty = call.has_empty.load(Ordering::Relaxed);
-    let replacement = strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent)?;
+    let replacement =
+        strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent, found)?;
     // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
