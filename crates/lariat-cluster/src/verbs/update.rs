@@ -178,6 +178,9 @@ pub(super) async fn store_changed(
         let replaced = Some(old).filter(|_| part == Part::Main);
         strategy::check_limits(&call.server, &call.resource, object, replaced)?;
     }
+    if part == Part::Main {
+        strategy::check_growth(&call.server, &call.resource, old, object)?;
+    }
     request.validate(Some(old), Some(object)).await?;
     // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
     if matches!(part, Part::Main | Part::Resize) {

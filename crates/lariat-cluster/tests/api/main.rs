@@ -16,6 +16,7 @@ mod custom_handlers;
 mod customs;
 mod cut_off;
 #[cfg(feature = "sqlite")]
+mod default_classes;
 mod definition_paths;
 mod deletion;
 #[cfg(feature = "workloads")]
