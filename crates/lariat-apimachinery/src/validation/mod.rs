@@ -38,6 +38,7 @@ mod unified;
 
 mod admission;
 mod apps;
+mod authorization;
 mod autoscaling;
 mod batch;
 mod certificates;

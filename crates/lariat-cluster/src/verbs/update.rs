@@ -10,7 +10,7 @@ use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
-use super::{create, escalation, ownership};
+use super::{create, escalation, ownership, signers};
 use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -181,6 +181,8 @@ pub(super) async fn store_changed(
     if part == Part::Main {
         strategy::check_growth(&call.server, &call.resource, old, object)?;
     }
+    let states = (old, object);
+    signers::check(&call.server, &call.resource, &call.user, part, states)?;
     request.validate(Some(old), Some(object)).await?;
     // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
     if matches!(part, Part::Main | Part::Resize) {

@@ -19,6 +19,7 @@ mod cut_off;
 mod default_classes;
 mod definition_paths;
 mod deletion;
+mod denials;
 #[cfg(feature = "workloads")]
 mod determinism;
 #[cfg(feature = "workloads")]
