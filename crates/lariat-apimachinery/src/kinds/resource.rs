@@ -150,7 +150,9 @@ pub enum Generation {
     ///
     /// NetworkPolicies and configurations of webhooks have it.
     ContentAsSent,
-    /// Also changes of labels, as for EndpointSlices; members that are not kept count as well.
+    /// Also changes of labels, as for EndpointSlices.
+    ///
+    /// Members that are sent and not kept count as well.
     ContentAndLabels,
     /// Changes outside metadata and status, but new objects have none: CSIDrivers.
     ContentChanged,

@@ -53,8 +53,8 @@ pub(crate) fn masked(address: IpAddr, length: u8) -> IpAddr {
     }
 }
 
-/// Returns the number of a network: an IPv4 address within IPv6 counts as what it is.
-// `To4`, which Go applies to the addresses of networks before it compares them.
+/// Returns the number of a network, by which Go compares it.
+// `To4`: an IPv4 address within IPv6 counts as what it is.
 pub(crate) fn network_number(address: IpAddr, length: u8) -> IpAddr {
     masked(address, length).to_canonical()
 }

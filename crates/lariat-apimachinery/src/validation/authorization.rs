@@ -10,9 +10,9 @@ use super::field::Field;
 use super::labels::{self, SelectorOptions};
 use super::structs;
 
-/// The metadata that a review must not have, but for the namespace of a local one, in Go's order.
+/// The metadata that a review must not have, in Go's order.
 ///
-/// What the server itself drops of new objects is not among it.
+/// A local review has a namespace. What the server itself drops of new objects is not among it.
 const METADATA: [&str; 9] = [
     "name",
     "generateName",

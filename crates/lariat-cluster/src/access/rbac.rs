@@ -35,7 +35,9 @@ pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
     Decision::NoOpinion(reason)
 }
 
-/// Returns all rules for a namespace, or for cluster-scoped objects, and which roles are missing.
+/// Returns all rules for a namespace, and which roles are missing.
+///
+/// Without a namespace they are those for cluster-scoped objects.
 pub(super) fn all_rules(
     store: &Store,
     user: &User,

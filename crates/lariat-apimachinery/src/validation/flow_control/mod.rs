@@ -14,9 +14,9 @@ use crate::object::Object;
 pub(super) use flow::flow_schema;
 pub(super) use level::priority_level;
 
-/// Returns whether a spec differs from that of a mandatory object outside its `free` members.
+/// Returns whether a spec differs from that of a mandatory object.
 ///
-/// The server needs these objects, so their specs are fixed, also when they are created.
+/// Its `free` members may. The server needs these objects, so their specs are fixed, also when they are created.
 fn differs_from_mandatory(
     mandatory: &[(&str, &str)],
     spec: &Field<'_>,
