@@ -67,7 +67,7 @@ impl Server {
     pub(crate) fn check(&self, user: &User, attributes: &Attributes) -> Result<(), ApiError> {
         match self.access.decide(&self.store, user, attributes) {
             Decision::Allowed(_) => Ok(()),
-            Decision::NoOpinion => Err(attributes.denied(user.name())),
+            Decision::NoOpinion(reason) => Err(attributes.denied(user.name(), &reason)),
         }
     }
 

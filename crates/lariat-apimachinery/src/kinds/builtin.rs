@@ -187,7 +187,7 @@ fn networking() -> Vec<Row> {
         cluster("networking.k8s.io/v1", "IngressClass", "ingressclasses").generation(),
         cluster("networking.k8s.io/v1", "ServiceCIDR", "servicecidrs").status(),
         cluster("networking.k8s.io/v1", "IPAddress", "ipaddresses").short(&["ip"]),
-        ns("discovery.k8s.io/v1", "EndpointSlice", "endpointslices").generation(),
+        ns("discovery.k8s.io/v1", "EndpointSlice", "endpointslices").generation_and_labels(),
     ]
 }
 

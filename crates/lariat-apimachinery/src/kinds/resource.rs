@@ -150,6 +150,10 @@ pub enum Generation {
     ///
     /// NetworkPolicies and configurations of webhooks have it.
     ContentAsSent,
+    /// Also changes of labels, as for EndpointSlices.
+    ///
+    /// Members that are sent and not kept count as well.
+    ContentAndLabels,
     /// Changes outside metadata and status, but new objects have none: CSIDrivers.
     ContentChanged,
     /// Nothing: it is that of the creation, as for PriorityClasses.

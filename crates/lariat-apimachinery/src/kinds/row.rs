@@ -76,6 +76,11 @@ impl Row {
         self
     }
 
+    pub(super) fn generation_and_labels(mut self) -> Self {
+        self.rules.generation = Generation::ContentAndLabels;
+        self
+    }
+
     pub(super) fn generation_of_changes(mut self) -> Self {
         self.rules.generation = Generation::ContentChanged;
         self

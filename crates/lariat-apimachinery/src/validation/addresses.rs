@@ -53,6 +53,12 @@ pub(crate) fn masked(address: IpAddr, length: u8) -> IpAddr {
     }
 }
 
+/// Returns the number of a network, by which Go compares it.
+// `To4`: an IPv4 address within IPv6 counts as what it is.
+pub(crate) fn network_number(address: IpAddr, length: u8) -> IpAddr {
+    masked(address, length).to_canonical()
+}
+
 pub(crate) fn is_mapped(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.to_ipv4_mapped().is_some())
 }

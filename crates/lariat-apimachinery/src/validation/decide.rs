@@ -4,8 +4,9 @@ use super::causes::Causes;
 use super::context::{Check, Context, Part};
 use super::field::Field;
 use super::{
-    admission, apps, autoscaling, batch, certificates, coordination, core, devices, discovery,
-    flow_control, networking, node, pod, policy, rbac, registration, scheduling, storage,
+    admission, apps, authorization, autoscaling, batch, certificates, coordination, core, devices,
+    discovery, flow_control, networking, node, pod, policy, rbac, registration, scheduling,
+    storage,
 };
 use crate::cause::StatusCause;
 use crate::kinds::Resource;
@@ -127,6 +128,9 @@ fn of_cluster(group: &str, kind: &str) -> Option<Check> {
             admission::validating_policy_binding
         }
         ("apiregistration.k8s.io", "APIService") => registration::api_service,
+        ("authorization.k8s.io", "LocalSubjectAccessReview") => authorization::local_access_review,
+        ("authorization.k8s.io", "SelfSubjectAccessReview") => authorization::self_access_review,
+        ("authorization.k8s.io", "SubjectAccessReview") => authorization::access_review,
         ("certificates.k8s.io", "CertificateSigningRequest") => certificates::signing_request,
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow_control::flow_schema,
         ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => {

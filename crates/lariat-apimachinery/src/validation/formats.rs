@@ -73,7 +73,16 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
 
 /// DNS labels of RFC 1123 with dots between them, at most 253 bytes.
 pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
-    let mut broken: Vec<String> = too_long(text, 253, "characters").into_iter().collect();
+    subdomain(text, "characters")
+}
+
+/// The same in the words of declarative validation.
+pub(crate) fn long_name(text: &str) -> Vec<String> {
+    subdomain(text, "bytes")
+}
+
+fn subdomain(text: &str, unit: &str) -> Vec<String> {
+    let mut broken: Vec<String> = too_long(text, 253, unit).into_iter().collect();
     if !is_subdomain(text) {
         let rule = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
             characters, '-' or '.', and must start and end with an alphanumeric character";

@@ -42,28 +42,47 @@ pub(crate) struct SelectorOptions {
 pub(crate) fn check_selector(selector: &Field<'_>, options: SelectorOptions, causes: &mut Causes) {
     check_labels(&selector.get("matchLabels"), causes);
     for requirement in selector.get("matchExpressions").items() {
-        let values = requirement.get("values");
-        match requirement.text_of("operator") {
-            "In" | "NotIn" => {
-                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-                causes.check_given(&values, detail);
-            }
-            "Exists" | "DoesNotExist" if !values.is_void() => {
+        if !check_operator(&requirement, causes) {
+            let at = requirement.get("operator");
+            causes.invalid_as(&at, at.text(), "not a valid selector operator");
+        }
+        check_requirement(&requirement, options, causes);
+    }
+}
+
+/// Checks the key of a requirement, and its values.
+// `ValidateLabelSelectorRequirement`: the operator and how many values it has come before this.
+pub(crate) fn check_requirement(
+    requirement: &Field<'_>,
+    options: SelectorOptions,
+    causes: &mut Causes,
+) {
+    causes.check_format(&requirement.get("key"), formats::qualified_name);
+    let values = requirement.get("values");
+    for value in values.items().filter(|_| !options.any_values) {
+        causes.check_format(&value, formats::label_value);
+    }
+}
+
+/// Checks that a requirement has values if its operator needs them.
+///
+/// Returns whether the operator is known.
+pub(crate) fn check_operator(requirement: &Field<'_>, causes: &mut Causes) -> bool {
+    let values = requirement.get("values");
+    match requirement.text_of("operator") {
+        "In" | "NotIn" => {
+            let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+            causes.check_given(&values, detail);
+        }
+        "Exists" | "DoesNotExist" => {
+            if !values.is_void() {
                 let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
                 causes.forbidden(&values, detail);
             }
-            "Exists" | "DoesNotExist" => {}
-            operator => {
-                let detail = "not a valid selector operator";
-                causes.invalid_as(&requirement.get("operator"), operator, detail);
-            }
         }
-        // `ValidateLabelSelectorRequirement`: the operator and its values come first.
-        causes.check_format(&requirement.get("key"), formats::qualified_name);
-        for value in values.items().filter(|_| !options.any_values) {
-            causes.check_format(&value, formats::label_value);
-        }
+        _ => return false,
     }
+    true
 }
 
 /// Validates a label selector, and returns whether its rules can be applied.

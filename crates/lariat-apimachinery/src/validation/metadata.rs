@@ -24,10 +24,9 @@ pub fn validate_metadata(
     if old.is_none() || revalidates(resource) {
         // Its validation checks the name without the prefix that it may have come from.
         let needs_prefix = resource.kind != "ReplicationController";
-        if resource.kind == "IPAddress" && !resource.rules.custom {
-            check_ip_name(&metadata.get("name"), &mut causes);
-        } else {
-            check_name(&metadata, resource.rules.names, needs_prefix, &mut causes);
+        match special(resource) {
+            Some(check) => check(&metadata, &mut causes),
+            None => check_name(&metadata, resource.rules.names, needs_prefix, &mut causes),
         }
     }
     if old.is_some() {
@@ -85,6 +84,7 @@ fn revalidates(resource: &Resource) -> bool {
         "batch" => kind == "Job",
         "networking.k8s.io" => matches!(kind, "Ingress" | "IngressClass" | "IPAddress"),
         "resource.k8s.io" => matches!(kind, "DeviceClass" | "ResourceClaim"),
+        "flowcontrol.apiserver.k8s.io" => true,
         "storage.k8s.io" => kind != "CSIDriver",
         "admissionregistration.k8s.io"
         | "certificates.k8s.io"
@@ -120,10 +120,34 @@ fn check_name(metadata: &Field<'_>, rule: NameRule, needs_prefix: bool, causes: 
     }
 }
 
+/// Returns how names of a kind are checked whose rule is none of the usual ones.
+fn special(resource: &Resource) -> Option<fn(&Field<'_>, &mut Causes)> {
+    match (resource.group.as_str(), resource.kind.as_str()) {
+        _ if resource.rules.custom => None,
+        ("networking.k8s.io", "IPAddress") => Some(check_ip_name),
+        ("resource.k8s.io", "DeviceClass") => Some(check_class_name),
+        _ => None,
+    }
+}
+
 /// Checks a name that is an address in its canonical form.
-fn check_ip_name(name: &Field<'_>, causes: &mut Causes) {
-    if causes.check_given(name, "name or generateName is required") {
-        addresses::check_canonical_ip(name, causes);
+// `ValidateIPAddressName`, which does not care whether it gets a name or the beginning of one.
+fn check_ip_name(metadata: &Field<'_>, causes: &mut Causes) {
+    let (name, prefix) = (metadata.get("name"), metadata.get("generateName"));
+    if !prefix.is_void() {
+        addresses::check_canonical_ip(&prefix, causes);
+    }
+    if causes.check_given(&name, "name or generateName is required") {
+        addresses::check_canonical_ip(&name, causes);
+    }
+}
+
+/// Checks the name of a DeviceClass.
+// `ValidateObjectMetaWithOpts` does not look at what names are generated from.
+fn check_class_name(metadata: &Field<'_>, causes: &mut Causes) {
+    let name = metadata.get("name");
+    if causes.check_given(&name, "name or generateName is required") {
+        causes.check_format(&name, formats::long_name);
     }
 }
 

@@ -39,6 +39,7 @@ mod unified;
 
 mod admission;
 mod apps;
+mod authorization;
 mod autoscaling;
 mod batch;
 mod certificates;

@@ -14,6 +14,8 @@ pub(crate) enum Shape {
     Text,
     /// As its JSON, 0 if it is missing.
     Number,
+    /// As its JSON, `false` if it is missing.
+    Flag,
     /// A pointer to a structure.
     Struct(Members),
     /// A structure that is always there.
@@ -42,6 +44,14 @@ pub(crate) fn shown(value: &Value, members: Members) -> String {
     braces(members)
 }
 
+/// Returns how a structure is shown that is always there.
+pub(crate) fn whole(value: &Value, members: Members) -> String {
+    match value {
+        Value::Null => shown(&Value::Object(Object::new()), members),
+        value => shown(value, members),
+    }
+}
+
 /// Returns how a list of structures is shown; `null` if there is none.
 pub(crate) fn shown_list(list: &Value, members: Members) -> String {
     let Some(items) = list.as_array() else {
@@ -55,9 +65,9 @@ fn shown_as(value: &Value, shape: Shape) -> String {
     match (shape, value) {
         (Shape::Text, Value::Null) => "\"\"".to_owned(),
         (Shape::Number, Value::Null) => "0".to_owned(),
+        (Shape::Flag, Value::Null) => "false".to_owned(),
         (Shape::Struct(members), value) => shown(value, members),
-        (Shape::Whole(members), Value::Null) => shown(&Value::Object(Object::new()), members),
-        (Shape::Whole(members), value) => shown(value, members),
+        (Shape::Whole(members), value) => whole(value, members),
         (Shape::List(members), value) => shown_list(value, members),
         (Shape::Selector, value) => selector(value),
         _ => value.to_string(),
@@ -82,6 +92,11 @@ pub(crate) fn selector(selector: &Value) -> String {
         format!("\"matchExpressions\":[{}]", all.join(","))
     });
     braces(labels.into_iter().chain(requirements))
+}
+
+/// Returns how an external type is shown whose empty members are left out.
+pub(crate) fn given_members<const N: usize>(value: &Value, names: [&str; N]) -> String {
+    braces(given(value, names))
 }
 
 /// Returns the members that are there.

@@ -25,8 +25,8 @@ pub(crate) enum Subject {
 pub(crate) enum Decision {
     /// It is, for a reason that may be empty.
     Allowed(String),
-    /// Nothing allows it.
-    NoOpinion,
+    /// Nothing allows it; the reason is empty unless something could not be looked up.
+    NoOpinion(String),
 }
 
 impl Default for Subject {
@@ -58,8 +58,11 @@ impl Attributes {
     }
 
     /// Returns the error for a user without the permission.
-    pub(crate) fn denied(&self, user: &str) -> ApiError {
-        let reason = self.forbidden_message(user);
+    pub(crate) fn denied(&self, user: &str, why: &str) -> ApiError {
+        let mut reason = self.forbidden_message(user);
+        if !why.is_empty() {
+            reason = format!("{reason}: {why}");
+        }
         let message = match self.about() {
             Some(about) => format!("{about} is forbidden: {reason}"),
             None => format!("forbidden: {reason}"),

@@ -17,7 +17,7 @@ pub(crate) fn missing(
     namespace: Option<&str>,
     rules: &[Value],
 ) -> Option<String> {
-    let own = rbac::all_rules(store, user, namespace);
+    let (own, unresolved) = rbac::all_rules(store, user, namespace);
     let mut missing: Vec<Value> = Vec::new();
     for part in rules.iter().flat_map(parts) {
         if !own.iter().any(|rule| covers(rule, &part)) {
@@ -29,12 +29,16 @@ pub(crate) fn missing(
     }
     let lines: BTreeSet<String> = missing.iter().map(describe).collect();
     let lines: Vec<String> = lines.into_iter().collect();
-    Some(format!(
+    let mut message = format!(
         "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
         user.name(),
         quoted(user.groups().iter().map(String::as_str)),
         lines.join("\n")
-    ))
+    );
+    if !unresolved.is_empty() {
+        message.push_str(&format!("; resolution errors: [{unresolved}]"));
+    }
+    Some(message)
 }
 
 /// Breaks a rule down into rules about one thing each.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::attributes::{Attributes, Decision, Subject};
-use super::rbac;
+use super::rbac::{self, Rules};
 use super::tokens::Tokens;
 use super::user::{MASTERS, User};
 use crate::store::Store;
@@ -44,35 +44,30 @@ impl Access {
         if allowed {
             Decision::Allowed(String::new())
         } else {
-            Decision::NoOpinion
+            Decision::NoOpinion(String::new())
         }
     }
 
-    /// Returns what a user may do in a namespace: with resources and with other paths.
-    pub(crate) fn rules(
-        &self,
-        store: &Store,
-        user: &User,
-        namespace: &str,
-    ) -> (Vec<Value>, Vec<Value>) {
+    /// Returns what a user may do in a namespace.
+    pub(crate) fn rules(&self, store: &Store, user: &User, namespace: &str) -> Rules {
         let may_all = match self.mode {
             Mode::Open => true,
             Mode::Authenticated => !user.is_anonymous(),
             Mode::Rbac => user.belongs_to(MASTERS),
         };
-        let (mut resources, mut paths) = rbac::rules(store, user, namespace);
+        let mut rules = rbac::rules(store, user, namespace);
         if may_all {
             let all = json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]});
-            first(&mut resources, all);
-            first(
-                &mut paths,
-                json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
-            );
+            first(&mut rules.resources, all);
+            let all = json!({"verbs": ["*"], "nonResourceURLs": ["*"]});
+            first(&mut rules.paths, all);
         } else if self.mode == Mode::Authenticated {
-            resources.clear();
-            paths = vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})];
+            rules = Rules {
+                paths: vec![json!({"verbs": ["get"], "nonResourceURLs": PUBLIC})],
+                ..Rules::default()
+            };
         }
-        (resources, paths)
+        rules
     }
 }
 

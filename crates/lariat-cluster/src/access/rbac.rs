@@ -21,37 +21,81 @@ pub(super) fn decide(store: &Store, user: &User, attributes: &Attributes) -> Dec
         Subject::Resource(target) => target.namespace.as_deref(),
     };
     let grants = grants(store, user, namespace);
-    let allowed = grants
-        .iter()
-        .find(|grant| grant.rules.iter().any(|rule| allows(rule, attributes)));
-    match allowed {
-        Some(grant) => Decision::Allowed(grant.reason(user)),
-        None => Decision::NoOpinion,
+    let allowed = grants.iter().find(|grant| {
+        let mut rules = grant.rules.iter().flatten();
+        rules.any(|rule| allows(rule, attributes))
+    });
+    if let Some(grant) = allowed {
+        return Decision::Allowed(grant.reason(user));
+    }
+    let mut reason = missing(&grants);
+    if !reason.is_empty() {
+        reason.insert_str(0, "RBAC: ");
+    }
+    Decision::NoOpinion(reason)
+}
+
+/// Returns all rules for a namespace, and which roles are missing.
+///
+/// Without a namespace they are those for cluster-scoped objects.
+pub(super) fn all_rules(
+    store: &Store,
+    user: &User,
+    namespace: Option<&str>,
+) -> (Vec<Value>, String) {
+    let grants = grants(store, user, namespace);
+    let missing = missing(&grants);
+    let rules = grants.into_iter().filter_map(|grant| grant.rules.ok());
+    (rules.flatten().collect(), missing)
+}
+
+/// What a user may do in a namespace.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) resources: Vec<Value>,
+    /// With paths that are no resources.
+    pub(crate) paths: Vec<Value>,
+    /// Which roles are missing; empty if none is.
+    pub(crate) missing: String,
+}
+
+/// Returns the rules for a namespace.
+pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> Rules {
+    let (mut rules, missing) = all_rules(store, user, Some(namespace));
+    let mut seen = HashSet::new();
+    rules.retain(|rule| seen.insert(rule.clone()));
+    let (paths, resources) = rules
+        .into_iter()
+        .partition(|rule| !texts(rule, "nonResourceURLs").is_empty());
+    Rules {
+        resources,
+        paths,
+        missing,
     }
 }
 
-/// Returns all rules for a namespace, or for cluster-scoped objects.
-pub(super) fn all_rules(store: &Store, user: &User, namespace: Option<&str>) -> Vec<Value> {
-    let grants = grants(store, user, namespace);
-    grants.into_iter().flat_map(|grant| grant.rules).collect()
-}
-
-/// Returns the rules for a namespace, those about resources and those about paths.
-pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-    let mut rules = all_rules(store, user, Some(namespace));
-    let mut seen = HashSet::new();
-    rules.retain(|rule| seen.insert(rule.clone()));
-    let (paths, resources): (Vec<Value>, Vec<Value>) = rules
-        .into_iter()
-        .partition(|rule| !texts(rule, "nonResourceURLs").is_empty());
-    (resources, paths)
+/// Says which roles that are bound are missing, each once.
+// `Aggregate.Error`.
+fn missing(grants: &[Grant]) -> String {
+    let mut errors: Vec<&str> = Vec::new();
+    for error in grants.iter().filter_map(|grant| grant.rules.as_ref().err()) {
+        if !errors.contains(&error.as_str()) {
+            errors.push(error);
+        }
+    }
+    match errors[..] {
+        [] => String::new(),
+        [error] => error.to_owned(),
+        _ => format!("[{}]", errors.join(", ")),
+    }
 }
 
 /// A binding that has a user among its subjects, and the rules of its role.
 struct Grant {
     binding: Value,
     kind: &'static str,
-    rules: Vec<Value>,
+    /// An error if there is no such role.
+    rules: Result<Vec<Value>, String>,
 }
 
 impl Grant {
@@ -70,7 +114,7 @@ impl Grant {
             .into_iter()
             .flatten()
             .find(|subject| applies(subject, user, text("/metadata/namespace")))
-            .map(describe)
+            .map(|subject| describe(subject, text("/metadata/namespace")))
             .unwrap_or_default();
         format!(
             "RBAC: allowed by {} {name:?} of {} {:?} to {subject}",
@@ -81,11 +125,16 @@ impl Grant {
     }
 }
 
-fn describe(subject: &Value) -> String {
+/// Names a subject of a binding in some namespace.
+fn describe(subject: &Value, namespace: &str) -> String {
     let text = |member: &str| subject[member].as_str().unwrap_or_default();
     match text("kind") {
         "ServiceAccount" => {
-            let account = format!("{}/{}", text("name"), text("namespace"));
+            let namespace = match text("namespace") {
+                "" => namespace,
+                own => own,
+            };
+            let account = format!("{}/{namespace}", text("name"));
             format!("ServiceAccount {account:?}")
         }
         kind => format!("{kind} {:?}", text("name")),
@@ -147,24 +196,23 @@ fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
     }
 }
 
-fn role_rules(store: &Store, role: &Value, namespace: Option<&str>) -> Vec<Value> {
+fn role_rules(store: &Store, role: &Value, namespace: Option<&str>) -> Result<Vec<Value>, String> {
     let name = role["name"].as_str().unwrap_or_default();
-    let (plural, key) = match role["kind"].as_str() {
+    let (kind, key) = match role["kind"].as_str() {
         // Also for a RoleBinding, which grants such a role within its namespace.
-        Some("ClusterRole") => ("clusterroles", ObjectKey::cluster(name)),
+        Some("ClusterRole") => ("clusterrole", ObjectKey::cluster(name)),
         _ => (
-            "roles",
+            "role",
             ObjectKey::namespaced(namespace.unwrap_or_default(), name),
         ),
     };
-    let table = store.table(&format!("{plural}.{GROUP}"));
-    let Some(stored) = store.get(table, &key) else {
-        return Vec::new();
-    };
-    match stored.object().remove("rules") {
+    let table = store.table(&format!("{kind}s.{GROUP}"));
+    let stored = store.get(table, &key);
+    let stored = stored.ok_or_else(|| format!("{kind}.{GROUP} {name:?} not found"))?;
+    Ok(match stored.object().remove("rules") {
         Some(Value::Array(rules)) => rules,
         _ => Vec::new(),
-    }
+    })
 }
 
 pub(super) fn texts<'a>(rule: &'a Value, member: &str) -> Vec<&'a str> {

@@ -23,7 +23,10 @@ impl Request<'_> {
                     allowed: true,
                     reason,
                 },
-                Decision::NoOpinion => Authorized::default(),
+                Decision::NoOpinion(reason) => Authorized {
+                    allowed: false,
+                    reason,
+                },
             }
         })
     }

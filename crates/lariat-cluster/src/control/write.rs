@@ -49,6 +49,7 @@ impl Writer<'_> {
             resource,
             namespace,
             user: None,
+            warnings: None,
         };
         let object = object.as_object().cloned().unwrap_or_default();
         creation.create_as(self.manager, object)
@@ -80,13 +81,10 @@ impl Writer<'_> {
             Some(&old),
             &mut new,
         );
-        let stamped = if part == Part::Status {
-            strategy::stamp(self.server, resource, &old, &mut new)
-        } else {
-            Ok(())
-        };
-        let replacement = stamped.and_then(|()| strategy::replacement(resource, part, &old, new));
-        match replacement {
+        if part == Part::Status {
+            strategy::stamp(self.server, resource, &old, &mut new);
+        }
+        match strategy::replacement(resource, part, &old, new) {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
                 Some(_) => Written::Done,
                 None => Written::Raced,

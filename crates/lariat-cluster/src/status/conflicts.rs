@@ -30,8 +30,14 @@ impl ApiError {
 
     /// A conflict about something that is no object of its own.
     pub(crate) fn conflict_about(kind: &str, name: &str, detail: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {detail}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, "", name)
+        Self::conflict_of(kind, "", name, detail)
+    }
+
+    /// The same for a kind of a group.
+    pub(crate) fn conflict_of(kind: &str, group: &str, name: &str, detail: &str) -> Self {
+        let whose = qualified(kind, group);
+        let message = format!("Operation cannot be fulfilled on {whose} {name:?}: {detail}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, group, name)
     }
 
     /// An apply that would change what others own; it names no object.

@@ -8,6 +8,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
+use super::builtin::default_classes;
 use super::{accounts, limits};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -75,7 +76,12 @@ pub(crate) fn admit_create(
         }
         ("scheduling.k8s.io", "priorityclasses") => check_class(server, resource, object),
         ("", "persistentvolumeclaims") => {
+            default_classes::set_storage(server, object);
             protect(object, CLAIM_PROTECTION);
+            Ok(())
+        }
+        ("networking.k8s.io", "ingresses") => {
+            default_classes::set_ingress(server, object);
             Ok(())
         }
         ("", "persistentvolumes") => {

@@ -25,6 +25,7 @@ pub(crate) mod view;
 
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
+pub(crate) use builtin::default_classes::check_growth;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform, misfit, refine_stored, store};
@@ -35,7 +36,9 @@ pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
-pub(crate) use prepare::{allocate, prepare_create, profile_warnings, stamp};
+pub(crate) use prepare::{
+    allocate, prepare_create, profile_warnings, refuse_new, refuse_status, stamp,
+};
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement, replacement_as_sent};
 pub(crate) use shape::{check as check_shape, misshapen};
 pub(crate) use special::check_delete;

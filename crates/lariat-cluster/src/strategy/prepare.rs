@@ -1,5 +1,6 @@
 //! What the server decides about objects of built-in kinds.
 
+use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 
@@ -51,26 +52,44 @@ pub(crate) fn allocate(
     builtin::prepare_update(server, resource, (old, new), dry_run)
 }
 
-/// Fills in the times of what was written into a status.
-///
-/// # Errors
-///
-/// The status has what its namespace does not allow.
-pub(crate) fn stamp(
+/// Finds what the namespace of a new object does not allow it.
+pub(crate) fn refuse_new(
+    server: &Server,
+    resource: &Resource,
+    object: &Object,
+) -> Vec<StatusCause> {
+    let kind = (resource.group.as_str(), resource.plural.as_str());
+    let is_claim = matches!(
+        kind,
+        (
+            "resource.k8s.io",
+            "resourceclaims" | "resourceclaimtemplates"
+        )
+    );
+    let found = is_claim.then(|| devices::check_new(server, resource, object));
+    found.flatten().into_iter().collect()
+}
+
+/// Finds what the namespace of an object does not allow in its status.
+pub(crate) fn refuse_status(
     server: &Server,
     resource: &Resource,
     old: &Object,
-    new: &mut Object,
-) -> Result<(), ApiError> {
+    new: &Object,
+) -> Vec<StatusCause> {
+    let kind = (resource.group.as_str(), resource.plural.as_str());
+    let is_claim = kind == ("resource.k8s.io", "resourceclaims");
+    let found = is_claim.then(|| devices::check_status(server, old, new));
+    found.flatten().into_iter().collect()
+}
+
+/// Fills in the times of what was written into a status.
+pub(crate) fn stamp(server: &Server, resource: &Resource, old: &Object, new: &mut Object) {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("certificates.k8s.io", "certificatesigningrequests") => {
             certificates::stamp(&server.clock.now(), old, new);
         }
         ("", "persistentvolumes") => volumes::stamp(&server.clock.now(), old, new),
-        ("resource.k8s.io", "resourceclaims") => {
-            devices::check_status(server, resource, old, new)?;
-        }
         _ => {}
     }
-    Ok(())
 }

@@ -36,28 +36,36 @@ pub(crate) fn replacement(
     old: &Object,
     sent: Object,
 ) -> Result<Replacement, ApiError> {
-    replacement_as_sent(resource, part, false, old, sent)
+    replacement_as_sent(resource, part, false, old, sent, Vec::new())
 }
 
 /// Makes the new state of an object from what a client sent and what is stored.
 ///
-/// `has_empty` is whether lists or maps without items were dropped when it was read.
+/// `has_empty` is whether lists or maps without items were dropped when it was read, `found` what is known to be wrong
+/// already.
 pub(crate) fn replacement_as_sent(
     resource: &Resource,
     part: Part,
     has_empty: bool,
     old: &Object,
     sent: Object,
+    mut found: Vec<StatusCause>,
 ) -> Result<Replacement, ApiError> {
     shape::check(resource, &sent)?;
     // Before anything is restored: what a client made up is refused, not replaced without a word.
-    let mut found = changes_of_fixed(resource, part, old, &sent);
+    found.extend(changes_of_fixed(resource, part, old, &sent));
     let mut new = restrict(resource, part, old, sent);
+    let raises_as_sent = resource.rules.generation == Generation::ContentAndLabels && {
+        // endpointSliceStrategy.PrepareForUpdate compares before it drops the topology.
+        let mut whole = new.clone();
+        custom::complete(resource, &mut whole);
+        raises_generation(resource, part, has_empty, old, &whole)
+    };
     defaults::drop_disabled(resource, &mut new);
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    let raises = raises_generation(resource, part, has_empty, old, &new);
+    let raises = raises_as_sent || raises_generation(resource, part, has_empty, old, &new);
     if found.is_empty() && !raises && !managed::differ(old, &new) {
         // These parts of some Pods may not be written at all, so a write without a change is checked as well.
         if matches!(part, Part::Ephemeral | Part::Resize) {
@@ -216,10 +224,11 @@ fn raises_generation(
     old: &Object,
     new: &Object,
 ) -> bool {
-    fn annotations(object: &Object) -> Option<&Value> {
-        object.get("metadata")?.get("annotations")
-    }
     let rule = resource.rules.generation;
+    let differs_in = |member: &str| {
+        let of = |object: &Object| object.get("metadata")?.get(member).cloned();
+        of(old) != of(new)
+    };
     let outside: &[&str] = match rule {
         Generation::ContentAndStatus => &["metadata"],
         _ => &["metadata", "status"],
@@ -228,11 +237,10 @@ fn raises_generation(
         Generation::None | Generation::Created => false,
         Generation::ContentAsSent if has_empty => true,
         // The annotations of a Deployment are a part of what its controller has to do: they go to the ReplicaSets.
-        Generation::ContentAndAnnotations
-            if part != Part::Status && annotations(old) != annotations(new) =>
-        {
+        Generation::ContentAndAnnotations if part != Part::Status && differs_in("annotations") => {
             true
         }
+        Generation::ContentAndLabels if differs_in("labels") => true,
         _ if resource.rules.custom => managed::differ_outside(old, new, outside),
         _ => content_differs(old, new, outside),
     }

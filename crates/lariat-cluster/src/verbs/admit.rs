@@ -47,7 +47,8 @@ pub(super) fn create(
     defaults::drop_disabled(resource, &mut object);
     strategy::prepare_create(creation.server, resource, &mut object, dry_run)?;
     strategy::complete(resource, &mut object);
-    strategy::check(resource, &object, None, Vec::new())?;
+    let found = strategy::refuse_new(creation.server, resource, &object);
+    strategy::check(resource, &object, None, found)?;
     if let Some(user) = creation.user {
         escalation::check(creation.server, resource, user, &object)?;
     }
@@ -128,12 +129,15 @@ fn name(creation: &Creation<'_>, metadata: &mut Object) {
         return;
     }
     let base = text("generateName");
+    let is_kind = |kind: &str| creation.resource.kind == kind && !creation.resource.rules.custom;
     // limitrangeStrategy.PrepareForCreate names it with a UUID.
-    let is_limit_range = creation.resource.kind == "LimitRange" && !creation.resource.rules.custom;
+    let is_limit_range = is_kind("LimitRange");
     // Without both it is refused with whatever else is wrong, unless its kind does not mind.
     let name = match base {
         "" if is_limit_range => creation.server.random.uid(),
         "" => return,
+        // As noopNameGenerator: the name of an address must be that address.
+        base if is_kind("IPAddress") => base.to_owned(),
         base => creation.server.random.generate(base),
     };
     metadata.insert("name".into(), name.into());

@@ -1,7 +1,6 @@
 //! POST to a collection.
 
 use lariat_apimachinery::object::{Object, metadata_mut};
-use lariat_apimachinery::validation::{self, Part};
 
 use super::answer::{Answer, Success};
 use super::creation::{Created, Creation};
@@ -43,7 +42,6 @@ pub(super) async fn store_accounted(
     let plugins = |object: &mut Object| creation.admit(object);
     let sent = request.mutate(&plugins, None, sent).await?;
     let profiles = strategy::profile_warnings(&call.resource, &sent);
-    let warnings = validation::warnings(&call.resource, &sent, None, Part::Main);
     let created = creation.store(sent, dry_run, Some(request)).await;
     // These are given before the object is checked.
     if created.as_ref().map_or_else(
@@ -51,15 +49,6 @@ pub(super) async fn store_accounted(
         |_| true,
     ) {
         profiles
-            .into_iter()
-            .for_each(|text| call.warnings.add(text));
-    }
-    // They are given as soon as the object is valid, although its name may be taken.
-    if created
-        .as_ref()
-        .map_or_else(ApiError::is_already_exists, |_| true)
-    {
-        warnings
             .into_iter()
             .for_each(|text| call.warnings.add(text));
     }

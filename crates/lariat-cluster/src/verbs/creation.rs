@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership};
@@ -12,7 +13,7 @@ use crate::access::User;
 use crate::admission::Request;
 use crate::conversion;
 use crate::server::Server;
-use crate::status::ApiError;
+use crate::status::{ApiError, Warnings};
 use crate::store::{Draft, Refused, Stored, Write};
 use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
@@ -29,6 +30,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// Who creates it, if that is a client.
     pub(crate) user: Option<&'a User>,
+    /// Where the warnings about it go, if a client hears of them.
+    pub(crate) warnings: Option<&'a Warnings>,
 }
 
 /// What a creation made.
@@ -47,6 +50,7 @@ impl<'a> Creation<'a> {
             resource: &call.resource,
             namespace: call.namespace(),
             user: Some(&call.user),
+            warnings: Some(&call.warnings),
         }
     }
 }
@@ -90,6 +94,7 @@ impl Creation<'_> {
             };
             // Every attempt generates a name and a uid of its own.
             let mut object = admit::create(self, candidate, dry_run)?;
+            self.warn(&object);
             let name = metadata_text(&object, "name").to_owned();
             strategy::check_limits(self.server, self.resource, &object, None)?;
             if let Some(request) = &request {
@@ -135,6 +140,18 @@ impl Creation<'_> {
         self.check_admission(metadata_text(object, "name"))?;
         admit::place_new(self, object)?;
         strategy::admit_create(self.server, self.resource, object)
+    }
+
+    /// Warns of what is unwise about a valid object.
+    ///
+    /// As `BeforeCreate`, so before validating admission and the storage, which may still refuse it.
+    fn warn(&self, object: &Object) {
+        let Some(warnings) = self.warnings else {
+            return;
+        };
+        for text in validation::warnings(self.resource, object, None, validation::Part::Main) {
+            warnings.add(text);
+        }
     }
 
     /// Stores an object, unless a quota is exceeded.

@@ -20,6 +20,7 @@ mod ownership;
 mod patch;
 mod read;
 mod reviews;
+mod signers;
 mod subresources;
 mod update;
 mod watch;

@@ -10,7 +10,7 @@ use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
 use super::answer::Answer;
-use super::{create, escalation, ownership};
+use super::{create, escalation, ownership, signers};
 use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -150,14 +150,17 @@ pub(super) async fn store_changed(
     let mut sent = request.mutate(&plugins, Some(old), sent).await?;
     // `mutate` does not call them where nothing is registered, and what webhooks changed last they have not seen.
     plugins(&mut sent)?;
+    let mut found = Vec::new();
     if part == Part::Main {
         strategy::allocate(&call.server, &call.resource, old, &mut sent, dry_run)?;
     } else {
-        strategy::stamp(&call.server, &call.resource, old, &mut sent)?;
+        strategy::stamp(&call.server, &call.resource, old, &mut sent);
+        found = strategy::refuse_status(&call.server, &call.resource, old, &sent);
     }
     let link = metadata_text(&sent, "selfLink").to_owned();
     let has_empty = call.has_empty.load(Ordering::Relaxed);
-    let replacement = strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent)?;
+    let replacement =
+        strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent, found)?;
     // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
         escalation::check(&call.server, &call.resource, &call.user, object)?;
@@ -175,6 +178,11 @@ pub(super) async fn store_changed(
         let replaced = Some(old).filter(|_| part == Part::Main);
         strategy::check_limits(&call.server, &call.resource, object, replaced)?;
     }
+    if part == Part::Main {
+        strategy::check_growth(&call.server, &call.resource, old, object)?;
+    }
+    let states = (old, object);
+    signers::check(&call.server, &call.resource, &call.user, part, states)?;
     request.validate(Some(old), Some(object)).await?;
     // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
     if matches!(part, Part::Main | Part::Resize) {

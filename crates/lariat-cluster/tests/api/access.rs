@@ -12,25 +12,25 @@ const SELF_REVIEWS: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
-async fn bench(builder: ClusterBuilder) -> Bench {
+pub(crate) async fn bench(builder: ClusterBuilder) -> Bench {
     Bench {
         cluster: builder.start().await.expect("it does not listen"),
     }
 }
 
-fn builder() -> ClusterBuilder {
+pub(crate) fn builder() -> ClusterBuilder {
     let jane = User::new("jane").group("devs");
     let builder = Cluster::builder().token("sesame");
     builder.token_of("janes", jane)
 }
 
-async fn get_as(bench: &Bench, token: &str, path: &str) -> Answer {
+pub(crate) async fn get_as(bench: &Bench, token: &str, path: &str) -> Answer {
     let authorization = format!("Bearer {token}");
     let headers = [("authorization", authorization.as_str())];
     bench.ask(Method::GET, path, &headers, "").await
 }
 
-async fn post_as(bench: &Bench, token: &str, path: &str, object: Value) -> Answer {
+pub(crate) async fn post_as(bench: &Bench, token: &str, path: &str, object: Value) -> Answer {
     let authorization = format!("Bearer {token}");
     let json = ("content-type", "application/json");
     let headers = [("authorization", authorization.as_str()), json];

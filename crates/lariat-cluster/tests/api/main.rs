@@ -16,8 +16,10 @@ mod custom_handlers;
 mod customs;
 mod cut_off;
 #[cfg(feature = "sqlite")]
+mod default_classes;
 mod definition_paths;
 mod deletion;
+mod denials;
 #[cfg(feature = "workloads")]
 mod determinism;
 #[cfg(feature = "workloads")]

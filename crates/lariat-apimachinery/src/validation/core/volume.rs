@@ -25,7 +25,9 @@ pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &m
     check_capacity(&spec.get("capacity"), causes);
     rule::check(&spec, SPEC, causes);
     check_affinity(&spec, old.as_ref(), causes);
-    check_source(context, &spec, causes);
+    let name = context.get("metadata");
+    let has_affinity = spec.has("nodeAffinity");
+    check_source(name.text_of("name"), has_affinity, &spec, causes);
     let attributes = spec.get("volumeAttributesClassName");
     if attributes.is_set() {
         if causes.check_given(&attributes, "an empty string is disallowed") {
@@ -49,8 +51,6 @@ const SPEC: Rules = &[
     ("storageClassName", Rule::Text(formats::dns_subdomain)),
     ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
 ];
-
-const INLINE: Rules = &[SPEC[1], SPEC[2]];
 
 fn check_capacity(capacity: &Field<'_>, causes: &mut Causes) {
     causes.check_given(capacity, "");
@@ -92,21 +92,20 @@ fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
     check_node_selector(&required, any_values, causes);
 }
 
-fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+fn check_source(name: &str, has_affinity: bool, spec: &Field<'_>, causes: &mut Causes) {
     // After the affinity, as in `ValidatePersistentVolumeSpec`.
     volumes::check_persistent(spec, causes);
     let iscsi = spec.get("iscsi");
     let portal = iscsi.text_of("targetPortal");
-    let name = context.get("metadata");
     // The kernel limits the name of an interface, which is made of the two.
-    if iscsi.has("initiatorName") && name.text_of("name").len() + 1 + portal.len() > 64 {
+    if iscsi.has("initiatorName") && name.len() + 1 + portal.len() > 64 {
         let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
             characters if iscsi.initiatorName is specified.";
         causes.invalid_as(&iscsi.get("targetportal"), portal, detail);
     }
     // Go looks at the first source only, the others are refused as superfluous.
     let first = volumes::persistent_members().find(|member| spec.has(member));
-    if first == Some("local") && !spec.has("nodeAffinity") {
+    if first == Some("local") && !has_affinity {
         causes.required(
             &spec.get("nodeAffinity"),
             "Local volume requires node affinity",
@@ -199,12 +198,14 @@ fn is_renamed(now: &Value, was: &Value) -> bool {
 
 /// Checks the spec of a volume that is attached without being an object of its own.
 pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut Causes) {
-    for name in ["claimRef", "capacity", "nodeAffinity"] {
-        if !spec.get(name).is_void() {
-            let detail = "may not be specified in the context of inline volumes";
-            causes.forbidden(&spec.get(name), detail);
+    let forbid = |name, is_given: bool, causes: &mut Causes| {
+        let at = spec.get(name);
+        if is_given {
+            causes.forbidden(&at, "may not be specified in the context of inline volumes");
         }
-    }
+    };
+    forbid("claimRef", spec.has("claimRef"), causes);
+    forbid("capacity", !spec.get("capacity").is_void(), causes);
     if !spec.has("csi") {
         let detail = "has to be specified in the context of inline volumes";
         causes.required(&spec.get("csi"), detail);
@@ -215,8 +216,17 @@ pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut 
         let detail = "may only be Retain in the context of inline volumes";
         causes.forbidden(&policy, detail);
     }
-    volumes::check_persistent(spec, causes);
-    rule::check(spec, INLINE, causes);
+    forbid("nodeAffinity", spec.has("nodeAffinity"), causes);
+    // It has neither a name nor an affinity that would count.
+    check_source("", false, spec, causes);
+    let has_class = !spec.get("storageClassName").is_void();
+    forbid("storageClassName", has_class, causes);
+    let mode = spec.get("volumeMode");
+    if mode.is_set() && mode.text() != "Filesystem" {
+        let detail =
+            "may not specify volumeMode other than Filesystem in the context of inline volumes";
+        causes.forbidden(&mode, detail);
+    }
 }
 
 /// Returns whether a requirement is about the same label or its renamed form.

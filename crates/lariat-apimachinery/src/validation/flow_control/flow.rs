@@ -1,6 +1,6 @@
 //! FlowSchemas.
 
-use super::{changes_mandatory, check_status};
+use super::{check_status, differs_from_mandatory};
 use crate::object::metadata_text;
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
@@ -9,6 +9,29 @@ use crate::validation::formats;
 use crate::validation::structs::{self, Members, Shape};
 
 const LOWEST_PRECEDENCE: i64 = 10_000;
+
+/// The schemas that the server needs: name and spec.
+// `MandatoryFlowSchemas`.
+const MANDATORY: &[(&str, &str)] = &[
+    (
+        "exempt",
+        r#"{"priorityLevelConfiguration":{"name":"exempt"},"matchingPrecedence":1,"rules":[{
+            "subjects":[{"kind":"Group","group":{"name":"system:masters"}}],
+            "resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,
+                "namespaces":["*"]}],
+            "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]}"#,
+    ),
+    (
+        "catch-all",
+        r#"{"priorityLevelConfiguration":{"name":"catch-all"},"matchingPrecedence":10000,
+            "distinguisherMethod":{"type":"ByUser"},"rules":[{
+            "subjects":[{"kind":"Group","group":{"name":"system:unauthenticated"}},
+                {"kind":"Group","group":{"name":"system:authenticated"}}],
+            "resourceRules":[{"verbs":["*"],"apiGroups":["*"],"resources":["*"],"clusterScope":true,
+                "namespaces":["*"]}],
+            "nonResourceRules":[{"verbs":["*"],"nonResourceURLs":["*"]}]}]}"#,
+    ),
+];
 
 const VERBS: &[&str] = &[
     "create",
@@ -28,7 +51,7 @@ pub(in crate::validation) fn flow_schema(context: &Context<'_>, causes: &mut Cau
         let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
         check_flow(&spec, name, causes);
         // The server itself needs these schemas, and restores them if they are changed.
-        if changes_mandatory(context, name, &[]) {
+        if differs_from_mandatory(MANDATORY, &spec, name, &[]) {
             let detail = format!("spec of '{name}' must equal the fixed value");
             causes.invalid_struct(&spec, &structs::shown(spec.value(), FLOW), &detail);
         }
@@ -212,16 +235,17 @@ fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
     any
 }
 
-const NAMED: Shape = Shape::Struct(&[("name", "Name", Shape::Text)]);
+const NAME: Members = &[("name", "Name", Shape::Text)];
+const NAMED: Shape = Shape::Struct(NAME);
 
 /// How messages show the spec of a FlowSchema.
 const FLOW: Members = &[
-    ("matchingPrecedence", "MatchingPrecedence", Shape::Number),
     (
         "priorityLevelConfiguration",
         "PriorityLevelConfiguration",
-        NAMED,
+        Shape::Whole(NAME),
     ),
+    ("matchingPrecedence", "MatchingPrecedence", Shape::Number),
     (
         "distinguisherMethod",
         "DistinguisherMethod",
@@ -241,7 +265,7 @@ const RULE: Members = &[
             ("verbs", "Verbs", Shape::Value),
             ("apiGroups", "APIGroups", Shape::Value),
             ("resources", "Resources", Shape::Value),
-            ("clusterScope", "ClusterScope", Shape::Value),
+            ("clusterScope", "ClusterScope", Shape::Flag),
             ("namespaces", "Namespaces", Shape::Value),
         ]),
     ),

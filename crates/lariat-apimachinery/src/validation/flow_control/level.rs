@@ -1,11 +1,29 @@
 //! PriorityLevelConfigurations.
 
-use super::{changes_mandatory, check_status};
+use super::{check_status, differs_from_mandatory};
 use crate::object::metadata_text;
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::structs::{self, Members, Shape};
+
+/// An annotation by which v1beta3 keeps a zero; the other versions do without.
+// `PriorityLevelPreserveZeroConcurrencySharesKey`.
+const ROUND_TRIP: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+
+/// The levels that the server needs: name and spec.
+// `MandatoryPriorityLevelConfigurations`.
+const MANDATORY: &[(&str, &str)] = &[
+    (
+        "exempt",
+        r#"{"type":"Exempt","exempt":{"nominalConcurrencyShares":0,"lendablePercent":0}}"#,
+    ),
+    (
+        "catch-all",
+        r#"{"type":"Limited","limited":{"nominalConcurrencyShares":5,"limitResponse":{"type":"Reject"},
+            "lendablePercent":0}}"#,
+    ),
+];
 
 const MOST_QUEUES: i64 = 10_000_000;
 /// How many bits of a hash choose the queues of a flow.
@@ -15,16 +33,21 @@ const HASH_BITS: i64 = 60;
 pub(in crate::validation) fn priority_level(context: &Context<'_>, causes: &mut Causes) {
     if !context.updates(Part::Status) {
         let (spec, name) = (context.get("spec"), metadata_text(context.object, "name"));
+        let annotations = context.get("metadata").get("annotations");
+        if annotations.has(ROUND_TRIP) {
+            let detail = format!("annotation '{ROUND_TRIP}' is forbidden");
+            causes.forbidden(&annotations, &detail);
+        }
         check_level(&spec, name, causes);
         // How many seats the exempt level lends may be tuned; that it is exempt may not.
         let free: &[&str] = if name == "exempt" { &["exempt"] } else { &[] };
-        if changes_mandatory(context, name, free) {
+        if differs_from_mandatory(MANDATORY, &spec, name, free) {
             let except = match free {
                 [] => "",
                 _ => " except the 'spec.exempt' field",
             };
             let detail = format!("spec of '{name}'{except} must equal the fixed value");
-            causes.invalid_struct(&spec, &structs::shown(spec.value(), LEVEL), &detail);
+            causes.invalid_struct(&spec, &structs::whole(spec.value(), LEVEL), &detail);
         }
     }
     check_status(&context.get("status"), causes);
@@ -62,6 +85,10 @@ fn check_level(spec: &Field<'_>, name: &str, causes: &mut Causes) {
 /// Checks how much of the server a level may use, and lend.
 fn check_shares(level: &Field<'_>, causes: &mut Causes) {
     check_number(&level.get("nominalConcurrencyShares"), NOT_NEGATIVE, causes);
+    check_lendable(level, causes);
+}
+
+fn check_lendable(level: &Field<'_>, causes: &mut Causes) {
     let lendable = level.get("lendablePercent");
     if lendable
         .int()
@@ -72,7 +99,8 @@ fn check_shares(level: &Field<'_>, causes: &mut Causes) {
 }
 
 fn check_limited(limited: &Field<'_>, causes: &mut Causes) {
-    check_shares(limited, causes);
+    let shares = limited.get("nominalConcurrencyShares");
+    check_number(&shares, NOT_NEGATIVE, causes);
     let response = limited.get("limitResponse");
     let (kind, queuing) = (response.get("type"), response.get("queuing"));
     match kind.text() {
@@ -89,6 +117,7 @@ fn check_limited(limited: &Field<'_>, causes: &mut Causes) {
         }
         _ => causes.unsupported(&kind, &["Queue", "Reject"]),
     }
+    check_lendable(limited, causes);
     let borrowing = limited.get("borrowingLimitPercent");
     let detail = "if specified, must be a non-negative integer";
     check_number(&borrowing, detail, causes);

@@ -5,25 +5,36 @@ mod level;
 
 use std::collections::HashSet;
 
+use serde_json::Value;
+
 use super::causes::Causes;
-use super::context::Context;
 use super::field::Field;
+use crate::object::Object;
 
 pub(super) use flow::flow_schema;
 pub(super) use level::priority_level;
 
-/// The mandatory objects, whose specs are fixed.
-const MANDATORY: &[&str] = &["exempt", "catch-all"];
-
-/// Returns whether an update changes a mandatory object outside its `free` members.
-fn changes_mandatory(context: &Context<'_>, name: &str, free: &[&str]) -> bool {
-    let Some(old) = context.old("spec").filter(|_| MANDATORY.contains(&name)) else {
+/// Returns whether a spec differs from that of a mandatory object.
+///
+/// Its `free` members may. The server needs these objects, so their specs are fixed, also when they are created.
+fn differs_from_mandatory(
+    mandatory: &[(&str, &str)],
+    spec: &Field<'_>,
+    name: &str,
+    free: &[&str],
+) -> bool {
+    let Some((_, fixed)) = mandatory.iter().find(|(known, _)| *known == name) else {
         return false;
     };
-    let spec = context.get("spec");
-    let names = [&spec, &old].into_iter().flat_map(|each| each.entries());
-    let mut names = names.map(|(name, _)| name);
-    names.any(|name| !free.contains(&name) && spec.member(name) != old.member(name))
+    let fixed: Value = serde_json::from_str(fixed).unwrap_or_default();
+    let names = [spec.value(), &fixed]
+        .into_iter()
+        .filter_map(Value::as_object);
+    let mut names = names.flat_map(Object::keys);
+    names.any(|name| {
+        let fixed = fixed.get(name).unwrap_or(&Value::Null);
+        !free.contains(&name.as_str()) && spec.member(name) != fixed
+    })
 }
 
 fn check_status(status: &Field<'_>, causes: &mut Causes) {

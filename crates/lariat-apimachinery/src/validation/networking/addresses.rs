@@ -24,14 +24,14 @@ const SHOWN_PARENT: Members = &[
 
 pub(in crate::validation) fn ip_address(context: &Context<'_>, causes: &mut Causes) {
     let parent = context.get("spec").get("parentRef");
-    if let Some(old) = context.old("spec") {
-        // `ValidateIPAddressUpdate`.
-        causes.check_immutable_struct(&parent, &old.get("parentRef"), SHOWN_PARENT);
-    }
     if parent.is_set() {
         rule::check(&parent, PARENT, causes);
     } else {
         causes.required(&parent, "");
+    }
+    if let Some(old) = context.old("spec") {
+        // `ValidateIPAddressUpdate`.
+        causes.check_immutable_struct(&parent, &old.get("parentRef"), SHOWN_PARENT);
     }
 }
 
@@ -78,7 +78,8 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
         addresses::check_canonical_cidr(&network, causes);
     }
     let families = networks.items().map(|network| {
-        addresses::parse_network(network.text()).map(|(address, _)| address.is_ipv4())
+        let network = addresses::parse_network(network.text());
+        network.map(|(address, length)| addresses::network_number(address, length).is_ipv4())
     });
     let families: Vec<Option<bool>> = families.collect();
     if families.len() == 2 && families[0] == families[1] && families[0].is_some() {

@@ -1,5 +1,7 @@
 //! NetworkPolicies.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 
 use crate::validation::addresses;
@@ -56,6 +58,9 @@ fn networks<'a>(spec: &Field<'a>) -> Vec<&'a str> {
         for rule in spec.get(direction).items() {
             for peer in rule.get(peers).items() {
                 let block = peer.get("ipBlock");
+                if !block.is_set() {
+                    continue;
+                }
                 networks.push(block.text_of("cidr"));
                 networks.extend(block.get("except").items().map(|each| each.text()));
             }
@@ -129,12 +134,23 @@ fn check_block(block: &Field<'_>, options: &Options<'_>, causes: &mut Causes) {
         let Some((inner, inner_length)) = check(&except, causes) else {
             continue;
         };
-        let is_inside = around.is_ipv4() == inner.is_ipv4()
+        let is_inside = contains((around, length), addresses::network_number(inner, inner_length))
             // Strict: an exception as large as the block would leave nothing.
-            && length < inner_length
-            && addresses::masked(inner, length) == addresses::masked(around, length);
+            && length < inner_length;
         if !is_inside {
             causes.invalid(&except, "must be a strict subset of `cidr`");
         }
     }
+}
+
+// `IPNet.Contains`. The lengths of networks are compared as they were written, which is not done here.
+fn contains((around, length): (IpAddr, u8), inner: IpAddr) -> bool {
+    let number = addresses::network_number(around, length);
+    // Of a mask for IPv6 the last 32 bits count if the address is one of IPv4.
+    let length = if number.is_ipv4() && around.is_ipv6() {
+        length.saturating_sub(96)
+    } else {
+        length
+    };
+    number.is_ipv4() == inner.is_ipv4() && addresses::masked(inner, length) == number
 }

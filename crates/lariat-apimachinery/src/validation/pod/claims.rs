@@ -66,21 +66,30 @@ pub(super) fn check_requirements(at: &Field<'_>, pod: &Surroundings<'_>, causes:
 /// Checks what running the Pod costs.
 pub(super) fn check_overhead(pod: &Surroundings<'_>, causes: &mut Causes) {
     let overhead = pod.spec.get("overhead");
+    check_overhead_amounts(&overhead, &overhead, pod.options, causes);
+}
+
+/// Checks the overhead of a RuntimeClass.
+pub(in crate::validation) fn check_fixed_overhead(overhead: &Field<'_>, causes: &mut Causes) {
+    let amounts = overhead.get("podFixed");
+    check_overhead_amounts(overhead, &amounts, Options::default(), causes);
+}
+
+fn check_overhead_amounts(
+    overhead: &Field<'_>,
+    amounts: &Field<'_>,
+    options: Options,
+    causes: &mut Causes,
+) {
     // `validateOverhead` checks the amounts as limits of a container, whose paths the causes have.
-    let limits = overhead.get("limits").with(overhead.value());
+    let limits = overhead.get("limits").with(amounts.value());
     let mut pages = false;
     for (name, at) in limits.entries() {
-        check_amount(
-            &at,
-            name,
-            resources::check_container_name,
-            pod.options,
-            causes,
-        );
+        check_amount(&at, name, resources::check_container_name, options, causes);
         pages |= resources::is_huge_page(name);
     }
-    if pages && !overhead.has("cpu") && !overhead.has("memory") {
-        causes.forbidden(&overhead, "HugePages require cpu or memory");
+    if pages && !amounts.has("cpu") && !amounts.has("memory") {
+        causes.forbidden(overhead, "HugePages require cpu or memory");
     }
 }
 

@@ -24,6 +24,7 @@ mod update;
 mod whole;
 
 pub(super) use affinity::check_node_selector;
+pub(super) use claims::check_fixed_overhead;
 pub(super) use create::pod;
 pub(super) use handlers::check_port;
 pub use quality::quality_of_service;

@@ -18,9 +18,6 @@ pub(in crate::strategy) fn prepare_create(
         ("", "pods") => pods::prepare_create(&server.clock.now(), object),
         ("", "services") => services::prepare_create(server, resource, object, dry_run)?,
         ("batch", "jobs") => workloads::prepare_job(object),
-        ("resource.k8s.io", "resourceclaims" | "resourceclaimtemplates") => {
-            devices::check_new(server, resource, object)?;
-        }
         ("resource.k8s.io", "resourceslices") => {
             devices::stamp_taints(&server.clock.now(), object);
         }

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use super::parts::at;
 use crate::server::Server;
-use crate::status::ApiError;
 use crate::strategy::part::Part;
 
 /// The label of namespaces whose claims may be for administration.
@@ -21,16 +20,13 @@ const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";
 /// The devices that a claim was given.
 const RESULTS: [&str; 4] = ["status", "allocation", "devices", "results"];
 
-/// Refuses a new claim for administration in a namespace that is not for that.
-///
-/// # Errors
-///
-/// As said.
+/// Finds a new claim for administration in a namespace that is not for that.
+// `AuthorizedForAdmin`.
 pub(in crate::strategy) fn check_new(
     server: &Server,
     resource: &Resource,
     object: &Object,
-) -> Result<(), ApiError> {
+) -> Option<StatusCause> {
     let path: &[&str] = match resource.plural.as_str() {
         "resourceclaims" => &["spec", "devices", "requests"],
         _ => &["spec", "spec", "devices", "requests"],
@@ -39,21 +35,17 @@ pub(in crate::strategy) fn check_new(
         .iter()
         .position(|request| request["exactly"]["adminAccess"] == true);
     // The API server names this path for templates too.
-    let place = wanted.map(|index| format!("spec.devices.requests[{index}].adminAccess"));
-    check_admin(server, resource, object, place)
+    let place = wanted.map(|index| format!("spec.devices.requests[{index}].adminAccess"))?;
+    check_admin(server, object, &place)
 }
 
-/// Refuses devices for administration in a namespace that is not for that.
-///
-/// # Errors
-///
-/// As said.
+/// Finds devices for administration in a namespace that is not for that.
+// `AuthorizedForAdminStatus`.
 pub(in crate::strategy) fn check_status(
     server: &Server,
-    resource: &Resource,
     old: &Object,
     new: &Object,
-) -> Result<(), ApiError> {
+) -> Option<StatusCause> {
     let granted = |object| {
         let mut results = list(object, &RESULTS).iter();
         results.position(|result| result["adminAccess"] == true)
@@ -61,37 +53,21 @@ pub(in crate::strategy) fn check_status(
     // Only new access needs the label, which may have been taken off the namespace since.
     let index = granted(new).filter(|_| granted(old).is_none());
     let place =
-        index.map(|index| format!("status.allocation.devices.results[{index}].adminAccess"));
-    check_admin(server, resource, new, place)
+        index.map(|index| format!("status.allocation.devices.results[{index}].adminAccess"))?;
+    check_admin(server, new, &place)
 }
 
-fn check_admin(
-    server: &Server,
-    resource: &Resource,
-    object: &Object,
-    place: Option<String>,
-) -> Result<(), ApiError> {
-    let Some(place) = place else {
-        return Ok(());
-    };
+fn check_admin(server: &Server, object: &Object, place: &str) -> Option<StatusCause> {
     let namespace = ObjectKey::cluster(metadata_text(object, "namespace"));
     let stored = server.store.get(server.kinds.namespaces, &namespace);
     let allowed = stored.is_some_and(|stored| {
         let label = ["metadata", "labels", ADMIN_LABEL];
         at(&stored.object(), &label).is_some_and(|value| value == "true")
     });
-    if allowed {
-        return Ok(());
-    }
     let detail = format!(
         "admin access to devices requires the `{ADMIN_LABEL}: true` label on the containing namespace"
     );
-    let cause = StatusCause::forbidden(&place, &detail);
-    Err(ApiError::invalid(
-        resource,
-        metadata_text(object, "name"),
-        &[cause],
-    ))
+    (!allowed).then(|| StatusCause::forbidden(place, &detail))
 }
 
 /// Drops what drivers said about devices that the claim no longer has.

@@ -5,6 +5,7 @@
 pub(super) mod certificates;
 pub(super) mod claims;
 mod decide;
+pub(super) mod default_classes;
 pub(super) mod devices;
 mod machinery;
 mod parts;

@@ -2,7 +2,8 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/authorization` and `pkg/apis/authorization/validation`.
 
-use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::validation::{self, Part};
+use lariat_core::{FieldSelector, LabelSelector};
 use serde_json::{Value, json};
 
 use super::question::{created, read};
@@ -15,102 +16,98 @@ use crate::wire::route::Target;
 /// Answers the three kinds that ask about one action.
 pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
-    let spec = object.get("spec").cloned().unwrap_or_default();
-    // Of the three only LocalSubjectAccessReview is namespaced.
-    let is_local = call.resource.namespaced;
-    let is_self = call.resource.kind == "SelfSubjectAccessReview";
-    let causes = validate(&spec, is_self, is_local);
+    let causes = validation::validate(&call.resource, &object, None, Part::Main);
     if !causes.is_empty() {
         return Err(ApiError::invalid_as("", &call.resource.group, "", &causes));
     }
-    if is_local {
-        check_namespace(call, &spec)?;
-    }
-    let user = if is_self {
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    let user = if call.resource.kind == "SelfSubjectAccessReview" {
         call.user.clone()
     } else {
         subject(&spec)
     };
-    let status = match call
+    let mut status = match call
         .server
         .access
         .decide(&call.server.store, &user, &attributes(&spec))
     {
         Decision::Allowed(reason) if reason.is_empty() => json!({"allowed": true}),
         Decision::Allowed(reason) => json!({"allowed": true, "reason": reason}),
-        Decision::NoOpinion => json!({"allowed": false}),
+        Decision::NoOpinion(reason) if reason.is_empty() => json!({"allowed": false}),
+        Decision::NoOpinion(reason) => json!({"allowed": false, "reason": reason}),
     };
+    let errors = misread(&spec["resourceAttributes"]);
+    if !errors.is_empty() {
+        status["evaluationError"] = errors.into();
+    }
     Ok(created(object, status))
 }
 
 /// Answers what one may do in a namespace.
 pub(super) fn rules(call: &Call) -> Result<Answer, ApiError> {
-    let object = read(call)?;
-    let namespace = object
-        .get("spec")
-        .and_then(|spec| spec.get("namespace")?.as_str())
-        .filter(|namespace| !namespace.is_empty())
-        .ok_or_else(|| ApiError::bad_request("no namespace on request"))?;
-    let (resources, paths) = call
+    let mut object = read(call)?;
+    // The answer is a new object, which has nothing of what was sent.
+    object.insert("metadata".into(), json!({}));
+    let spec = object.insert("spec".into(), json!({})).unwrap_or_default();
+    let namespace = match text(&spec, "namespace") {
+        "" => return Err(ApiError::bad_request("no namespace on request")),
+        namespace => namespace,
+    };
+    let rules = call
         .server
         .access
         .rules(&call.server.store, &call.user, namespace);
-    let status = json!({
-        "resourceRules": resources, "nonResourceRules": paths, "incomplete": false,
+    let mut status = json!({
+        "resourceRules": rules.resources, "nonResourceRules": rules.paths, "incomplete": false,
     });
+    if !rules.missing.is_empty() {
+        status["evaluationError"] = rules.missing.into();
+    }
     Ok(created(object, status))
 }
 
-fn validate(spec: &Value, is_self: bool, is_local: bool) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
-    let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-    if !resource.is_null() && !path.is_null() {
-        let (address, verb) = (text(path, "path"), text(path, "verb"));
-        let message = format!(
-            "Invalid value: {{\"Path\":{address:?},\"Verb\":{verb:?}}}: cannot be specified in combination with \
-             resourceAttributes"
-        );
-        causes.push(StatusCause::new(
-            "FieldValueInvalid",
-            "spec.nonResourceAttributes",
-            message,
-        ));
+/// Tells which selectors of a resource were not understood, or not in whole.
+// `BuildEvaluationError`.
+fn misread(resource: &Value) -> String {
+    let is_field = |raw: &str| raw.parse::<FieldSelector>().is_ok();
+    let is_label = |raw: &str| raw.parse::<LabelSelector>().is_ok();
+    let fields = understood(&resource["fieldSelector"], is_field, |requirement| {
+        // `fieldSelectorAsSelector`.
+        let values = requirement["values"].as_array();
+        let is_known = matches!(text(requirement, "operator"), "In" | "NotIn");
+        is_known && values.is_some_and(|values| values.len() == 1)
+    });
+    let labels = understood(&resource["labelSelector"], is_label, |requirement| {
+        // `labelSelectorAsSelector`.
+        let operator = text(requirement, "operator");
+        matches!(operator, "In" | "NotIn" | "Exists" | "DoesNotExist")
+    });
+    let mut errors = Vec::new();
+    for (selector, (some, all)) in [("fieldSelector", fields), ("labelSelector", labels)] {
+        if !all {
+            let partially = if some { "partially " } else { "" };
+            errors.push(format!(
+                "spec.resourceAttributes.{selector} {partially}ignored due to parse error"
+            ));
+        }
     }
-    if resource.is_null() && path.is_null() {
-        let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-        causes.push(StatusCause::invalid(
-            "spec.resourceAttributes",
-            resource,
-            detail,
-        ));
-    }
-    let groups = spec["groups"]
-        .as_array()
-        .is_some_and(|list| !list.is_empty());
-    if !is_self && text(spec, "user").is_empty() && !groups {
-        let detail = "at least one of user or group must be specified";
-        causes.push(StatusCause::invalid("spec.user", &"".into(), detail));
-    }
-    if is_local && !path.is_null() {
-        let detail = "disallowed on this kind of request";
-        causes.push(StatusCause::invalid(
-            "spec.nonResourceAttributes",
-            path,
-            detail,
-        ));
-    }
-    causes
+    errors.join("; ")
 }
 
-fn check_namespace(call: &Call, spec: &Value) -> Result<(), ApiError> {
-    let namespace = call.namespace().unwrap_or_default();
-    if text(&spec["resourceAttributes"], "namespace") == namespace {
-        return Ok(());
+/// Returns whether something of a selector is understood, and whether all is.
+fn understood(
+    selector: &Value,
+    parses: impl Fn(&str) -> bool,
+    is_known: impl Fn(&Value) -> bool,
+) -> (bool, bool) {
+    let raw = text(selector, "rawSelector");
+    let (mut some, mut all) = (false, raw.is_empty() || parses(raw));
+    for requirement in selector["requirements"].as_array().into_iter().flatten() {
+        let is_known = is_known(requirement);
+        some |= is_known;
+        all &= is_known;
     }
-    let field = "spec.resourceAttributes.namespace";
-    Err(ApiError::bad_request(format!(
-        "{field} must match namespace: {namespace}"
-    )))
+    (some, all)
 }
 
 fn text<'a>(object: &'a Value, member: &str) -> &'a str {

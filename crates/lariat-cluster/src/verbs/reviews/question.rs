@@ -1,17 +1,25 @@
 //! What is asked, and the form of its answer.
 
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Value, json};
 
 use crate::status::ApiError;
+use crate::verbs::admit;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
+use crate::verbs::creation::Creation;
 
 /// Reads what is asked, after a check of the parameters.
 pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     call.query.dry_run("CreateOptions")?;
-    call.decode()
+    let mut object = call.decode()?;
+    // `WipeObjectMetaSystemFields`.
+    for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        metadata_mut(&mut object).remove(member);
+    }
+    admit::place_new(&Creation::of(call), &mut object)?;
+    Ok(object)
 }
 
 /// Answers the question with a status.

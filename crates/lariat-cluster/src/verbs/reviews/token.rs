@@ -4,16 +4,20 @@
 //! `pkg/registry/authentication/tokenreview`.
 
 use lariat_apimachinery::cause::StatusCause;
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
 use super::question::{created, read};
 use crate::access::{AUDIENCE, Issue};
 use crate::server::Server;
 use crate::status::ApiError;
+use crate::store::Stored;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+
+const KIND: &str = "TokenRequest";
+const GROUP: &str = "authentication.k8s.io";
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -24,19 +28,21 @@ const MOST_SECONDS: i64 = 1 << 32;
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let object = read_request(call)?;
     call.check_namespace(&object)?;
+    check_name(call, &object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
-    let kind = ("authentication.k8s.io/v1", "TokenRequest");
+    let kind = ("authentication.k8s.io/v1", KIND);
     let mut object = call.admit_as(kind, dry_run, object).await?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = call.server.store.get(call.resource.table, &key);
     let account = found.ok_or_else(|| call.not_found())?;
+    check_uid(call, metadata_text(&object, "uid"), account.uid())?;
     let spec = object.get("spec").cloned().unwrap_or_default();
-    check_bound(call, &spec["boundObjectRef"])?;
     let seconds = match &spec["expirationSeconds"] {
         Value::Null => DEFAULT_SECONDS,
         seconds => seconds.as_i64().unwrap_or_default(),
     };
     check_seconds(seconds)?;
+    check_bound(call, &spec["boundObjectRef"])?;
     let seconds = u64::try_from(seconds).unwrap_or_default();
     let audiences = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
     let issue = Issue {
@@ -49,13 +55,15 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let Server { clock, random, .. } = &*call.server;
     let issued = call.server.access.tokens.issue(clock, random, issue);
     let token = issued.map_err(|error| ApiError::internal(error.to_string()))?;
-    object.insert(
-        "metadata".into(),
-        json!({
-            "name": call.name(), "namespace": call.namespace(), "uid": account.uid(),
-            "creationTimestamp": call.server.clock.now(),
-        }),
-    );
+    let metadata = metadata_mut(&mut object);
+    for (member, value) in [
+        ("name", call.name().into()),
+        ("namespace", call.namespace().into()),
+        ("uid", account.uid().into()),
+        ("creationTimestamp", call.server.clock.now().into()),
+    ] {
+        metadata.insert(member.into(), value);
+    }
     object.insert(
         "spec".into(),
         json!({
@@ -68,14 +76,38 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     Ok(created(object, status))
 }
 
+/// Checks that a request names the account that it is sent to, if it names one.
+fn check_name(call: &Call, object: &Object) -> Result<(), ApiError> {
+    let name = metadata_text(object, "name");
+    if name.is_empty() || name == call.name() {
+        return Ok(());
+    }
+    let detail = "must match the service account name if specified";
+    let cause = StatusCause::invalid("metadata.name", &name.into(), detail);
+    Err(ApiError::invalid_as(KIND, GROUP, call.name(), &[cause]))
+}
+
+// As with the feature gate `TokenRequestServiceAccountUIDValidation`.
+fn check_uid(call: &Call, sent: &str, uid: &str) -> Result<(), ApiError> {
+    if sent.is_empty() || sent == uid {
+        return Ok(());
+    }
+    let reason = format!(
+        "the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
+    );
+    Err(ApiError::conflict_of(KIND, GROUP, call.name(), &reason))
+}
+
 /// Checks that the bound object of a token exists.
 fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
+    // Of the core group any version will do.
+    let is_core = !text("apiVersion").contains('/');
     let (plural, namespace) = match (text("apiVersion"), text("kind")) {
         _ if reference.is_null() => return Ok(()),
-        ("v1" | "", "Pod") => ("pods", call.namespace()),
-        ("v1" | "", "Secret") => ("secrets", call.namespace()),
-        ("v1" | "", "Node") => ("nodes", None),
+        (_, "Pod") if is_core => ("pods", call.namespace()),
+        (_, "Secret") if is_core => ("secrets", call.namespace()),
+        (_, "Node") if is_core => ("nodes", None),
         (version, kind) => {
             // As GroupVersionKind.String in Go, which writes the slash for the core group too.
             let group = if version.contains('/') { "" } else { "/" };
@@ -91,6 +123,12 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     let key = resource.key(namespace, name);
     let found = call.server.store.get(resource.table, &key);
     let bound = found.ok_or_else(|| ApiError::not_found(resource, name))?;
+    if plural == "pods" && !runs_as(&bound, call.name()) {
+        return Err(ApiError::bad_request(format!(
+            "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+            call.name()
+        )));
+    }
     if !uid.is_empty() && uid != bound.uid() {
         let reason = format!(
             "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been \
@@ -101,10 +139,18 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// Returns whether a Pod runs as a service account.
+fn runs_as(pod: &Stored, account: &str) -> bool {
+    let pod = pod.object();
+    let spec = pod.get("spec");
+    let name = spec.and_then(|spec| spec.get("serviceAccountName")?.as_str());
+    name.unwrap_or_default() == account
+}
+
 /// Reads a `TokenRequest`, whose kind is not that of its resource.
 fn read_request(call: &Call) -> Result<Object, ApiError> {
     let (object, _) = call.decode_as(Expected {
-        kind: "TokenRequest",
+        kind: KIND,
         api_version: "authentication.k8s.io/v1",
         custom: false,
     })?;
@@ -118,11 +164,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let cause = StatusCause::invalid("spec.expirationSeconds", &seconds.into(), reason);
-    Err(ApiError::invalid_kind(
-        "TokenRequest",
-        "authentication.k8s.io",
-        &[cause],
-    ))
+    Err(ApiError::invalid_kind(KIND, GROUP, &[cause]))
 }
 
 /// Says whose a token is.
