@@ -36,8 +36,37 @@ pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &m
             causes.required(&spec.get("csi"), detail);
         }
     }
+    check_mount_options(context, &spec, causes);
     if let Some(old) = old {
         check_fixed(context, &spec, &old, causes);
+    }
+}
+
+/// The plugins whose volumes may have the annotation that `mountOptions` replaced.
+const MOUNTED: [&str; 13] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+];
+
+// `checkMountOption` in `k8s.io/kubernetes/pkg/volume/validation`.
+fn check_mount_options(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+    let annotations = context.get("metadata").get("annotations");
+    if annotations.has(OPTIONS) && !MOUNTED.iter().any(|plugin| spec.has(plugin)) {
+        // The path has the name as a member, not as a key.
+        let detail = "may not specify mount options for this volume type";
+        causes.forbidden(&annotations.get(OPTIONS), detail);
     }
 }
 
@@ -114,12 +143,25 @@ fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     let path = spec.get("hostPath").text_of("path");
-    // `path.Clean(…) == "/"`: recycling deletes everything below.
-    let is_root = path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
-    if policy.text() == "Recycle" && is_root {
+    // Recycling deletes everything below.
+    if policy.text() == "Recycle" && is_root(path) {
         let detail = "may not be 'recycle' for a hostPath mount of '/'";
         causes.forbidden(&policy, detail);
     }
+}
+
+/// Returns whether a path is another spelling of `/`.
+// `path.Clean(…) == "/"`: above the root is the root.
+fn is_root(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth = depth.saturating_sub(1),
+            _ => depth += 1,
+        }
+    }
+    path.starts_with('/') && depth == 0
 }
 
 /// Checks what stays as it was created.
