@@ -174,6 +174,7 @@ pub(super) async fn store_changed(
         // What a resize asks for is checked as that of a new Pod.
         let replaced = Some(old).filter(|_| part == Part::Main);
         strategy::check_limits(&call.server, &call.resource, object, replaced)?;
+        strategy::check_growth(&call.server, &call.resource, old, object)?;
     }
     request.validate(Some(old), Some(object)).await?;
     // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
