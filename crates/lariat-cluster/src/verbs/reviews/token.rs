@@ -4,7 +4,7 @@
 //! `pkg/registry/authentication/tokenreview`.
 
 use lariat_apimachinery::cause::StatusCause;
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
 use super::question::{created, read};
@@ -23,19 +23,22 @@ const MOST_SECONDS: i64 = 1 << 32;
 /// Issues a token for a service account.
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let object = read_request(call)?;
+    call.check_same_namespace(&object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let kind = ("authentication.k8s.io/v1", "TokenRequest");
     let mut object = call.admit_as(kind, dry_run, object).await?;
+    check_name(call, &object)?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = call.server.store.get(call.resource.table, &key);
     let account = found.ok_or_else(|| call.not_found())?;
+    check_uid(call, &object, account.uid())?;
     let spec = object.get("spec").cloned().unwrap_or_default();
-    check_bound(call, &spec["boundObjectRef"])?;
     let seconds = match &spec["expirationSeconds"] {
         Value::Null => DEFAULT_SECONDS,
         seconds => seconds.as_i64().unwrap_or_default(),
     };
     check_seconds(seconds)?;
+    check_bound(call, &spec["boundObjectRef"])?;
     let seconds = u64::try_from(seconds).unwrap_or_default();
     let audiences = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
     let issue = Issue {
@@ -48,13 +51,11 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let Server { clock, random, .. } = &*call.server;
     let issued = call.server.access.tokens.issue(clock, random, issue);
     let token = issued.map_err(|error| ApiError::internal(error.to_string()))?;
-    object.insert(
-        "metadata".into(),
-        json!({
-            "name": call.name(), "namespace": call.namespace(), "uid": account.uid(),
-            "creationTimestamp": call.server.clock.now(),
-        }),
-    );
+    let metadata = metadata_mut(&mut object);
+    metadata.insert("name".into(), call.name().into());
+    metadata.insert("namespace".into(), json!(call.namespace()));
+    metadata.insert("uid".into(), account.uid().into());
+    metadata.insert("creationTimestamp".into(), call.server.clock.now().into());
     object.insert(
         "spec".into(),
         json!({
@@ -65,6 +66,33 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let expires = call.server.clock.later(seconds);
     let status = json!({"token": token, "expirationTimestamp": expires});
     Ok(created(object, status))
+}
+
+const KIND: &str = "TokenRequest";
+const GROUP: &str = "authentication.k8s.io";
+
+/// Checks that the name in the request is that of the account, if there is one.
+fn check_name(call: &Call, object: &Object) -> Result<(), ApiError> {
+    let name = metadata_text(object, "name");
+    if name.is_empty() || name == call.name() {
+        return Ok(());
+    }
+    let detail = "must match the service account name if specified";
+    let cause = StatusCause::invalid("metadata.name", &name.into(), detail);
+    Err(ApiError::invalid_as(KIND, GROUP, call.name(), &[cause]))
+}
+
+/// Checks that the request means this account, and no older one of the same name.
+fn check_uid(call: &Call, object: &Object, uid: &str) -> Result<(), ApiError> {
+    let sent = metadata_text(object, "uid");
+    if sent.is_empty() || sent == uid {
+        return Ok(());
+    }
+    let detail = format!(
+        "the UID in the token request ({sent}) does not match the UID of the service account ({uid})"
+    );
+    let error = ApiError::conflict_about(&format!("{KIND}.{GROUP}"), call.name(), &detail);
+    Err(error.about(KIND, GROUP, call.name()))
 }
 
 /// Checks that the bound object of a token exists.
@@ -90,6 +118,17 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     let key = resource.key(namespace, name);
     let found = call.server.store.get(resource.table, &key);
     let bound = found.ok_or_else(|| ApiError::not_found(resource, name))?;
+    if plural == "pods" {
+        let pod = bound.object();
+        let account = pod.get("spec").map(|spec| &spec["serviceAccountName"]);
+        let account = account.and_then(Value::as_str).unwrap_or_default();
+        if account != call.name() {
+            return Err(ApiError::bad_request(format!(
+                "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+                call.name()
+            )));
+        }
+    }
     if !uid.is_empty() && uid != bound.uid() {
         let reason = format!(
             "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been \
@@ -117,11 +156,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let cause = StatusCause::invalid("spec.expirationSeconds", &seconds.into(), reason);
-    Err(ApiError::invalid_kind(
-        "TokenRequest",
-        "authentication.k8s.io",
-        &[cause],
-    ))
+    Err(ApiError::invalid_kind(KIND, GROUP, &[cause]))
 }
 
 /// Says whose a token is.
