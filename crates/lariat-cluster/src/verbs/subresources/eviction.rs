@@ -37,8 +37,8 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
             custom: false,
         },
     )?;
-    let name = metadata_text(&eviction, "name");
-    if !name.is_empty() && name != call.name() {
+    call.check_same_namespace(&eviction)?;
+    if metadata_text(&eviction, "name") != call.name() {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Eviction object",
         ));

@@ -58,7 +58,7 @@ async fn subresources_are_asked_about_with_the_objects_they_take() {
     bench
         .post(
             &format!("{pods}/p/binding"),
-            &json!({"target": {"kind": "Node", "name": "n"}}),
+            &json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}),
         )
         .await;
     let eviction =
