@@ -23,9 +23,12 @@ pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &m
     let old = context.old("spec");
     check_access_modes(&spec.get("accessModes"), "", causes);
     check_capacity(&spec.get("capacity"), causes);
-    rule::check(&spec, SPEC, causes);
+    // In the order of `ValidatePersistentVolumeSpec`.
+    rule::check(&spec, POLICY, causes);
     check_affinity(&spec, old.as_ref(), causes);
-    check_source(context, &spec, causes);
+    let name = context.get("metadata").text_of("name");
+    check_source(name, &spec, spec.has("nodeAffinity"), causes);
+    rule::check(&spec, USE, causes);
     let attributes = spec.get("volumeAttributesClassName");
     if attributes.is_set() {
         if causes.check_given(&attributes, "an empty string is disallowed") {
@@ -70,16 +73,15 @@ fn check_mount_options(context: &Context<'_>, spec: &Field<'_>, causes: &mut Cau
     }
 }
 
-const SPEC: Rules = &[
-    (
-        "persistentVolumeReclaimPolicy",
-        Rule::MaybeOneOf(&["Delete", "Recycle", "Retain"]),
-    ),
+const POLICY: Rules = &[(
+    "persistentVolumeReclaimPolicy",
+    Rule::MaybeOneOf(&["Delete", "Recycle", "Retain"]),
+)];
+
+const USE: Rules = &[
     ("storageClassName", Rule::Text(formats::dns_subdomain)),
     ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
 ];
-
-const INLINE: Rules = &[SPEC[1], SPEC[2]];
 
 fn check_capacity(capacity: &Field<'_>, causes: &mut Causes) {
     causes.check_given(capacity, "");
@@ -121,21 +123,20 @@ fn check_affinity(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
     check_node_selector(&required, any_values, causes);
 }
 
-fn check_source(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+fn check_source(name: &str, spec: &Field<'_>, has_affinity: bool, causes: &mut Causes) {
     // After the affinity, as in `ValidatePersistentVolumeSpec`.
     volumes::check_persistent(spec, causes);
     let iscsi = spec.get("iscsi");
     let portal = iscsi.text_of("targetPortal");
-    let name = context.get("metadata");
     // The kernel limits the name of an interface, which is made of the two.
-    if iscsi.has("initiatorName") && name.text_of("name").len() + 1 + portal.len() > 64 {
+    if iscsi.has("initiatorName") && name.len() + 1 + portal.len() > 64 {
         let detail = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 \
             characters if iscsi.initiatorName is specified.";
         causes.invalid_as(&iscsi.get("targetportal"), portal, detail);
     }
     // Go looks at the first source only, the others are refused as superfluous.
     let first = volumes::persistent_members().find(|member| spec.has(member));
-    if first == Some("local") && !spec.has("nodeAffinity") {
+    if first == Some("local") && !has_affinity {
         causes.required(
             &spec.get("nodeAffinity"),
             "Local volume requires node affinity",
@@ -241,10 +242,13 @@ fn is_renamed(now: &Value, was: &Value) -> bool {
 
 /// Checks the spec of a volume that is attached without being an object of its own.
 pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut Causes) {
-    for name in ["claimRef", "capacity", "nodeAffinity"] {
-        if !spec.get(name).is_void() {
-            let detail = "may not be specified in the context of inline volumes";
-            causes.forbidden(&spec.get(name), detail);
+    const NOT_HERE: &str = "may not be specified in the context of inline volumes";
+    for (name, is_there) in [
+        ("claimRef", spec.has("claimRef")),
+        ("capacity", !spec.get("capacity").is_void()),
+    ] {
+        if is_there {
+            causes.forbidden(&spec.get(name), NOT_HERE);
         }
     }
     if !spec.has("csi") {
@@ -257,8 +261,20 @@ pub(in crate::validation) fn check_inline_volume(spec: &Field<'_>, causes: &mut 
         let detail = "may only be Retain in the context of inline volumes";
         causes.forbidden(&policy, detail);
     }
-    volumes::check_persistent(spec, causes);
-    rule::check(spec, INLINE, causes);
+    if spec.has("nodeAffinity") {
+        causes.forbidden(&spec.get("nodeAffinity"), NOT_HERE);
+    }
+    // The affinity that may not be there is what a local volume needs.
+    check_source("", spec, false, causes);
+    if !spec.get("storageClassName").is_void() {
+        causes.forbidden(&spec.get("storageClassName"), NOT_HERE);
+    }
+    let mode = spec.get("volumeMode");
+    if mode.is_set() && mode.text() != "Filesystem" {
+        let detail =
+            "may not specify volumeMode other than Filesystem in the context of inline volumes";
+        causes.forbidden(&mode, detail);
+    }
 }
 
 /// Returns whether a requirement is about the same label or its renamed form.
