@@ -145,9 +145,9 @@ impl Scanner<'_> {
     }
 
     fn escape(&mut self) -> Result<(), String> {
-        match self.byte()? {
+        match self.inner_byte() {
             b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => Ok(()),
-            b'u' => (0..4).try_for_each(|_| match self.byte()? {
+            b'u' => (0..4).try_for_each(|_| match self.inner_byte() {
                 digit if digit.is_ascii_hexdigit() => Ok(()),
                 other => wrong(other, "in \\u hexadecimal character escape"),
             }),
@@ -158,7 +158,7 @@ impl Scanner<'_> {
     fn number(&mut self, first: u8) -> Result<(), String> {
         let mut digit = first;
         if first == b'-' {
-            digit = self.byte()?;
+            digit = self.inner_byte();
             if !digit.is_ascii_digit() {
                 return wrong(digit, "in numeric literal");
             }
@@ -179,7 +179,7 @@ impl Scanner<'_> {
     }
 
     fn one_digit(&mut self, place: &str) -> Result<(), String> {
-        let digit = self.byte()?;
+        let digit = self.inner_byte();
         if !digit.is_ascii_digit() {
             return wrong(digit, place);
         }
@@ -193,7 +193,7 @@ impl Scanner<'_> {
 
     fn literal(&mut self, name: &str) -> Result<(), String> {
         for expected in name.bytes().skip(1) {
-            let byte = self.byte()?;
+            let byte = self.inner_byte();
             if byte != expected {
                 let place = format!("in literal {name} (expecting '{}')", expected as char);
                 return wrong(byte, &place);
@@ -219,6 +219,12 @@ impl Scanner<'_> {
         // Also at the end, where the position is not used any more.
         self.at += 1;
         byte.ok_or_else(|| "unexpected end of JSON input".to_owned())
+    }
+
+    /// Reads a byte inside of a number, an escape or a literal; a blank at the end.
+    // `scanner.eof` makes a step with a blank, and its error counts.
+    fn inner_byte(&mut self) -> u8 {
+        self.byte().unwrap_or(b' ')
     }
 
     fn next_if(&mut self, wanted: &[u8]) -> bool {
@@ -283,6 +289,25 @@ mod tests {
             ("{\"a\":1", "unexpected end of JSON input"),
             ("", "unexpected end of JSON input"),
             ("  [", "unexpected end of JSON input"),
+            ("\"a", "unexpected end of JSON input"),
+            (
+                "tru",
+                "invalid character ' ' in literal true (expecting 'e')",
+            ),
+            ("-", "invalid character ' ' in numeric literal"),
+            (
+                "1.",
+                "invalid character ' ' after decimal point in numeric literal",
+            ),
+            (
+                "1e+",
+                "invalid character ' ' in exponent of numeric literal",
+            ),
+            ("\"\\", "invalid character ' ' in string escape code"),
+            (
+                "\"\\u1",
+                "invalid character ' ' in \\u hexadecimal character escape",
+            ),
             (
                 "{\"a\":01}",
                 "invalid character '1' after object key:value pair",

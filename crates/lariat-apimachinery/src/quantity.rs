@@ -69,6 +69,15 @@ impl Quantity {
         self.count_of(UNIT / 1000) % 1000 == 0
     }
 
+    /// Returns the amount in thousandths, rounded away from zero, unless it is one already.
+    pub(crate) fn in_thousandths(self) -> Option<Self> {
+        let part = UNIT / 1000;
+        (self.nanos % part != 0).then(|| Self {
+            nanos: self.count_of(part) * part,
+            ..self
+        })
+    }
+
     /// Returns how many of some billionths the amount has, rounded away from zero.
     fn count_of(self, nanos: i128) -> i128 {
         let rest = self.nanos % nanos;
@@ -110,46 +119,131 @@ impl Quantity {
     /// Parses a quantity such as `1.5Gi`; `None` if it is invalid.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        // A suffix may have a sign too (`1e-3`), so only the first one is taken.
-        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
-        // `parseQuantityString`: everything behind the digits is the suffix, and an unknown suffix makes the whole
-        // invalid.
-        let digits = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, suffix) = unsigned.split_at(digits.unwrap_or(unsigned.len()));
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
-            return None;
-        }
-        let (form, factor, power) = unit(suffix)?;
-        let mut nanos = 0_i128;
-        for digit in whole.bytes() {
-            nanos = nanos
-                .checked_mul(10)?
-                .checked_add(i128::from(digit - b'0') * UNIT)?;
-        }
-        let mut place = UNIT;
-        for digit in fraction.bytes() {
-            // Zero behind the ninth digit, so what is smaller than a billionth is cut here.
-            place /= 10;
-            nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
-        }
-        nanos = nanos.checked_mul(factor)?;
-        nanos = match power {
-            0.. => nanos.checked_mul(10_i128.checked_pow(power.unsigned_abs())?)?,
-            // What is smaller than a billionth counts as one.
-            _ => {
-                nanos.checked_add(10_i128.checked_pow(power.unsigned_abs())? - 1)?
-                    / 10_i128.checked_pow(power.unsigned_abs())?
-            }
-        };
+        Self::read(text).ok()
+    }
+
+    /// Parses a quantity; the error is Go's.
+    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
+        let parts = Parts::of(text).ok_or(FORMAT)?;
+        let (form, factor, power) = unit(parts.suffix).ok_or(SUFFIX)?;
+        let nanos = parts.nanos(factor, power).ok_or(FORMAT)?;
         let nanos = if text.starts_with('-') { -nanos } else { nanos };
-        (nanos.abs() <= MOST).then_some(Self { nanos, form })
+        let is_allowed = nanos.abs() <= MOST;
+        is_allowed.then_some(Self { nanos, form }).ok_or(FORMAT)
+    }
+
+    /// Parses a quantity, and returns how it is written again.
+    // `ParseQuantity` keeps the text where a short look finds it canonical.
+    pub(crate) fn rewritten(text: &str) -> Result<String, &'static str> {
+        let quantity = Self::read(text)?;
+        let is_kept = Parts::of(text).is_some_and(|parts| parts.are_kept());
+        Ok(if is_kept {
+            text.to_owned()
+        } else {
+            quantity.to_string()
+        })
     }
 
     /// Returns the amount if it is whole.
     fn whole(self) -> Option<i128> {
         (self.nanos % UNIT == 0).then_some(self.nanos / UNIT)
     }
+}
+
+const FORMAT: &str = "quantities must match the regular expression \
+    '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const SUFFIX: &str = "unable to parse quantity's suffix";
+
+/// The parts of a written quantity.
+struct Parts<'a> {
+    /// The digits before the point, without zeros in front.
+    whole: &'a str,
+    /// The digits behind it.
+    fraction: &'a str,
+    suffix: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    // `parseQuantityString`, which takes no digits at all for a zero.
+    fn of(text: &'a str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let (whole, rest) = digits(unsigned);
+        let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), digits);
+        // An exponent has a sign too.
+        let power = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+        let power = power.strip_prefix(['+', '-']).unwrap_or(power);
+        digits(power).1.is_empty().then_some(Self {
+            whole: whole.trim_start_matches('0'),
+            fraction,
+            suffix,
+        })
+    }
+
+    /// Returns the amount in billionths, rounded away from zero.
+    fn nanos(&self, factor: i128, power: i32) -> Option<i128> {
+        let mut nanos = 0_i128;
+        for digit in self.whole.bytes() {
+            nanos = nanos
+                .checked_mul(10)?
+                .checked_add(i128::from(digit - b'0') * UNIT)?;
+        }
+        let mut place = UNIT;
+        for digit in self.fraction.bytes() {
+            // Zero behind the ninth digit.
+            place /= 10;
+            nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
+        }
+        let mut smaller = self.fraction.bytes().skip(9);
+        let rest = i128::from(smaller.any(|digit| digit != b'0'));
+        let scale = 10_i128.checked_pow(power.unsigned_abs())?;
+        let nanos = nanos.checked_mul(factor)?;
+        // What is smaller than a billionth counts as one.
+        match power {
+            0.. => nanos.checked_mul(scale)?.checked_add(rest),
+            _ => Some(nanos.checked_add(rest + scale - 1)? / scale),
+        }
+    }
+
+    /// Returns whether Go writes the quantity as it was written.
+    fn are_kept(&self) -> bool {
+        // `maxInt64Factors` and `Nano`.
+        const DIGITS: usize = 18;
+        const NANO: i32 = -9;
+        let whole = if self.whole.is_empty() {
+            "0"
+        } else {
+            self.whole
+        };
+        let shifted = format!("{whole}{}", self.fraction);
+        match unit(self.suffix) {
+            Some((Form::Binary, factor, _)) => {
+                // Digits that the suffix stands for, as Go estimates them.
+                let taken = factor.ilog2() as usize * 3 / 10;
+                let is_odd = |value: i128| value & 7 != 0;
+                self.fraction.is_empty()
+                    && whole.len() + taken < 15
+                    && whole.parse().is_ok_and(is_odd)
+            }
+            Some((_, _, power)) => {
+                let scale = power - i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
+                shifted.len() <= DIGITS
+                    && scale >= NANO
+                    && scale % 3 == 0
+                    && !shifted.ends_with("000")
+                    && !shifted.starts_with('0')
+            }
+            None => false,
+        }
+    }
+}
+
+/// Returns the digits that a text begins with, and the rest.
+fn digits(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
 }
 
 /// Returns the form of a suffix, its factor, and its power of ten.
@@ -245,12 +339,46 @@ mod tests {
             ("0Gi", "0"),
             ("-1", "-1"),
             ("0.1Ki", "102400m"),
+            ("0.0000000001", "1n"),
+            ("-", "0"),
+            (".", "0"),
+            ("m", "0"),
         ] {
             let parsed = Quantity::parse(text).map(|quantity| quantity.to_string());
             assert_eq!(parsed.as_deref(), Some(canonical), "{text}");
         }
-        for text in ["", "x", "1x", "1.2.3", "-", ".", "1e", "1 Gi"] {
+        for text in ["", "x", "1x", "1.2.3", "1e", "1 Gi"] {
             assert_eq!(Quantity::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_written_as_by_a_genuine_server() {
+        for (text, written) in [
+            ("1.500", "1.500"),
+            ("007", "007"),
+            ("+1", "+1"),
+            ("5.", "5."),
+            ("1E3", "1E3"),
+            ("1e0", "1e0"),
+            ("100Ki", "100Ki"),
+            ("8Ki", "8Ki"),
+            ("1.0Gi", "1Gi"),
+            ("1.000", "1"),
+            ("0.10", "100m"),
+            ("00", "0"),
+            ("+0", "0"),
+            ("1000k", "1M"),
+            ("15e-1", "1500e-3"),
+            ("1024Mi", "1Gi"),
+        ] {
+            assert_eq!(Quantity::rewritten(text).as_deref(), Ok(written), "{text}");
+        }
+        for text in ["1e", "1ee", "1K", "--1", "1Mi1", "e"] {
+            assert_eq!(Quantity::rewritten(text), Err(SUFFIX), "{text}");
+        }
+        for text in ["", "1Kib", "1e3e", "1..", "0x", "- 1"] {
+            assert_eq!(Quantity::rewritten(text), Err(FORMAT), "{text}");
         }
     }
 

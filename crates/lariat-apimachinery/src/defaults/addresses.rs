@@ -8,8 +8,6 @@ use super::members::{inner, set, text};
 use crate::object::Object;
 
 /// Sets the defaults of a Node: `podCIDRs` from `podCIDR`, and `allocatable` from `capacity`.
-///
-/// The deprecated `configSource` is removed.
 pub(super) fn node(object: &mut Object) {
     if let Some(spec) = inner(object, "spec") {
         align(
@@ -18,10 +16,8 @@ pub(super) fn node(object: &mut Object) {
             |network| json!(network),
             |first| first.as_str(),
         );
-        spec.remove("configSource");
     }
     if let Some(status) = inner(object, "status") {
-        status.remove("config");
         if let Some(capacity) = status.get("capacity").cloned() {
             // `SetDefaults_NodeStatus`.
             set(status, "allocatable", capacity);

@@ -1,5 +1,6 @@
 //! Containers.
 
+use super::amounts;
 use super::members::{each, inner, made, set, text};
 use crate::object::Object;
 
@@ -11,6 +12,7 @@ pub(super) fn container(container: &mut Object) {
     set(container, "terminationMessagePolicy", "File");
     // No pointer in Go, so it is always there.
     set(container, "resources", Object::new());
+    amounts::round_resources(container);
     each(container, "ports", |port| set(port, "protocol", "TCP"));
     each(container, "env", |variable| {
         if let Some(from) = inner(variable, "valueFrom") {

@@ -29,6 +29,7 @@ pub fn drop_disabled(resource: &Resource, object: &mut Object) {
         ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template", "spec"],
         ("coordination.k8s.io", "Lease") => return drop_from_lease(object),
         ("storage.k8s.io", "CSIDriver") => return drop_from_driver(object),
+        ("", "Node") => return drop_from_node(object),
         ("discovery.k8s.io", "EndpointSlice") => {
             return each(object, "endpoints", |endpoint| {
                 endpoint.remove("deprecatedTopology");
@@ -52,6 +53,16 @@ fn drop_from_stateful_set(set: &mut Object) {
     let strategy = inner(set, "spec").and_then(|spec| inner(spec, "updateStrategy"));
     if let Some(rolling) = strategy.and_then(|strategy| inner(strategy, "rollingUpdate")) {
         rolling.remove("maxUnavailable");
+    }
+}
+
+/// Drops the configuration of the kubelet from a Node.
+// `dropDisabledFields` of the registry of Nodes: new Nodes lose it, so it is in use nowhere.
+fn drop_from_node(node: &mut Object) {
+    for (part, member) in [("spec", "configSource"), ("status", "config")] {
+        if let Some(part) = inner(node, part) {
+            part.remove(member);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod addresses;
 mod admission;
+mod amounts;
 mod container;
 mod disabled;
 mod members;
@@ -51,6 +52,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("", "Endpoints") => network::endpoints(object),
         ("", "Namespace") => others::namespace(object),
         ("", "Secret") => others::secret(object),
+        ("", "ResourceQuota") => others::quota(object),
         ("", "LimitRange") => others::limit_range(object),
         ("", "PersistentVolume") => others::volume(object),
         ("", "PersistentVolumeClaim") => others::claim(object),

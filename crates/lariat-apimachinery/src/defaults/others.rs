@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use serde_json::Value;
 
+use super::amounts;
 use super::members::{each, inner, made, set, set_number, set_text, text};
 use super::pod;
 use crate::object::{Object, metadata_mut, metadata_text};
@@ -24,10 +25,20 @@ pub(super) fn secret(object: &mut Object) {
 
 /// A node gives Pods all it has.
 pub(super) fn node(object: &mut Object) {
-    if let Some(status) = inner(object, "status")
-        && let Some(capacity) = status.get("capacity").cloned()
-    {
+    let Some(status) = inner(object, "status") else {
+        return;
+    };
+    if let Some(capacity) = status.get("capacity").cloned() {
         set(status, "allocatable", capacity);
+    }
+    amounts::round(status, &["capacity", "allocatable"]);
+}
+
+pub(super) fn quota(object: &mut Object) {
+    for part in ["spec", "status"] {
+        if let Some(part) = inner(object, part) {
+            amounts::round(part, &["hard", "used"]);
+        }
     }
 }
 
@@ -37,6 +48,7 @@ pub(super) fn volume(object: &mut Object) {
         set(spec, "persistentVolumeReclaimPolicy", "Retain");
         set(spec, "volumeMode", "Filesystem");
         pod::source(spec);
+        amounts::round(spec, &["capacity"]);
     }
     pending(object);
 }
@@ -51,8 +63,12 @@ fn pending(object: &mut Object) {
 pub(super) fn claim(object: &mut Object) {
     if let Some(spec) = made(object, "spec") {
         set(spec, "volumeMode", "Filesystem");
+        amounts::round_resources(spec);
     }
     pending(object);
+    if let Some(status) = inner(object, "status") {
+        amounts::round(status, &["capacity", "allocatedResources"]);
+    }
 }
 
 /// A namespace is active, and labelled with its name as soon as it has one.
@@ -76,6 +92,14 @@ pub(super) fn limit_range(object: &mut Object) {
         return;
     };
     each(spec, "limits", |limit| {
+        let lists = [
+            "max",
+            "min",
+            "default",
+            "defaultRequest",
+            "maxLimitRequestRatio",
+        ];
+        amounts::round(limit, &lists);
         if text(limit, "type") != "Container" {
             return;
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::members::{each, inner, made, set, text};
-use super::{container, pod_resources};
+use super::{amounts, container, pod_resources};
 use crate::object::Object;
 
 pub(super) fn pod(object: &mut Object) {
@@ -70,6 +70,8 @@ fn fill_spec(spec: &mut Object) {
         each(spec, containers, container::container);
     }
     each(spec, "volumes", volume);
+    amounts::round(spec, &["overhead"]);
+    amounts::round_resources(spec);
 }
 
 /// What files of a volume may be done with: 0644.
@@ -102,6 +104,7 @@ fn volume(volume: &mut Object) {
     let claim = inner(volume, "ephemeral").and_then(|source| inner(source, "volumeClaimTemplate"));
     if let Some(spec) = claim.and_then(|claim| inner(claim, "spec")) {
         set(spec, "volumeMode", "Filesystem");
+        amounts::round_resources(spec);
     }
     source(volume);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::amounts;
 use super::members::{each, has, inner, made, set, text};
 use super::pod;
 use crate::object::{Object, metadata_mut};
@@ -101,6 +102,7 @@ pub(super) fn stateful_set(object: &mut Object) {
             set(claim, "status", json!({"phase": "Pending"}));
             if let Some(spec) = inner(claim, "spec") {
                 set(spec, "volumeMode", "Filesystem");
+                amounts::round_resources(spec);
             }
         });
     });

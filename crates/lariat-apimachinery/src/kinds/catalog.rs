@@ -27,7 +27,7 @@ pub struct Catalog {
     // In two levels, so that a lookup, of which every request makes several, allocates no key.
     groups: BTreeMap<String, BTreeMap<String, Version>>,
     /// The served versions of each table, computed at first use.
-    served: Arc<OnceLock<HashMap<TableId, Vec<String>>>>,
+    served: Arc<OnceLock<HashMap<(TableId, String), Vec<String>>>>,
     /// The OpenAPI document of all of them.
     whole: Arc<Written>,
 }
@@ -146,18 +146,22 @@ impl Catalog {
         versions.flat_map(|version| &version.resources)
     }
 
-    /// Returns the served versions of a table, such as `apps/v1`.
+    /// Returns the served versions of a resource, such as `apps/v1`.
+    ///
+    /// Its objects may be served by another group as well, as Events are.
     #[must_use]
-    pub fn served(&self, table: TableId) -> &[String] {
+    pub fn served(&self, resource: &Resource) -> &[String] {
         let served = self.served.get_or_init(|| {
-            let mut served: HashMap<TableId, Vec<String>> = HashMap::new();
+            let mut served: HashMap<_, Vec<String>> = HashMap::new();
             for resource in self.all() {
-                let versions = served.entry(resource.table).or_default();
+                let key = (resource.table, resource.group.clone());
+                let versions = served.entry(key).or_default();
                 versions.push(resource.api_version());
             }
             served
         });
-        served.get(&table).map_or(&[], Vec::as_slice)
+        let key = (resource.table, resource.group.clone());
+        served.get(&key).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the resource that a table stores, in one of its versions.

@@ -378,21 +378,17 @@ fn micro_time(text: &str) -> Fit {
 }
 
 fn quantity(text: &str, value: &Value) -> Fit {
-    match Quantity::parse(text) {
-        Some(quantity) => {
+    match Quantity::rewritten(text.trim()) {
+        Ok(written) => {
             // A quantity is stored in its canonical form, so `1000m` comes back as `1`.
-            let canonical = Value::from(quantity.to_string());
+            let canonical = Value::from(written);
             if canonical == *value {
                 Fit::Fits
             } else {
                 Fit::Becomes(canonical)
             }
         }
-        None => Fit::Unreadable(
-            "quantities must match the regular expression \
-             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-                .to_owned(),
-        ),
+        Err(error) => Fit::Unreadable(error.to_owned()),
     }
 }
 

@@ -180,9 +180,17 @@ pub(crate) fn check_families(
     let broken = parsed.iter().position(Option::is_none);
     if let Some(broken) = broken {
         let found = texts[broken];
-        let detail =
-            format!("failed to check for dual stack with error:invalid {what}[{broken}]: {found}");
-        causes.internal(at, &detail);
+        let failed = "dual stack with error:invalid";
+        causes.internal(
+            at,
+            &match what {
+                // `ParseCIDRs` shows the network that could not be read, of which there is none.
+                "CIDR" => format!(
+                    "invalid PodCIDRs. failed to check with {failed} {what}[{broken}]: <nil> (invalid CIDR address: {found})"
+                ),
+                _ => format!("failed to check for {failed} {what}[{broken}]: {found}"),
+            },
+        );
     }
     // A broken one is reported twice, as in Go, where the check of families fails on it.
     let fours = parsed.iter().flatten().filter(|address| address.is_ipv4());

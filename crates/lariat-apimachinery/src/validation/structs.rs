@@ -61,7 +61,8 @@ pub(crate) fn shown_list(list: &Value, members: Members) -> String {
     format!("[{}]", items.join(","))
 }
 
-fn shown_as(value: &Value, shape: Shape) -> String {
+/// Returns how a value of a shape is shown.
+pub(crate) fn shown_as(value: &Value, shape: Shape) -> String {
     match (shape, value) {
         (Shape::Text, Value::Null) => "\"\"".to_owned(),
         (Shape::Number, Value::Null) => "0".to_owned(),

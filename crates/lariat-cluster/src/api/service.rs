@@ -201,7 +201,8 @@ fn custom_verb(resource: &Resource, arrival: &Arrival, target: &Target) -> Optio
 /// Refuses a method that has no meaning.
 fn unsupported(resource: &Resource, target: &Target) -> Reply {
     // There is no path of one object outside of its namespace.
-    if resource.namespaced && target.namespace.is_none() && target.name.is_some() {
+    let is_outside = resource.namespaced && target.namespace.is_none();
+    if target.name.is_some() && (is_outside || resource.rules.review) {
         return ApiError::unknown_resource().into();
     }
     if !resource.rules.custom {
@@ -221,6 +222,10 @@ fn refused(resource: &Resource, error: ApiError) -> Reply {
 
 /// Refuses verbs that a resource does not have, and those that need a namespace.
 fn check_verb(resource: &Resource, target: &Target, verb: Verb) -> Result<(), ApiError> {
+    if resource.rules.review && target.name.is_some() {
+        // What is only created has no path of one object.
+        return Err(ApiError::unknown_resource());
+    }
     if resource.rules.read_only && verb == Verb::Watch {
         return Err(ApiError::watch_not_supported(&resource.plural));
     }

@@ -74,8 +74,6 @@ impl ApiError {
     }
 
     /// An update of an object with another uid, as a real server's storage words it.
-    ///
-    /// A dry run has no storage with a prefix.
     pub(crate) fn uid_mismatch(
         resource: &Resource,
         key: &ObjectKey,
@@ -83,8 +81,7 @@ impl ApiError {
         is: &str,
         dry_run: bool,
     ) -> Self {
-        let root = if dry_run { "" } else { "/registry" };
-        Self::unmet_in(root, resource, key, ("UID", sent, is))
+        Self::unmet(resource, key, ("UID", sent, is), dry_run)
     }
 
     /// The deletion of a namespace or a CRD with another uid or version.
@@ -102,14 +99,16 @@ impl ApiError {
     }
 
     /// A precondition that does not hold, as the storage of a real server words it.
+    ///
+    /// A dry run has no storage with a prefix.
     pub(crate) fn unmet(
         resource: &Resource,
         key: &ObjectKey,
-        what: &str,
-        sent: &str,
-        is: &str,
+        what: (&str, &str, &str),
+        dry_run: bool,
     ) -> Self {
-        Self::unmet_in("/registry", resource, key, (what, sent, is))
+        let root = if dry_run { "" } else { "/registry" };
+        Self::unmet_in(root, resource, key, what)
     }
 
     fn unmet_in(

@@ -134,6 +134,12 @@ impl ApiError {
     }
 
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
+        if resource.group.is_empty() && resource.plural == "componentstatuses" {
+            // Their registry names the kind.
+            let message = format!("componentstatus {name:?} not found");
+            let error = Self::new(StatusCode::NOT_FOUND, "NotFound", message);
+            return error.about("componentstatus", "", name);
+        }
         let message = format!("{} {name:?} not found", resource.qualified());
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about_object(resource, name)
     }

@@ -109,7 +109,9 @@ fn taint(node: &mut Object) {
     let taints = spec.entry("taints").or_insert_with(|| json!([]));
     // As addNotReadyTaint of the admission plugin nodetaint.
     if let Some(taints) = taints.as_array_mut()
-        && !taints.iter().any(|taint| taint["key"] == NOT_READY)
+        && !taints
+            .iter()
+            .any(|taint| taint["key"] == NOT_READY && taint["effect"] == "NoSchedule")
     {
         taints.push(json!({"key": NOT_READY, "effect": "NoSchedule"}));
     }

@@ -99,8 +99,17 @@ fn event(resource: &Resource, object: Object) -> Object {
             None => member,
         }
     };
-    object
-        .into_iter()
+    let members = object.into_iter();
+    let mut object: Object = members
         .map(|(member, value)| (name(member), value))
-        .collect()
+        .collect();
+    if !to_core {
+        // The core group has these even if they are empty.
+        for member in ["reportingController", "reportingInstance"] {
+            if object.get(member).is_some_and(|text| *text == "") {
+                object.remove(member);
+            }
+        }
+    }
+    object
 }

@@ -56,17 +56,6 @@ impl Call {
         Ok(object)
     }
 
-    /// Refuses an object of another namespace than that of the path.
-    ///
-    /// Source: `EnsureObjectNamespaceMatchesRequestNamespace` in `k8s.io/apiserver/pkg/registry/rest`.
-    pub(super) fn check_namespace(&self, object: &Object) -> Result<(), ApiError> {
-        match metadata_text(object, "namespace") {
-            "" => Ok(()),
-            given if self.namespace() == Some(given) => Ok(()),
-            _ => Err(ApiError::namespace_mismatch()),
-        }
-    }
-
     fn admission(
         &self,
         operation: Operation,

@@ -70,7 +70,7 @@ impl Writer {
             subresource: &self.subresource,
             ignored: &self.ignored,
             now: &self.now,
-            served: self.catalog.served(resource.table),
+            served: self.catalog.served(resource),
         }
     }
 

@@ -77,7 +77,10 @@ async fn bindings_and_evictions_have_types_and_preconditions() {
     let bench = Bench::new().await;
     let created = bench.post(PODS, &pod("a")).await.json();
     assert_eq!(created["spec"]["restartPolicy"], "Always");
-    let binding = |metadata: Value| json!({"metadata": metadata, "target": {"name": "n"}});
+    let binding = |mut metadata: Value| {
+        metadata["name"] = "a".into();
+        json!({"metadata": metadata, "target": {"name": "n"}})
+    };
     let path = format!("{PODS}/a/binding");
     let untyped = bench.post(&path, &json!({"target": {"name": 7}})).await;
     untyped.fails(400, "BadRequest");

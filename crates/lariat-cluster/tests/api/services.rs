@@ -75,7 +75,7 @@ async fn what_a_service_asks_for_must_be_there_to_have() {
         (json!({"clusterIP": address}), in_use.as_str()),
         (
             json!({"clusterIP": "1.2.3.4"}),
-            "The range of valid IPs is 10.96.0.0/12",
+            "the provided network does not match the current range",
         ),
         (
             json!({"clusterIPs": ["10.96.0.9"]}),

@@ -113,7 +113,8 @@ fn check_json<'a>(data: &Field<'a>, key: &'a str, causes: &mut Causes) {
     let at = data.key(key);
     if !data.has(key) {
         causes.required(&at, "");
-    } else if let Err(error) = serde_json::from_slice::<Object>(&bytes(&data.get(key))) {
+    // Go reads `null` into a map as well.
+    } else if let Err(error) = serde_json::from_slice::<Option<Object>>(&bytes(&data.get(key))) {
         let syntax = go_json::syntax_error(&bytes(&data.get(key)));
         let detail = syntax.unwrap_or_else(|| {
             let value = serde_json::from_slice(&bytes(&data.get(key)));

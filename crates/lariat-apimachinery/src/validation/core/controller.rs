@@ -23,6 +23,36 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
     if !spec.has("replicas") {
         causes.required(&spec.get("replicas"), "");
     }
+    check_template(context, &spec, causes);
+    check_conversion(context, &spec, causes);
+}
+
+/// Checks that what could not be converted stays as it is.
+// `ValidateUpdate` of the strategy.
+fn check_conversion(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    const PREFIX: &str = "non-convertible.kubernetes.io";
+    let (Some(metadata), Some(old)) = (context.old("metadata"), context.old("spec")) else {
+        return;
+    };
+    for (key, value) in metadata.get("annotations").entries() {
+        let mut parts = key.split('/');
+        let (first, Some(broken), None) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        if !first.is_some_and(|first| first.starts_with(PREFIX)) {
+            continue;
+        }
+        if !broken.contains("selector") {
+            let detail = "unknown non-convertible field";
+            causes.not_found_because(&context.get(broken), value.text(), detail);
+        } else if spec.member("selector") != old.member("selector") {
+            let detail = "cannot update non-convertible selector";
+            causes.invalid(&spec.get("selector"), detail);
+        }
+    }
+}
+
+fn check_template(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let template = spec.get("template");
     if !template.is_set() {
         causes.required(&template, "");

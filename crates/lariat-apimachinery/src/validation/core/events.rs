@@ -6,6 +6,7 @@ use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
 use crate::validation::formats;
+use crate::validation::structs::{self, Members, Shape};
 
 /// The names of members in the core group, and in their own.
 type Names = [(&'static str, &'static str)];
@@ -24,12 +25,6 @@ const OWN: &Names = &[
     ("firstTimestamp", "deprecatedFirstTimestamp"),
     ("lastTimestamp", "deprecatedLastTimestamp"),
     ("count", "deprecatedCount"),
-    ("reason", "reason"),
-    ("type", "type"),
-    ("action", "action"),
-    ("related", "related"),
-    ("reportingInstance", "reportingInstance"),
-    ("eventTime", "eventTime"),
 ];
 
 pub(in crate::validation) fn core_event(context: &Context<'_>, causes: &mut Causes) {
@@ -138,10 +133,81 @@ fn check_changed(context: &Context<'_>, causes: &mut Causes) {
         check_series(context, causes);
     }
     // `ValidateEventUpdate`: only the series of an Event goes on.
-    for (name, written) in OWN {
-        let at = named(context, OWN, name);
-        if let Some(old) = context.old(written) {
-            causes.check_immutable(&at, &old);
+    for (name, written, kind) in FIXED {
+        let at = context.get(name).with(context.get(written).value());
+        let Some(old) = context.old(written) else {
+            continue;
+        };
+        match kind {
+            // What the core group lets an Event lack is the zero of its type.
+            Kind::Plain(shape) => {
+                let (now, was) = (
+                    structs::shown_as(at.value(), *shape),
+                    structs::shown_as(old.value(), *shape),
+                );
+                if now != was {
+                    causes.invalid_struct(&at, &now, "field is immutable");
+                }
+            }
+            Kind::Text if at.text() != old.text() => {
+                causes.invalid_as(&at, at.text(), "field is immutable");
+            }
+            Kind::Text => {}
         }
     }
 }
+
+/// How a member is compared and shown.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Text,
+    Plain(Shape),
+}
+
+const REFERENCE: Members = &[
+    ("kind", "Kind", Shape::Text),
+    ("namespace", "Namespace", Shape::Text),
+    ("name", "Name", Shape::Text),
+    ("uid", "UID", Shape::Text),
+    ("apiVersion", "APIVersion", Shape::Text),
+    ("resourceVersion", "ResourceVersion", Shape::Text),
+    ("fieldPath", "FieldPath", Shape::Text),
+];
+
+const SOURCE: Members = &[
+    ("component", "Component", Shape::Text),
+    ("host", "Host", Shape::Text),
+];
+
+/// What stays as it was created, in Go's order: names in the core group and in the Events' own, and kinds.
+const FIXED: &[(&str, &str, Kind)] = &[
+    (
+        "involvedObject",
+        "regarding",
+        Kind::Plain(Shape::Whole(REFERENCE)),
+    ),
+    ("reason", "reason", Kind::Text),
+    ("message", "note", Kind::Text),
+    (
+        "source",
+        "deprecatedSource",
+        Kind::Plain(Shape::Whole(SOURCE)),
+    ),
+    (
+        "firstTimestamp",
+        "deprecatedFirstTimestamp",
+        Kind::Plain(Shape::Value),
+    ),
+    (
+        "lastTimestamp",
+        "deprecatedLastTimestamp",
+        Kind::Plain(Shape::Value),
+    ),
+    ("count", "deprecatedCount", Kind::Plain(Shape::Number)),
+    ("type", "type", Kind::Text),
+    ("eventTime", "eventTime", Kind::Plain(Shape::Value)),
+    ("action", "action", Kind::Text),
+    ("related", "related", Kind::Plain(Shape::Struct(REFERENCE))),
+    ("reportingController", "reportingController", Kind::Text),
+    ("reportingInstance", "reportingInstance", Kind::Text),
+];

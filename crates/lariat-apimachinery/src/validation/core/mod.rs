@@ -7,6 +7,7 @@ mod endpoints;
 mod events;
 mod limits;
 mod node;
+mod node_annotations;
 mod quota;
 mod service;
 mod service_addresses;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::node_annotations;
 use crate::go_text;
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
@@ -10,6 +11,7 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::pod::check_effect;
 use crate::validation::resources;
+use crate::validation::structs::{self, Members, Shape};
 
 pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     let (metadata, spec, status) = (
@@ -17,6 +19,7 @@ pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
         context.get("spec"),
         context.get("status"),
     );
+    node_annotations::check(&metadata.get("annotations"), causes);
     check_taints(&metadata.get("taints").with(spec.member("taints")), causes);
     for amounts in ["capacity", "allocatable"] {
         for (name, value) in status.get(amounts).entries() {
@@ -27,8 +30,9 @@ pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     }
     // `validateNodeDeclaredFeatures`; the order makes lists of different nodes comparable.
     check_features(&status.get("declaredFeatures"), causes);
-    // `ValidateNode` checks networks, and the update of a status does not.
+    // `ValidateNode` checks swap and networks, and the update of a status does not.
     if context.part == Part::Main {
+        check_swap(&metadata, &status.get("nodeInfo").get("swap"), causes);
         check_networks(&spec.get("podCIDRs"), causes);
     }
     if let Some(old) = context.old("spec") {
@@ -37,8 +41,17 @@ pub(in crate::validation) fn node(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
+// `validateNodeSwapStatus`; the path of the cause is Go's.
+fn check_swap(metadata: &Field<'_>, swap: &Field<'_>, causes: &mut Causes) {
+    let capacity = swap.get("capacity");
+    if capacity.int().is_some_and(|bytes| bytes <= 0) {
+        let at = metadata.get("nodeSwapStatus").get("capacity");
+        causes.invalid(&at.with(capacity.value()), "must be greater than zero");
+    }
+}
+
 /// Checks taints; their path is in the metadata, where they once were.
-fn check_taints(taints: &Field<'_>, causes: &mut Causes) {
+pub(super) fn check_taints(taints: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for taint in taints.items() {
         causes.check_format(&taint.get("key"), formats::qualified_name);
@@ -110,11 +123,18 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
     addresses::check_families(networks, (&texts, &shown), "CIDR", causes);
 }
 
+/// How messages show an address.
+const ADDRESS: Members = &[
+    ("type", "Type", Shape::Text),
+    ("address", "Address", Shape::Text),
+];
+
 fn check_addresses(list: &Field<'_>, causes: &mut Causes) {
     let mut seen = HashSet::new();
     for address in list.items() {
         if !seen.insert((address.text_of("type"), address.text_of("address"))) {
-            causes.duplicate(&address);
+            let shown = structs::shown(address.value(), ADDRESS);
+            causes.duplicate_struct(&address, &shown, "");
         }
     }
 }

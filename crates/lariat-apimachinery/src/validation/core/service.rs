@@ -23,24 +23,26 @@ pub(in crate::validation) fn service(context: &Context<'_>, causes: &mut Causes)
         // `ValidateServiceUpdate` compares first, and validates the whole afterwards.
         service_update::check(&spec, old, causes);
     }
+    // In the order of `validateService`.
+    check_annotations(context, causes);
     check_type(&spec, causes);
     check_ports(&spec, causes);
     check_labels(&spec.get("selector"), causes);
     check_affinity(&spec, causes);
     service_addresses::check(&spec, old.as_ref(), causes);
     check_external(&spec, old.as_ref(), causes);
+    causes.check_one_of(&spec.get("type"), TYPES);
+    check_numbers(&spec, causes);
     check_sources(context, &spec, causes);
     check_balancer(&spec, causes);
     check_traffic(&spec, causes);
-    check_annotations(context, causes);
 }
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
-/// Checks the type, and what it demands of addresses.
+/// Checks what the type demands of ports and addresses.
 fn check_type(spec: &Field<'_>, causes: &mut Causes) {
     let kind = spec.get("type");
-    causes.check_one_of(&kind, TYPES);
     // Without an address of its own, DNS is all that a Service offers, and DNS needs no ports.
     if spec.get("ports").is_void() && !is_headless(spec) && kind.text() != "ExternalName" {
         causes.required(&spec.get("ports"), "");
@@ -73,38 +75,52 @@ fn check_type(spec: &Field<'_>, causes: &mut Causes) {
 }
 
 const PORTS: Rules = &[
-    ("name", Rule::Text(formats::dns_label)),
     ("port", PORT),
     ("protocol", Rule::OneOf(&["SCTP", "TCP", "UDP"])),
 ];
 
 fn check_ports(spec: &Field<'_>, causes: &mut Causes) {
     let list = spec.get("ports");
-    let (mut names, mut ports, mut node_ports) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut names = HashSet::new();
     for port in list.items() {
         let name = port.get("name");
-        if name.is_void() && list.list().len() > 1 {
+        if !name.is_void() {
+            causes.check_format(&name, formats::dns_label);
+            causes.check_unique(&name, &mut names);
+        } else if list.list().len() > 1 {
             causes.required(&name, "");
         }
         rule::check(&port, PORTS, causes);
-        if !name.is_void() && !names.insert(name.text()) {
-            causes.duplicate(&name);
-        }
         check_port(&port.get("targetPort"), causes);
         if port.has("appProtocol") {
             causes.check_format(&port.get("appProtocol"), formats::qualified_name);
         }
-        let protocol = port.text_of("protocol");
-        let at = port.get("nodePort");
-        let number = at.int().unwrap_or(0);
-        if number != 0 && spec.text_of("type") == "ClusterIP" {
-            causes.forbidden(&at, "may not be used when `type` is 'ClusterIP'");
+    }
+}
+
+/// Checks that ports of the nodes may be there, and that no number is there twice.
+fn check_numbers(spec: &Field<'_>, causes: &mut Causes) {
+    let list = spec.get("ports");
+    let of_nodes = || {
+        let ports = list.items();
+        ports.filter(|port| port.int_of("nodePort").unwrap_or(0) != 0)
+    };
+    if spec.text_of("type") == "ClusterIP" {
+        for port in of_nodes() {
+            let detail = "may not be used when `type` is 'ClusterIP'";
+            causes.forbidden(&port.get("nodePort"), detail);
         }
-        // TCP and UDP may share a number.
-        if number != 0 && !node_ports.insert((protocol, number)) {
-            causes.duplicate(&at);
+    }
+    // TCP and UDP may share a number.
+    let mut seen = HashSet::new();
+    for port in of_nodes() {
+        if !seen.insert((port.text_of("protocol"), port.int_of("nodePort"))) {
+            causes.duplicate(&port.get("nodePort"));
         }
-        if !ports.insert((protocol, port.int_of("port").unwrap_or(0))) {
+    }
+    let mut seen = HashSet::new();
+    for port in list.items() {
+        if !seen.insert((port.text_of("protocol"), port.int_of("port").unwrap_or(0))) {
             // Go compares ports of which only number and protocol are set, and shows those.
             causes.duplicate_struct(&port, &shown(&port), "");
         }
@@ -211,7 +227,7 @@ fn check_balancer(spec: &Field<'_>, causes: &mut Causes) {
         }
         return;
     }
-    for at in [&class, &allocates] {
+    for at in [&allocates, &class] {
         if at.is_set() {
             causes.forbidden(at, only);
         }

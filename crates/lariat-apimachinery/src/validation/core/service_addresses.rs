@@ -29,8 +29,10 @@ pub(in crate::validation) fn check(spec: &Field<'_>, old: Option<&Field<'_>>, ca
         return;
     }
     if list.len() > 1 {
-        let fours = list.iter().filter_map(|ip| addresses::parse(ip.as_str()?));
-        if fours.filter(IpAddr::is_ipv4).count() * 2 != list.len() {
+        // `IsDualStackIPStrings` asks only whether both families are there.
+        let parsed = list.iter().filter_map(|ip| addresses::parse(ip.as_str()?));
+        let (fours, sixes): (Vec<_>, Vec<_>) = parsed.partition(IpAddr::is_ipv4);
+        if fours.is_empty() || sixes.is_empty() {
             causes.invalid(&all, "may specify no more than one IP for each IP family");
         }
     }

@@ -23,11 +23,13 @@ pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &m
     let old = context.old("spec");
     check_access_modes(&spec.get("accessModes"), "", causes);
     check_capacity(&spec.get("capacity"), causes);
-    rule::check(&spec, SPEC, causes);
+    // In the order of `ValidatePersistentVolumeSpec`.
+    rule::check(&spec, POLICY, causes);
     check_affinity(&spec, old.as_ref(), causes);
     let name = context.get("metadata");
     let has_affinity = spec.has("nodeAffinity");
     check_source(name.text_of("name"), has_affinity, &spec, causes);
+    rule::check(&spec, USE, causes);
     let attributes = spec.get("volumeAttributesClassName");
     if attributes.is_set() {
         if causes.check_given(&attributes, "an empty string is disallowed") {
@@ -38,16 +40,46 @@ pub(in crate::validation) fn persistent_volume(context: &Context<'_>, causes: &m
             causes.required(&spec.get("csi"), detail);
         }
     }
+    check_mount_options(context, &spec, causes);
     if let Some(old) = old {
         check_fixed(context, &spec, &old, causes);
     }
 }
 
-const SPEC: Rules = &[
-    (
-        "persistentVolumeReclaimPolicy",
-        Rule::MaybeOneOf(&["Delete", "Recycle", "Retain"]),
-    ),
+/// The plugins whose volumes may have the annotation that `mountOptions` replaced.
+const MOUNTED: [&str; 13] = [
+    "gcePersistentDisk",
+    "awsElasticBlockStore",
+    "glusterfs",
+    "nfs",
+    "rbd",
+    "quobyte",
+    "iscsi",
+    "cinder",
+    "cephfs",
+    "azureFile",
+    "vsphereVolume",
+    "azureDisk",
+    "photonPersistentDisk",
+];
+
+// `checkMountOption` in `k8s.io/kubernetes/pkg/volume/validation`.
+fn check_mount_options(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
+    const OPTIONS: &str = "volume.beta.kubernetes.io/mount-options";
+    let annotations = context.get("metadata").get("annotations");
+    if annotations.has(OPTIONS) && !MOUNTED.iter().any(|plugin| spec.has(plugin)) {
+        // The path has the name as a member, not as a key.
+        let detail = "may not specify mount options for this volume type";
+        causes.forbidden(&annotations.get(OPTIONS), detail);
+    }
+}
+
+const POLICY: Rules = &[(
+    "persistentVolumeReclaimPolicy",
+    Rule::MaybeOneOf(&["Delete", "Recycle", "Retain"]),
+)];
+
+const USE: Rules = &[
     ("storageClassName", Rule::Text(formats::dns_subdomain)),
     ("volumeMode", Rule::SupportedIfSet(&["Block", "Filesystem"])),
 ];
@@ -113,12 +145,25 @@ fn check_source(name: &str, has_affinity: bool, spec: &Field<'_>, causes: &mut C
     }
     let policy = spec.get("persistentVolumeReclaimPolicy");
     let path = spec.get("hostPath").text_of("path");
-    // `path.Clean(…) == "/"`: recycling deletes everything below.
-    let is_root = path.starts_with('/') && path.split('/').all(|part| matches!(part, "" | "."));
-    if policy.text() == "Recycle" && is_root {
+    // Recycling deletes everything below.
+    if policy.text() == "Recycle" && is_root(path) {
         let detail = "may not be 'recycle' for a hostPath mount of '/'";
         causes.forbidden(&policy, detail);
     }
+}
+
+/// Returns whether a path is another spelling of `/`.
+// `path.Clean(…) == "/"`: above the root is the root.
+fn is_root(path: &str) -> bool {
+    let mut depth = 0_usize;
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => depth = depth.saturating_sub(1),
+            _ => depth += 1,
+        }
+    }
+    path.starts_with('/') && depth == 0
 }
 
 /// Checks what stays as it was created.

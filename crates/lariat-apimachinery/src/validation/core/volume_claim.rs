@@ -46,12 +46,11 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
     let status = context.old("status");
     let was_class = context
         .old("metadata")
-        .map(|old| old.get("annotations").text_of(CLASS));
-    let annotations = context.get("metadata").get("annotations");
-    let class = annotations.get(CLASS).with(annotations.member(CLASS));
-    let was_class = was_class.unwrap_or_default();
+        .and_then(|old| old.get("annotations").member(CLASS).as_str());
+    let class = context.get("metadata").get("annotations").get(CLASS);
     // The annotation may only go if the member takes its place.
-    if class.text() != was_class && !(class.text().is_empty() && is_moved(spec, old, was_class)) {
+    let is_kept = class.text() == was_class.unwrap_or_default();
+    if !is_kept && (class.is_set() || !is_moved(spec, old, was_class)) {
         causes.invalid_as(&class, class.text(), "field is immutable");
     }
     let bound = status
@@ -100,20 +99,21 @@ fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes:
 }
 
 /// Returns whether the class moves from the annotation into the spec.
-fn is_moved(spec: &Field<'_>, old: &Field<'_>, was_class: &str) -> bool {
+// `validateStorageClassUpgradeFromAnnotation`; an annotation may be there and empty.
+fn is_moved(spec: &Field<'_>, old: &Field<'_>, was_class: Option<&str>) -> bool {
     let member = "storageClassName";
-    !was_class.is_empty() && !old.has(member) && spec.text_of(member) == was_class
+    was_class.is_some() && !old.has(member) && spec.member(member).as_str() == was_class
 }
 
 /// Returns what of a spec may not change, seen from the old spec.
-fn fixed(spec: &Field<'_>, old: &Field<'_>, was_class: &str, bound: bool) -> Object {
+fn fixed(spec: &Field<'_>, old: &Field<'_>, was_class: Option<&str>, bound: bool) -> Object {
     let mut kept = spec.value().as_object().cloned().unwrap_or_default();
     if old.text_of("volumeName").is_empty() {
         kept.remove("volumeName");
     }
     // The class may be filled in where there was none.
     let class = spec.text_of("storageClassName");
-    let filled = was_class.is_empty() || class == was_class;
+    let filled = was_class.is_none_or(|was| class == was);
     if !old.has("storageClassName") && spec.has("storageClassName") && filled {
         kept.remove("storageClassName");
     }

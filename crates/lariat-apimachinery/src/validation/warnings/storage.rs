@@ -41,11 +41,20 @@ fn check_plugins(source: &Field<'_>, names: &[&str], warnings: &mut Warnings) {
     for name in names {
         let mut known = PLUGINS.iter();
         if let Some((name, since, useless)) = known.find(|(known, ..)| known == name)
-            && source.has(name)
+            && source.has(member_of(name))
         {
             let what = format!("deprecated in {since}, non-functional in {useless}");
             warnings.add_at(&source.get(name), what);
         }
+    }
+}
+
+/// Returns the member of a plugin, whose name in messages is that of Go's field.
+fn member_of<'a>(plugin: &'a str) -> &'a str {
+    if plugin == "storageOS" {
+        "storageos"
+    } else {
+        plugin
     }
 }
 

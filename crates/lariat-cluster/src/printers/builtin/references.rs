@@ -15,12 +15,12 @@ pub(super) fn kind_group_and_name(object: Row<'_>) -> String {
     format!("{kind}/{}", object.text("/name"))
 }
 
-/// Returns `namespace/name`, empty without a name.
+/// Returns `namespace/name`, empty without an object.
 pub(super) fn namespace_and_name(object: Row<'_>) -> String {
-    match object.text("/name") {
-        "" => String::new(),
-        name => format!("{}/{name}", object.text("/namespace")),
+    if !object.object.is_object() {
+        return String::new();
     }
+    format!("{}/{}", object.text("/namespace"), object.text("/name"))
 }
 
 /// Returns `namespace/name`, or the name of parameters without a namespace.

@@ -1,19 +1,14 @@
-//! What admission plugins do by classes of storage and of Ingresses.
+//! The default classes of claims and Ingresses.
 //!
-//! Source: `storage/storageclass/setdefault`, `storage/persistentvolume/resize` and `network/defaultingressclass` in
-//! `k8s.io/kubernetes/plugin/pkg/admission`.
+//! Source: `storage/storageclass/setdefault` and `network/defaultingressclass` in `k8s.io/kubernetes/plugin/pkg/admission`.
 
 use std::cmp::Reverse;
 
-use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
-use lariat_apimachinery::quantity::Quantity;
-use lariat_core::ObjectKey;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::parts::at;
 use crate::server::Server;
-use crate::status::ApiError;
 use crate::store::Range;
 
 const STORAGE: &str = "storageclasses.storage.k8s.io";
@@ -82,53 +77,4 @@ fn default(server: &Server, table: &str, annotations: &[&str]) -> Option<String>
         (Reverse(text("creationTimestamp")), text("name"))
     });
     first.map(|class| metadata_text(&class, "name").to_owned())
-}
-
-/// Refuses to let a claim grow whose class does not allow that.
-///
-/// # Errors
-///
-/// As said.
-pub(crate) fn check_growth(
-    server: &Server,
-    resource: &Resource,
-    old: &Object,
-    new: &Object,
-) -> Result<(), ApiError> {
-    let kind = (resource.group.as_str(), resource.plural.as_str());
-    if kind != ("", "persistentvolumeclaims") || size(new) <= size(old) {
-        return Ok(());
-    }
-    // Validation has refused other claims than bound ones.
-    let class = class_of(new);
-    if !class.is_empty() && class == class_of(old) && grows(server, class) {
-        return Ok(());
-    }
-    let reason = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
-                  support resize";
-    Err(ApiError::forbidden(
-        resource,
-        metadata_text(new, "name"),
-        reason,
-    ))
-}
-
-/// Returns whether volumes of a class may grow.
-fn grows(server: &Server, class: &str) -> bool {
-    let table = server.store.table(STORAGE);
-    let stored = server.store.get(table, &ObjectKey::cluster(class));
-    stored.is_some_and(|stored| stored.object().get("allowVolumeExpansion") == Some(&true.into()))
-}
-
-// `GetPersistentVolumeClaimClass`.
-fn class_of(claim: &Object) -> &str {
-    let annotated = at(claim, &["metadata", "annotations", CLAIM_CLASS]);
-    let class = annotated.or_else(|| at(claim, &["spec", "storageClassName"]));
-    class.and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Returns how much a claim asks for, if it says so.
-fn size(claim: &Object) -> Option<Quantity> {
-    let size = at(claim, &["spec", "resources", "requests", "storage"]);
-    Quantity::parse(size?.as_str()?)
 }

@@ -27,11 +27,11 @@ const MOST_SECONDS: i64 = 1 << 32;
 /// Issues a token for a service account.
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let object = read_request(call)?;
-    call.check_namespace(&object)?;
-    check_name(call, &object)?;
+    call.check_same_namespace(&object)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     let kind = ("authentication.k8s.io/v1", KIND);
     let mut object = call.admit_as(kind, dry_run, object).await?;
+    check_name(call, &object)?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = call.server.store.get(call.resource.table, &key);
     let account = found.ok_or_else(|| call.not_found())?;

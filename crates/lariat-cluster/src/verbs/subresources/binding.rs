@@ -19,7 +19,7 @@ use crate::verbs::update;
 pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
-    let binding = read_body(
+    let mut binding = read_body(
         call,
         Expected {
             kind: "Binding",
@@ -27,10 +27,13 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
             custom: false,
         },
     )?;
-    call.check_namespace(&binding)?;
-    let named = metadata_text(&binding, "name");
-    // The older resource has the name in the body only.
-    let name = call.target.name.clone().unwrap_or_else(|| named.to_owned());
+    call.check_same_namespace(&binding)?;
+    let named = metadata_text(&binding, "name").to_owned();
+    // The older resource has the name in the body only, and the uid in it means nothing.
+    let name = call.target.name.clone().unwrap_or_else(|| {
+        metadata_mut(&mut binding).remove("uid");
+        named.clone()
+    });
     let name = name.as_str();
     if name.is_empty() {
         return Err(ApiError::bad_request("Name parameter required."));
@@ -42,6 +45,9 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
     }
     let binding = call.admit_as(("v1", "Binding"), dry_run, binding).await?;
     let node = target(&binding)?;
+    if name.is_empty() {
+        return Err(ApiError::bad_request("Name parameter required."));
+    }
     let catalog = call.server.kinds.catalog();
     let pods = catalog
         .resource("", "v1", "pods")
@@ -51,7 +57,7 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
     loop {
         let found = call.server.store.get(pods.table, &key);
         let current = found.ok_or_else(|| ApiError::not_found(pods, name))?;
-        check_preconditions(pods, &binding, &current)?;
+        check_preconditions(pods, &binding, &current, dry_run)?;
         let mut pod = current.object();
         check(name, &pod)?;
         assign(&mut pod, &binding, node, &call.server.clock.now());
@@ -96,7 +102,12 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
 }
 
 /// Checks that the Pod is the one the binding means.
-fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Result<(), ApiError> {
+fn check_preconditions(
+    pods: &Resource,
+    binding: &Object,
+    pod: &Stored,
+    dry_run: bool,
+) -> Result<(), ApiError> {
     let version = pod.revision().to_string();
     for (member, name, is) in [
         ("uid", "UID", pod.uid()),
@@ -104,7 +115,7 @@ fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Resul
     ] {
         let sent = metadata_text(binding, member);
         if !sent.is_empty() && sent != is {
-            return Err(ApiError::unmet(pods, pod.key(), name, sent, is));
+            return Err(ApiError::unmet(pods, pod.key(), (name, sent, is), dry_run));
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use crate::verbs::call::Call;
 use crate::wire::verb::Verb;
 
 const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
+const UPDATE: &[Verb] = &[Verb::Update];
 const CREATE: &[Verb] = &[Verb::Create];
 /// What only something that runs containers can answer.
 const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
@@ -21,7 +22,7 @@ fn verbs(call: &Call, subresource: &str) -> &'static [Verb] {
     ) {
         (_, _, "status") if resource.rules.status => READ_WRITE,
         (_, _, "scale") if scale::is_served(resource) => READ_WRITE,
-        ("", "namespaces", "finalize") => READ_WRITE,
+        ("", "namespaces", "finalize") => UPDATE,
         ("", "pods", "ephemeralcontainers" | "resize") => READ_WRITE,
         ("", "pods", "binding" | "eviction") => CREATE,
         ("certificates.k8s.io", "certificatesigningrequests", "approval") => READ_WRITE,

@@ -37,7 +37,7 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
             custom: false,
         },
     )?;
-    call.check_namespace(&eviction)?;
+    call.check_same_namespace(&eviction)?;
     if metadata_text(&eviction, "name") != call.name() {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Eviction object",

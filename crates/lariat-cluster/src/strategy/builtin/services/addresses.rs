@@ -14,6 +14,9 @@ use crate::strategy::builtin::parts::at;
 /// The addresses of Services.
 const RANGE: &str = "10.96.0.0/12";
 
+/// The first address of the range.
+const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
+
 /// How many addresses of the range are given out: without the first and the last.
 const ADDRESSES: usize = 1 << 20;
 
@@ -27,10 +30,15 @@ pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Resu
     let taken = &allocation.others.addresses;
     if !asked.is_empty() {
         let problem = if !is_in_range(&asked) {
-            format!(
-                "the provided IP ({asked}) is not in the valid range. The range of valid IPs is \
-                 {RANGE}"
-            )
+            if allocation.dry_run {
+                format!(
+                    "the provided IP ({asked}) is not in the valid range. The range of valid IPs is \
+                     {RANGE}"
+                )
+            } else {
+                // `MetaAllocator.getAllocator`, which looks for a range that has the address.
+                "the provided network does not match the current range".to_owned()
+            }
         // As the allocator's DryRun, which looks at the range only.
         } else if taken.contains(&asked) && !allocation.dry_run {
             "provided IP is already allocated".to_owned()
@@ -54,7 +62,7 @@ pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Resu
 }
 
 fn is_in_range(address: &str) -> bool {
-    let first = u32::from(Ipv4Addr::new(10, 96, 0, 0)) as usize;
+    let first = u32::from(NETWORK) as usize;
     let number = address
         .parse::<Ipv4Addr>()
         .map(|address| u32::from(address) as usize);
@@ -62,6 +70,10 @@ fn is_in_range(address: &str) -> bool {
 }
 
 fn free(allocation: &Allocation<'_>) -> String {
+    if allocation.dry_run {
+        // `allocateNextService` does not look for a free one then.
+        return NETWORK.to_string();
+    }
     loop {
         // At random, as in Go: an address that was just released is not given to the next Service.
         let number = 1 + allocation.server.random.number(ADDRESSES - 2);

@@ -24,6 +24,8 @@ struct Taking<'a> {
     allocation: &'a Allocation<'a>,
     /// Those of other Services, and those taken so far.
     taken: Vec<i64>,
+    /// Those taken so far.
+    own: Vec<i64>,
 }
 
 impl Taking<'_> {
@@ -37,11 +39,18 @@ impl Taking<'_> {
             return Err(OUTSIDE);
         }
         self.taken.push(number);
+        self.own.push(number);
         Ok(())
     }
 
     /// Takes a free port, beginning anywhere.
     fn next(&mut self) -> Result<i64, ApiError> {
+        if self.allocation.dry_run {
+            // `PortAllocationOperation.AllocateNext` makes a number up, which need not be in the range.
+            let number = self.own.iter().max().map_or(NODE_PORTS.end, |last| *last) + 1;
+            self.own.push(number);
+            return Ok(number);
+        }
         let span = NODE_PORTS.end - NODE_PORTS.start;
         let first = self
             .allocation
@@ -73,6 +82,7 @@ pub(super) fn allocate(
     let mut taking = Taking {
         allocation,
         taken: allocation.others.node_ports.clone(),
+        own: Vec::new(),
     };
     if matches!(kind(object), "NodePort" | "LoadBalancer") {
         if old.is_none() {

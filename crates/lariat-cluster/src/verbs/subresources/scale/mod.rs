@@ -62,14 +62,8 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
     let scale = read_body(call, KIND).map_err(|error| unreadable(call, error))?;
-    call.check_namespace(&scale)?;
-    let name = metadata_text(&scale, "name");
-    if name != call.name() {
-        return Err(ApiError::bad_request(format!(
-            "the name of the object ({name}) does not match the name on the URL ({})",
-            call.name()
-        )));
-    }
+    call.check_same_namespace(&scale)?;
+    call.check_same_name(&scale)?;
     loop {
         let current = current(call)?;
         // The storage compares the uid of an update by itself, before anything is validated.
