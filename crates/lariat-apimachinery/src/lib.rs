@@ -47,7 +47,7 @@
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
 //! | [`client_config`] | the `clientConfig` of a webhook |
 //! | [`object`], [`selector`], [`cause`] | an object, its labels, and what is wrong with one of its fields |
-//! | [`go_json`], [`go_text`] | errors of Go's JSON reader, and values as Go prints them |
+//! | [`go_json`], [`go_text`], [`go_time`] | errors of Go's JSON reader, values as Go prints them, and times as it reads them |
 //!
 //! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in
 //! the repository.
@@ -79,6 +79,7 @@ pub mod selector;
 
 pub mod go_json;
 pub mod go_text;
+pub mod go_time;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

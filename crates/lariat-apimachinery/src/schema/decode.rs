@@ -6,13 +6,14 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
 use base64::{DecodeError, Engine};
-use jiff::{Timestamp, Unit};
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::field_path::FieldPath;
 use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
 use super::types::{Field, Or, Scalar, Type, Zero};
+use crate::go_time;
 use crate::quantity::Quantity;
 
 // Go's `base64.StdEncoding` is not strict about the bits behind the last byte.
@@ -47,6 +48,7 @@ fn members(
             dropped.push(name.clone());
             continue;
         };
+        let was_null = value.is_null();
         match field.and_then(Field::instead_of_schema) {
             // What is unknown in there Go does not tell.
             Some(or) => schema_or(typed, or, value),
@@ -57,7 +59,10 @@ fn members(
         if field.is_none() {
             fill_null(below, value);
         }
-        if is_empty(field, name, below, value) {
+        // A pointer to a time without value is written as null.
+        let is_zero = !was_null && value.is_null();
+        let is_kept = is_zero && field.is_some_and(|field| field.zero == Zero::Kept);
+        if !is_kept && is_empty(field, name, below, value) {
             dropped.push(name.clone());
         }
     }
@@ -341,40 +346,41 @@ fn bytes(text: &str) -> Fit {
 
 /// Times are kept in whole seconds, UTC.
 fn time(text: &str) -> Fit {
-    match text.parse::<Timestamp>() {
-        Ok(time) => {
-            // `metav1.Time` is written by RFC 3339 without a fraction, which is dropped and not rounded.
-            let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
-            written(text, format!("{seconds:.0}"))
-        }
-        Err(_) => Fit::Unreadable(format!(
-            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
-        )),
-    }
+    // `metav1.Time` is written by RFC 3339 without a fraction, which is dropped and not rounded.
+    time_of(text, go_time::rfc3339(text), |time| {
+        let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
+        let seconds = Timestamp::from_second(seconds).unwrap_or(time);
+        (seconds, format!("{seconds:.0}"))
+    })
 }
 
 /// Exact times have exactly six digits behind the point, or Go does not read them.
 fn micro_time(text: &str) -> Fit {
-    if text.is_empty() {
-        let error = "parsing time \"\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"\" as \"2006\"";
-        return Fit::Unreadable(error.to_owned());
+    time_of(text, go_time::rfc3339_micro(text), |time| {
+        (time, format!("{time:.6}"))
+    })
+}
+
+/// Returns what becomes of a time; `write` returns it as far as it is kept, and its text.
+fn time_of(
+    text: &str,
+    time: Result<Timestamp, String>,
+    write: impl Fn(Timestamp) -> (Timestamp, String),
+) -> Fit {
+    let time = match time {
+        Ok(time) => time,
+        Err(error) => return Fit::Unreadable(error),
+    };
+    // The last days of the year 9999 cannot be told apart.
+    if time == Timestamp::MAX {
+        return Fit::Fits;
     }
-    // `metav1.MicroTime` is parsed by a layout with six digits, which Go takes literally.
-    let digits = text.split_once('.').map_or(0, |(_, rest)| {
-        rest.bytes().take_while(u8::is_ascii_digit).count()
-    });
-    match text.parse::<Timestamp>() {
-        Ok(time) if digits == 6 => {
-            let time = time.round(Unit::Microsecond).unwrap_or(time);
-            written(text, format!("{time:.6}"))
-        }
-        _ => Fit::Unreadable(format!(
-            "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \
-             \".000000\"",
-            // Behind `2006-01-02T15:04:05`, where Go's parser stands when it misses the digits.
-            text.get(19..).unwrap_or(text)
-        )),
+    let (kept, canonical) = write(time);
+    if kept == go_time::ZERO {
+        // Go writes a time without value as null.
+        return Fit::Becomes(Value::Null);
     }
+    written(text, canonical)
 }
 
 fn quantity(text: &str, value: &Value) -> Fit {

@@ -5,9 +5,11 @@
 //! Source: `k8s.io/client-go/util/jsonpath`, with missing keys allowed. Unlike there, a path is bounded, because it
 //! comes from a CustomResourceDefinition: `Limits` bounds reading it, and `Search` following it.
 
-use std::cmp::Ordering;
+mod search;
 
 use serde_json::Value;
+
+use self::search::Search;
 
 /// The deepest nesting of filters.
 ///
@@ -19,9 +21,6 @@ const DEEPEST: usize = 32;
 ///
 /// Following a path recurses once for each.
 const MOST_SEGMENTS: usize = 256;
-
-/// How many values a search may look at before it gives up.
-const MOST_VALUES: usize = 100_000;
 
 /// A parsed JSONPath.
 ///
@@ -45,12 +44,13 @@ enum Segment {
     Member(String),
     /// All members or elements.
     Wildcard,
-    /// Whatever lies below, itself included.
+    /// Whatever lies below, itself included, that has something in it.
     Descend,
     /// From, to and step of a range of elements; negative ends count from the end.
     Slice(Option<i64>, Option<i64>, i64),
     Index(i64),
-    Union(Vec<Segment>),
+    /// What each of some paths leads to.
+    Union(Vec<JsonPath>),
     Filter(Filter),
 }
 
@@ -97,10 +97,12 @@ impl JsonPath {
 
     /// Returns the first value at the path; `None` if a part of the path is missing.
     ///
-    /// A search that would visit too many values returns `None` too.
+    /// A search that fails, as beyond the end of a list, returns `None` too, and so does one that would visit too many
+    /// values.
     #[must_use]
     pub fn first<'a>(&self, root: &'a Value) -> Option<&'a Value> {
-        Search::new().first(&self.segments, root)
+        let found = Search::new().find(&self.segments, vec![root]);
+        found.ok()?.first().copied()
     }
 
     /// Returns the names of a path that consists of members only.
@@ -142,10 +144,14 @@ impl Limits {
         let mut rest = inner.unwrap_or(text).trim();
         // In a filter `@` is the element and outside `$` is the object: both are where the search starts.
         rest = rest.strip_prefix(['$', '@']).unwrap_or(rest);
+        self.segments_of(rest)
+    }
+
+    fn segments_of(&mut self, mut rest: &str) -> Result<JsonPath, String> {
         let mut segments = Vec::new();
         while !rest.is_empty() {
-            let (segment, after) = self.next_segment(rest)?;
-            segments.extend(segment);
+            let (some, after) = self.next_segments(rest)?;
+            segments.extend(some);
             rest = after;
         }
         Ok(JsonPath { segments })
@@ -159,55 +165,63 @@ impl Limits {
     }
 
     /// Reads one segment, which is none for a dot that only separates.
-    fn next_segment<'a>(&mut self, text: &'a str) -> Result<(Option<Segment>, &'a str), String> {
+    ///
+    /// A name in brackets may be several.
+    fn next_segments<'a>(&mut self, text: &'a str) -> Result<(Vec<Segment>, &'a str), String> {
         if let Some(rest) = text.strip_prefix("..") {
-            return Ok((Some(self.segment(Segment::Descend)?), rest));
+            return Ok((vec![self.segment(Segment::Descend)?], rest));
         }
         if let Some(rest) = text.strip_prefix('[') {
             // Not the first bracket: a filter may have brackets of its own, and a text may contain one.
             let end = closing(rest).ok_or("unterminated array")?;
-            let segment = self.bracketed(rest[..end].trim())?;
-            return Ok((Some(segment), &rest[end + 1..]));
+            let path = self.bracketed(rest[..end].trim())?;
+            return Ok((path.segments, &rest[end + 1..]));
         }
         let rest = text.strip_prefix('.').unwrap_or(text);
         // In `.a.[0]` the dot adds nothing.
         if rest.is_empty() || rest.starts_with('[') {
-            return Ok((None, rest));
+            return Ok((Vec::new(), rest));
         }
         let (name, after) = split_name(rest)?;
         let segment = match name.as_str() {
             "*" => Segment::Wildcard,
             _ => Segment::Member(name),
         };
-        Ok((Some(self.segment(segment)?), after))
+        Ok((vec![self.segment(segment)?], after))
     }
 
     /// Reads the content of brackets.
-    fn bracketed(&mut self, text: &str) -> Result<Segment, String> {
+    fn bracketed(&mut self, text: &str) -> Result<JsonPath, String> {
         // The filter comes first, since what is inside may look like any of the other forms.
         if let Some(filter) = text
             .strip_prefix("?(")
             .and_then(|rest| rest.strip_suffix(')'))
         {
             let filter = self.nested(|limits| limits.filter(filter.trim()))?;
-            return self.segment(Segment::Filter(filter));
+            return self.one(Segment::Filter(filter));
         }
-        // A quoted name may contain dots, as labels and annotations do.
-        if let Some(name) = unquoted(text) {
-            return self.segment(Segment::Member(name.to_owned()));
-        }
-        if text == "*" {
-            return self.segment(Segment::Wildcard);
-        }
-        // Behind the quoted name, which may contain commas.
-        if text.contains(',') {
-            let each = text
-                .split(',')
-                .map(|part| self.bracketed(part.trim()))
+        let parts = || text.split(',').map(str::trim);
+        let are_names = parts().all(|part| unquoted(part).is_some());
+        // One quoted name may contain commas.
+        if text.contains(',') && (are_names || unquoted(text).is_none()) {
+            let each = parts()
+                .map(|part| self.bracketed(part))
                 .collect::<Result<_, _>>()?;
-            return self.segment(Segment::Union(each));
+            return self.one(Segment::Union(each));
         }
-        self.segment(range(text)?)
+        if let Some(name) = unquoted(text) {
+            // Go reads it as if it stood behind a dot, so each dot in it that has no backslash begins another name.
+            let path = self.nested(|limits| limits.segments_of(&format!(".{name}")));
+            return path.or_else(|_| self.one(Segment::Member(name.to_owned())));
+        }
+        // A member of an object is none of its elements, unlike with `.*`.
+        let text = if text == "*" { ":" } else { text };
+        self.one(range(text)?)
+    }
+
+    fn one(&mut self, segment: Segment) -> Result<JsonPath, String> {
+        let segments = vec![self.segment(segment)?];
+        Ok(JsonPath { segments })
     }
 
     /// Reads something one level deeper.
@@ -337,206 +351,11 @@ impl Segment {
     }
 }
 
-/// Follows a path, depth first, until it finds a value or has looked at too many.
-///
-/// Without the bound a short path would have endless work: each `[0,0]` doubles what there is to look at.
-struct Search {
-    /// How many more values it looks at.
-    left: usize,
-}
-
-/// The continuation of a segment: a search for the rest of the path, from one value.
-type Next<'s, 'a> = &'s mut dyn FnMut(&mut Search, &'a Value) -> Option<&'a Value>;
-
-impl Search {
-    fn new() -> Self {
-        Self { left: MOST_VALUES }
-    }
-
-    fn first<'a>(&mut self, segments: &[Segment], value: &'a Value) -> Option<&'a Value> {
-        // No segments are left: this is a value at the end of the path.
-        let Some((segment, rest)) = segments.split_first() else {
-            return Some(value);
-        };
-        self.follow(segment, value, &mut |search, value| {
-            search.first(rest, value)
-        })
-    }
-
-    /// Matches the rest of the path from each value of a segment, in order.
-    fn follow<'a>(
-        &mut self,
-        segment: &Segment,
-        value: &'a Value,
-        next: Next<'_, 'a>,
-    ) -> Option<&'a Value> {
-        match segment {
-            Segment::Member(name) => self.each(value.get(name), next),
-            Segment::Wildcard => self.each(children(value), next),
-            Segment::Descend => {
-                // Collected first: a nearer value wins over one that is deeper but comes earlier.
-                let all = self.descendants(value);
-                self.each(all, next)
-            }
-            Segment::Index(index) => {
-                let elements = elements(value);
-                let at = place(*index, elements.len());
-                self.each(at.and_then(|at| elements.get(at)), next)
-            }
-            Segment::Slice(from, to, step) => self.each(slice(value, *from, *to, *step), next),
-            Segment::Union(segments) => segments
-                .iter()
-                // Each part of a union is followed to the end before the next one is tried.
-                .find_map(|segment| self.follow(segment, value, &mut *next)),
-            Segment::Filter(filter) => self.each(elements(value), &mut |search, element| {
-                if search.admits(filter, element) {
-                    next(search, element)
-                } else {
-                    None
-                }
-            }),
-        }
-    }
-
-    fn each<'a>(
-        &mut self,
-        values: impl IntoIterator<Item = &'a Value>,
-        next: Next<'_, 'a>,
-    ) -> Option<&'a Value> {
-        for value in values {
-            // Once the budget is gone, every open loop ends here, and the whole search finds nothing.
-            self.look()?;
-            if let Some(found) = next(self, value) {
-                return Some(found);
-            }
-        }
-        None
-    }
-
-    /// Counts a value; none may be looked at any more if this is `None`.
-    fn look(&mut self) -> Option<()> {
-        self.left = self.left.checked_sub(1)?;
-        Some(())
-    }
-
-    /// Returns a value and all below it, nearest first.
-    fn descendants<'a>(&mut self, value: &'a Value) -> Vec<&'a Value> {
-        let mut all = vec![value];
-        let mut at = 0;
-        while at < all.len() {
-            for child in children(all[at]) {
-                // They are held in memory, so they count before they are looked at.
-                if self.look().is_none() {
-                    return Vec::new();
-                }
-                all.push(child);
-            }
-            at += 1;
-        }
-        all
-    }
-
-    fn admits(&mut self, filter: &Filter, element: &Value) -> bool {
-        let left = self.resolve(&filter.left, element);
-        let Some((operator, right)) = &filter.compared else {
-            return left.is_some();
-        };
-        // A missing side fails every comparison, `!=` included.
-        let (Some(left), Some(right)) = (left, self.resolve(right, element)) else {
-            return false;
-        };
-        let order = compare(left, right);
-        match *operator {
-            "==" => order == Some(Ordering::Equal),
-            "!=" => order != Some(Ordering::Equal),
-            "<" => order == Some(Ordering::Less),
-            ">" => order == Some(Ordering::Greater),
-            "<=" => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-            _ => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-        }
-    }
-
-    fn resolve<'a>(&mut self, operand: &'a Operand, element: &'a Value) -> Option<&'a Value> {
-        match operand {
-            Operand::Path(path) => self.first(&path.segments, element),
-            Operand::Literal(value) => Some(value),
-        }
-    }
-}
-
-fn elements(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[][..], Vec::as_slice)
-}
-
-/// Returns the position of an index; a negative one counts from the end.
-fn place(index: i64, length: usize) -> Option<usize> {
-    let length = i64::try_from(length).ok()?;
-    let at = if index < 0 {
-        index.checked_add(length)?
-    } else {
-        index
-    };
-    usize::try_from(at).ok()
-}
-
-fn slice(
-    value: &Value,
-    from: Option<i64>,
-    to: Option<i64>,
-    step: i64,
-) -> Box<dyn Iterator<Item = &Value> + '_> {
-    let elements = elements(value);
-    let end = |index: Option<i64>, default: usize| match index {
-        None => default,
-        Some(index) => place(index, elements.len()).map_or(0, |at| at.min(elements.len())),
-    };
-    let (from, to) = (end(from, 0), end(to, elements.len()));
-    // A step of zero would never end, and steps backwards are not supported.
-    let step = usize::try_from(step).ok().filter(|step| *step > 0);
-    match (elements.get(from..to), step) {
-        (Some(range), Some(step)) => Box::new(range.iter().step_by(step)),
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
-    match value {
-        Value::Array(elements) => Box::new(elements.iter()),
-        Value::Object(members) => Box::new(members.values()),
-        _ => Box::new(std::iter::empty()),
-    }
-}
-
-fn compare(left: &Value, right: &Value) -> Option<Ordering> {
-    match (left, right) {
-        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
-        (Value::Bool(left), Value::Bool(right)) => Some(left.cmp(right)),
-        // An integer in a path may be compared with a fraction in an object.
-        (Value::Number(left), Value::Number(right)) => left.as_f64()?.partial_cmp(&right.as_f64()?),
-        _ => (left == right).then_some(Ordering::Equal),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
-
-    impl Search {
-        /// Collects everything a path leads to.
-        fn each_of(&mut self, segments: &[Segment], value: &Value, found: &mut Vec<Value>) {
-            match segments.split_first() {
-                None => found.push(value.clone()),
-                Some((segment, rest)) => {
-                    self.follow(segment, value, &mut |search, value| {
-                        search.each_of(rest, value, found);
-                        None
-                    });
-                }
-            }
-        }
-    }
 
     fn check(path: &str, expected: &[Value]) {
         let object = json!({
@@ -547,9 +366,8 @@ mod tests {
             ]},
         });
         let path = JsonPath::parse(path).unwrap();
-        let mut found: Vec<Value> = Vec::new();
-        // It goes on until it has been everywhere if nothing it finds is enough.
-        Search::new().each_of(&path.segments, &object, &mut found);
+        let found = Search::new().find(&path.segments, vec![&object]);
+        let found: Vec<Value> = found.into_iter().flatten().cloned().collect();
         assert_eq!(found, expected, "{path:?}");
         assert_eq!(path.first(&object), expected.first(), "{path:?}");
     }
@@ -559,7 +377,9 @@ mod tests {
         check(".spec.x", &[json!(1)]);
         check("{.spec.x}", &[json!(1)]);
         check("$.spec.x", &[json!(1)]);
-        check(".spec['a.b']", &[json!("dotted")]);
+        check(".spec['a.b']", &[]);
+        check(r".spec['a\.b']", &[json!("dotted")]);
+        check(".spec['x','missing','map']['x','k']['v']", &[json!(7)]);
         check(r".spec.a\.b", &[json!("dotted")]);
         check(".spec.list[0]", &[json!(10)]);
         check(".spec.list[-1]", &[json!(30)]);
@@ -567,6 +387,7 @@ mod tests {
         check(".spec.list[*]", &[json!(10), json!(20), json!(30)]);
         check(".spec.list[1:]", &[json!(20), json!(30)]);
         check(".spec.list[0:3:2]", &[json!(10), json!(30)]);
+        check(".spec.list[1:1]", &[]);
         check(".spec.list[0,2]", &[json!(10), json!(30)]);
         check("..v", &[json!(7)]);
         check(".spec.missing.deeper", &[]);
@@ -581,6 +402,36 @@ mod tests {
         check(".status.conditions[?(@.n>1)].type", &[json!("Synced")]);
         check(".status.conditions[?(@.none)].type", &[]);
         check(".status.conditions.*.n", &[json!(1), json!(2)]);
+    }
+
+    #[test]
+    fn a_step_that_fails_for_one_value_fails_for_all() {
+        let object = json!({
+            "list": ["a", "b"], "map": {"a": "b"}, "nothing": null,
+            "items": [{"k": "a", "n": 1}, {"k": "b", "n": 2.5, "deep": [1]}, {"k": null}],
+        });
+        let check = |path: &str, expected: Value| {
+            let path = JsonPath::parse(path).unwrap();
+            let found = path.first(&object).cloned();
+            assert_eq!(found.unwrap_or(json!("none")), expected, "{path:?}");
+        };
+        check(".list[0:9]", json!("none"));
+        check(".list[0,9]", json!("none"));
+        check(".list[-2:]", json!("a"));
+        check(".list[-9]", json!("none"));
+        check(".map[*]", json!("none"));
+        check(".map.*", json!("b"));
+        check(".nothing", Value::Null);
+        check(".nothing[0]", json!("none"));
+        check("..[0]", json!("none"));
+        check(".map[?(@.a)]", json!("none"));
+        check(r#".items[?(@.k=="a")].n"#, json!("none"));
+        check(".items[?(@.n>0)].k", json!("none"));
+        check(".items[0:2][?(@.n>0)].k", json!("none"));
+        check(".items[?(@.missing==1)].k", json!("none"));
+        // Go counts what it had before it failed.
+        check(".items[?(@.deep[5])].k", json!("b"));
+        check(".items[?(@.k[0])].k", json!("a"));
     }
 
     #[test]
@@ -625,9 +476,8 @@ mod tests {
                 "{path}"
             );
         }
-        // What comes first is found at once, however much would follow.
         let path = JsonPath::parse(&format!(".a{}", "[0,0]".repeat(30)));
-        assert!(path.unwrap().first(&object).is_some());
+        assert_eq!(path.unwrap().first(&object), None);
     }
 
     proptest! {

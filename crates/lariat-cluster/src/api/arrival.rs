@@ -7,6 +7,7 @@ use http::header::{
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Method};
+use lariat_apimachinery::kinds::Resource;
 
 use crate::fault::Action;
 use crate::journal::{self, Mark};
@@ -15,7 +16,7 @@ use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Form, Offers, accepts_gzip};
 use crate::wire::query::Query;
-use crate::wire::route::Route;
+use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
 /// A request before it is handled.
@@ -190,15 +191,38 @@ impl Arrival {
     }
 }
 
-/// Returns the encodings of answers on a route: protobuf only for built-in kinds and for discovery.
+/// Returns the forms of answers on a route: protobuf only for built-in kinds and for discovery.
 fn offers(server: &Server, route: &Route) -> Offers {
-    Offers::of(match route {
+    match route {
         Route::Objects(target) => {
             let catalog = server.kinds.catalog();
             let resource = catalog.resource(&target.group, &target.version, &target.plural);
-            resource.is_some_and(|resource| !resource.rules.custom)
+            let tables = resource.is_none_or(|resource| has_tables(resource, target));
+            let builtin = resource.is_some_and(|resource| !resource.rules.custom);
+            Offers::of(builtin).with_tables(tables)
         }
-        Route::CoreVersions | Route::Groups | Route::Group(_) | Route::Resources { .. } => true,
-        _ => false,
-    })
+        Route::CoreVersions | Route::Groups | Route::Group(_) | Route::Resources { .. } => {
+            Offers::of(true)
+        }
+        _ => Offers::of(false),
+    }
+}
+
+/// Returns whether a resource or subresource can be answered as a table.
+///
+/// In Go those below have a storage of their own without `ConvertToTable`.
+fn has_tables(resource: &Resource, target: &Target) -> bool {
+    if resource.rules.custom {
+        return true;
+    }
+    let (plural, subresource) = (target.plural.as_str(), target.subresource.as_deref());
+    match (plural, subresource) {
+        ("bindings", None)
+        | ("pods", Some("binding" | "ephemeralcontainers" | "eviction" | "resize"))
+        | ("namespaces", Some("finalize"))
+        | ("serviceaccounts", Some("token"))
+        | ("certificatesigningrequests", Some("approval"))
+        | ("apiservices" | "customresourcedefinitions" | "resourceclaims", Some("status")) => false,
+        _ => !resource.rules.review,
+    }
 }

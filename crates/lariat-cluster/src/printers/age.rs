@@ -1,17 +1,32 @@
 //! Spans of time as kubectl prints them.
 
 use jiff::Timestamp;
+pub(super) use lariat_apimachinery::go_time::ZERO;
 
 /// What is shown for times that cannot be.
-const INVALID: &str = "<invalid>";
+pub(super) const INVALID: &str = "<invalid>";
+
+/// What is shown where there is no time.
+pub(super) const UNKNOWN: &str = "<unknown>";
+
+/// The most seconds that a duration of Go has: its nanoseconds have 64 bits.
+const MOST_SECONDS: i64 = i64::MAX / 1_000_000_000;
 
 /// Returns how long ago a time was.
+///
+/// Source: `translateTimestampSince` in `k8s.io/kubernetes/pkg/printers/internalversion`.
 pub(super) fn since(time: &str, now: Timestamp) -> String {
-    match time.parse::<Timestamp>() {
-        // As `time.Since`: the difference is made whole, not both times.
-        Ok(time) => human(now.duration_since(time).as_secs()),
+    match time.parse() {
+        Ok(time) if time == ZERO => UNKNOWN.to_owned(),
+        Ok(time) => between(time, now),
         Err(_) => INVALID.to_owned(),
     }
+}
+
+/// Returns how much time is between two times.
+pub(super) fn between(start: Timestamp, end: Timestamp) -> String {
+    // As `Time.Sub`: the difference is made whole, not both times, and is bounded.
+    human(end.duration_since(start).as_secs().min(MOST_SECONDS))
 }
 
 /// Writes some seconds with at most two units, the finer one only while it matters.
@@ -69,6 +84,14 @@ mod tests {
         ] {
             assert_eq!(human(seconds), expected, "{seconds}");
         }
+    }
+
+    #[test]
+    fn a_span_is_bounded_and_the_zero_of_a_time_is_none() {
+        let now = "2024-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(since("1000-01-01T00:00:00Z", now), "292y");
+        assert_eq!(since("0001-01-01T00:00:00Z", now), UNKNOWN);
+        assert_eq!(between(ZERO, now), "292y");
     }
 
     #[test]

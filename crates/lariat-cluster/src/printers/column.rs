@@ -36,15 +36,54 @@ const CREATED_DOC: &str = "CreationTimestamp is a timestamp representing the ser
 
 /// Returns the columns of a custom resource: the name, and what its CRD names or the age.
 pub(super) fn of_definition(resource: &Resource) -> Vec<Column> {
-    if resource.columns.is_empty() {
-        return generic();
-    }
     let mut columns = vec![Column::name()];
+    if resource.columns.is_empty() {
+        // The age is a column like those of CRDs, and null where there is no time.
+        columns.push(Column::age("date"));
+        columns[1].source.missing = Value::Null;
+    }
     columns.extend(resource.columns.iter().map(Column::defined));
     columns
 }
 
+/// Returns the columns of a scale: how many replicas are wanted, and how many there are.
+///
+/// Source: `scaleColumnDefinitions` in `k8s.io/kubernetes/pkg/printers/internalversion`, and the columns that the
+/// handler of custom resources gives to scales.
+pub(super) fn of_scale(custom: bool) -> Vec<Column> {
+    let (desired, available) = if custom {
+        ("Number of desired replicas", "Number of actual replicas")
+    } else {
+        (
+            "replicas is the desired number of instances for the scaled object.",
+            "replicas is the actual number of observed instances of the scaled object.",
+        )
+    };
+    let replicas = |name, part, description: &str| {
+        let path = JsonPath::parse(&format!(".{part}.replicas"));
+        let path = path.expect("two members are a path");
+        // A Scale has no member for 0 replicas that are wanted.
+        let missing = if custom { Value::Null } else { 0.into() };
+        let source = Source::of_path(path, source::integer, missing);
+        Column {
+            description: description.to_owned(),
+            ..Column::new(name, "integer", source)
+        }
+    };
+    let mut name = Column::name();
+    if !custom {
+        name.format.clear();
+    }
+    vec![
+        name,
+        replicas("Desired", "spec", desired),
+        replicas("Available", "status", available),
+        Column::age(if custom { "date" } else { "string" }),
+    ]
+}
+
 /// Returns the columns of a kind of which nothing else is known: name and age.
+#[cfg(not(feature = "printers"))]
 pub(super) fn generic() -> Vec<Column> {
     vec![Column::name(), Column::age("date")]
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use lariat_apimachinery::structural::json_path::JsonPath;
+use lariat_apimachinery::{go_text, go_time};
 use serde_json::Value;
 
 use super::age;
@@ -50,11 +51,11 @@ impl Source {
 /// Returns the function that prints values of a type of columns, which CRDs name.
 pub(super) fn function_of(kind: &str) -> Function {
     match kind {
-        "string" => text,
+        "string" => printed,
         "integer" => integer,
-        "number" => number,
+        "number" => fraction,
         "boolean" => boolean,
-        "date" => since,
+        "date" => date,
         _ => |_| Value::Null,
     }
 }
@@ -67,14 +68,44 @@ pub(super) fn text(row: Row<'_>) -> Value {
     }
 }
 
+/// Prints a value of a custom resource as `PrintResults` of Go's JSONPath does.
+fn printed(row: Row<'_>) -> Value {
+    match row.object {
+        Value::Null => "<no value>".into(),
+        Value::Array(_) | Value::Object(_) => in_html(&row.object.to_string()).into(),
+        Value::Number(number) if number.as_i64().is_none() => {
+            let number = number.as_f64().unwrap_or_default();
+            go_text::value(&number.into()).into()
+        }
+        _ => text(row),
+    }
+}
+
+/// Writes the characters of a JSON document that Go escapes for HTML.
+fn in_html(json: &str) -> String {
+    // Outside of its texts, JSON has none of them.
+    let mut text = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            _ => text.push(character),
+        }
+    }
+    text
+}
+
 /// Prints a number without its fraction.
 pub(super) fn integer(row: Row<'_>) -> Value {
-    match row.object.as_i64() {
-        Some(number) => number.into(),
-        None => row
-            .object
-            .as_f64()
-            .map_or(Value::Null, |number| (number as i64).into()),
+    match (row.object.as_i64(), row.object.as_f64()) {
+        (Some(number), _) => number.into(),
+        (None, Some(number)) => {
+            // 2^63, from which on Go's conversion overflows on the processors it is used on.
+            let fits = number.abs() < 9_223_372_036_854_775_808.0;
+            (if fits { number as i64 } else { i64::MIN }).into()
+        }
+        (None, None) => Value::Null,
     }
 }
 
@@ -86,15 +117,46 @@ pub(super) fn number(row: Row<'_>) -> Value {
     }
 }
 
+/// Prints a number of a custom resource, which Go makes a float of.
+fn fraction(row: Row<'_>) -> Value {
+    match row.object.as_i64() {
+        // Beyond 2^53 a float does not have all digits, and the missing ones are written as zeros.
+        Some(number) if number.unsigned_abs() > 1 << 53 => {
+            let shortest = format!("{:e}", number as f64);
+            let (digits, exponent) = shortest.split_once('e').unwrap_or_default();
+            let exponent: usize = exponent.parse().unwrap_or_default();
+            let (first, rest) = digits.split_once('.').unwrap_or((digits, ""));
+            serde_json::from_str(&format!("{first}{rest:0<exponent$}")).unwrap_or_default()
+        }
+        _ => number(row),
+    }
+}
+
 /// Prints a truth value as it is.
 pub(super) fn boolean(row: Row<'_>) -> Value {
     row.object.as_bool().into()
 }
 
-/// Prints how long ago a time was.
+/// Prints how long ago a time was, which is null if it is the zero of times.
 pub(super) fn since(row: Row<'_>) -> Value {
     match row.object {
         Value::String(time) => age::since(time, row.now).into(),
-        _ => Value::Null,
+        _ => age::UNKNOWN.into(),
+    }
+}
+
+/// Prints how long ago a time in a custom resource was, which may be any text.
+///
+/// Source: `Time.UnmarshalQueryParameter` in `k8s.io/apimachinery/pkg/apis/meta/v1`.
+fn date(row: Row<'_>) -> Value {
+    let text = match row.object {
+        Value::String(text) => &**text,
+        _ => return Value::Null,
+    };
+    match go_time::rfc3339(text) {
+        _ if matches!(text, "" | "null") => age::UNKNOWN.into(),
+        Ok(time) if time == age::ZERO => age::UNKNOWN.into(),
+        Ok(time) => age::between(time, row.now).into(),
+        Err(_) => age::INVALID.into(),
     }
 }

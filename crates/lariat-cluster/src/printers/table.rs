@@ -14,12 +14,15 @@ use super::include::Include;
 use super::source::Row;
 use crate::clock::Clock;
 use crate::store::{Draft, EventType, Stored};
+use crate::strategy::autoscalers;
 use crate::wire::negotiate::MetaVersion;
 
 /// Writes tables of one resource.
 #[derive(Debug)]
 pub(crate) struct Table {
     resource: Arc<Resource>,
+    /// `"kind":…,"apiVersion":…` of the objects in the rows.
+    head: String,
     columns: Arc<[Column]>,
     version: MetaVersion,
     include: Include,
@@ -41,10 +44,21 @@ impl Table {
         };
         Self {
             resource: Arc::clone(resource),
+            head: resource.head(),
             columns,
             version,
             include,
             clock,
+        }
+    }
+
+    /// Returns a writer like this one for the scales of the resource.
+    pub(crate) fn of_scale(&self) -> Self {
+        Self {
+            resource: Arc::clone(&self.resource),
+            head: r#""kind":"Scale","apiVersion":"autoscaling/v1""#.to_owned(),
+            columns: column::of_scale(self.resource.rules.custom).into(),
+            ..*self
         }
     }
 
@@ -81,7 +95,8 @@ impl Table {
 
     /// Writes the row of an object.
     pub(crate) fn row(&self, stored: &Stored) -> Vec<u8> {
-        let object = Value::Object(stored.object());
+        let object = self.internal(stored).unwrap_or_else(|| stored.object());
+        let object = Value::Object(object);
         let now = self.clock.timestamp();
         let mut json = br#"{"cells":"#.to_vec();
         json.extend_from_slice(self.cells(&object, now).to_string().as_bytes());
@@ -103,7 +118,7 @@ impl Table {
             }
             Include::Object => {
                 json.push(b'{');
-                json.extend_from_slice(self.resource.head().as_bytes());
+                json.extend_from_slice(self.head.as_bytes());
                 json.extend_from_slice(stored.content());
             }
         }
@@ -113,20 +128,55 @@ impl Table {
 
     /// Writes the metadata of a row, as the internal type of the kind has them.
     fn metadata<'a>(&self, stored: &'a Stored) -> Cow<'a, [u8]> {
-        let written = stored.metadata();
-        if self.resource.group != "apps" || self.resource.plural != "daemonsets" {
-            return Cow::Borrowed(written);
-        }
-        let mut object = stored.object();
-        let metadata = metadata_mut(&mut object);
-        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
-            annotations.remove("deprecated.daemonset.template.generation");
-            if annotations.is_empty() {
-                metadata.remove("annotations");
-            }
-        }
+        let Some(mut object) = self.internal(stored) else {
+            return Cow::Borrowed(stored.metadata());
+        };
         let metadata = object.remove("metadata").unwrap_or_default();
         Cow::Owned(format!(r#","metadata":{metadata}"#).into_bytes())
+    }
+
+    /// Returns an object as Go's internal type of its kind has it, where the version has annotations for members.
+    fn internal(&self, stored: &Stored) -> Option<Object> {
+        let Resource {
+            group,
+            version,
+            plural,
+            ..
+        } = &*self.resource;
+        match (group.as_str(), version.as_str(), plural.as_str()) {
+            ("apps", _, "daemonsets") => {
+                let mut object = stored.object();
+                let metadata = metadata_mut(&mut object);
+                if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+                    annotations.remove("deprecated.daemonset.template.generation");
+                    if annotations.is_empty() {
+                        metadata.remove("annotations");
+                    }
+                }
+                Some(object)
+            }
+            ("autoscaling", "v1", "horizontalpodautoscalers") => {
+                let mut object = stored.object();
+                autoscalers::to_second(&mut object);
+                Some(object)
+            }
+            _ => None,
+        }
+    }
+
+    /// Sorts the objects of a list as their printer does.
+    ///
+    /// Source: `printFlowSchemaList`.
+    pub(crate) fn sort(&self, objects: &mut [Arc<Stored>]) {
+        if self.resource.rules.custom || self.resource.plural != "flowschemas" {
+            return;
+        }
+        objects.sort_by_cached_key(|stored| {
+            let object = Value::Object(stored.object());
+            let precedence = object.pointer("/spec/matchingPrecedence");
+            let precedence = precedence.and_then(Value::as_i64).unwrap_or_default();
+            (precedence, stored.key().name().to_owned())
+        });
     }
 
     /// Writes a table of one object.
@@ -140,7 +190,7 @@ impl Table {
 
     /// Creates the object that stands for a revision in a bookmark.
     pub(crate) fn bookmark(&self, revision: u64, ends_state: bool) -> Stored {
-        let mut metadata = json!({"creationTimestamp": null});
+        let mut metadata = json!({});
         if ends_state {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

@@ -5,7 +5,7 @@
 mod accounts;
 mod admission;
 mod aggregation;
-mod autoscalers;
+pub(crate) mod autoscalers;
 mod builtin;
 mod check;
 mod conditions;

@@ -18,9 +18,7 @@ pub(crate) enum Answer {
     },
     /// What a creation would have stored; it has no version.
     DryRunCreation(Object),
-    /// An object of a type of its own: a review, or a `Scale`.
-    ///
-    /// It has no other shape.
+    /// An object of a type of its own: a review, which has no other shape, or a `Scale`.
     Document {
         document: Object,
         success: Success,

@@ -38,11 +38,12 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// The encodings there are for an answer, besides JSON and YAML.
+/// The forms there are for an answer, besides whole objects in JSON and YAML.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
     builtin: bool,
     protobuf: bool,
+    tables: bool,
 }
 
 impl Offers {
@@ -51,7 +52,13 @@ impl Offers {
         Self {
             builtin,
             protobuf: builtin && protobuf::IS_BUILT,
+            tables: true,
         }
+    }
+
+    /// Takes tables away if a route has none.
+    pub(crate) fn with_tables(self, tables: bool) -> Self {
+        Self { tables, ..self }
     }
 
     fn has(self, encoding: Encoding) -> bool {
@@ -125,7 +132,7 @@ impl Form {
             };
             let shape = match kind {
                 // Go has no protobuf form of a table.
-                "Table" if encoding != Encoding::Protobuf => Shape::Table,
+                "Table" if encoding != Encoding::Protobuf && offers.tables => Shape::Table,
                 "PartialObjectMetadata" => Shape::Metadata,
                 "PartialObjectMetadataList" => Shape::MetadataList,
                 _ => return None,
@@ -292,6 +299,15 @@ mod tests {
     }
 
     #[test]
+    fn where_there_are_no_tables_the_next_alternative_is_taken() {
+        let offers = Offers::of(true).with_tables(false);
+        let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+        assert!(Form::negotiate(table, offers).is_err());
+        let form = Form::negotiate(&format!("{table},application/json"), offers);
+        assert_eq!(form.unwrap().shape, Shape::Whole);
+    }
+
+    #[test]
     fn the_encoding_is_that_of_the_alternative() {
         for (accept, expected) in [
             ("application/yaml", Encoding::Yaml),
@@ -316,6 +332,7 @@ mod tests {
             let offers = Offers {
                 builtin: true,
                 protobuf: true,
+                tables: true,
             };
             let form = Form::negotiate(accept, offers).unwrap();
             assert_eq!(form.encoding, expected, "{accept}");

@@ -1,9 +1,10 @@
 //! Sequences of requests, and what a genuine API server answered.
 //!
 //! In `answers.txt`, a line `= name` begins a sequence on a cluster of its own. A line that is not indented is a
-//! request: method, path, then `table`, or a body, before which `merge`, `strategic`, `json` or `apply` says which patch
-//! it is. Indented lines check the answer: a status code, a JSON pointer with its value (`null` if absent), `!` with the
-//! Status message, `?` with the fields of the causes, or `warning` with a part of a warning.
+//! request: method, path, then `table` if a table is asked for, and a body, before which `merge`, `strategic`, `json` or
+//! `apply` says which patch it is. `DEFINE` and a body create a CRD and wait until it is served. Indented lines check the
+//! answer: a status code, a JSON pointer with its value (`null` if absent), `!` with the Status message, `?` with the
+//! fields of the causes, or `warning` with a part of a warning.
 
 use std::collections::BTreeSet;
 
@@ -19,6 +20,11 @@ async fn answers_are_those_of_a_genuine_server() {
         let bench = Bench::new().await;
         let mut answer = None;
         for line in steps.lines().filter(|line| !line.is_empty()) {
+            if let Some(definition) = line.strip_prefix("DEFINE ") {
+                let definition = serde_json::from_str(definition).expect(line);
+                bench.define(&definition).await;
+                continue;
+            }
             match line.strip_prefix(' ') {
                 None => answer = Some(request(&bench, line).await),
                 Some(part) => {
@@ -35,17 +41,19 @@ async fn request(bench: &Bench, line: &str) -> Answer {
     let method: Method = words.next().and_then(|word| word.parse().ok()).expect(line);
     let path = words.next().expect("a path");
     let rest = words.next().unwrap_or_default();
+    let (rest, accept) = match rest.strip_prefix("table") {
+        Some(rest) => (
+            rest.trim_start(),
+            "application/json;as=Table;v=v1;g=meta.k8s.io",
+        ),
+        None => (rest, "application/json"),
+    };
     let meant = |word: &str, media: &'static str| Some((rest.strip_prefix(word)?, media));
     let (body, media) = meant("merge ", "application/merge-patch+json")
         .or_else(|| meant("strategic ", "application/strategic-merge-patch+json"))
         .or_else(|| meant("json ", "application/json-patch+json"))
         .or_else(|| meant("apply ", "application/apply-patch+yaml"))
         .unwrap_or((rest, "application/json"));
-    let (body, accept) = if rest == "table" {
-        ("", "application/json;as=Table;v=v1;g=meta.k8s.io")
-    } else {
-        (body, "application/json")
-    };
     let headers = [("content-type", media), ("accept", accept)];
     bench.ask(method, path, &headers, body.to_owned()).await
 }

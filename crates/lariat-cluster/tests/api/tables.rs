@@ -103,6 +103,8 @@ async fn a_watch_of_tables_defines_the_columns_once() {
     assert_eq!((kind.as_str(), text(&end, "/kind")), ("BOOKMARK", "Table"));
     let marker = "/rows/0/object/metadata/annotations/k8s.io~1initial-events-end";
     assert_eq!(text(&end, marker), "true");
+    let metadata = end["rows"][0]["object"]["metadata"].as_object();
+    assert!(!metadata.unwrap().contains_key("creationTimestamp"));
     assert_eq!(end["columnDefinitions"], Value::Null);
     bench.delete(&format!("{CONFIG_MAPS}/a")).await;
     let (kind, gone) = watch.event().await;
@@ -111,6 +113,55 @@ async fn a_watch_of_tables_defines_the_columns_once() {
         ("DELETED", &Value::Null)
     );
     assert_eq!(text(&gone, "/rows/0/cells/0"), "a");
+}
+
+#[cfg(feature = "printers")]
+#[tokio::test(start_paused = true)]
+async fn a_bookmark_has_the_cells_of_an_object_without_content() {
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let flow_schemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    for (path, expected) in [
+        (WIDGETS, json!(["", null])),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+            json!(["", "0001-01-01T00:00:00Z"]),
+        ),
+        (flow_schemas, json!(["", "", 0, "<none>", "<unknown>", "?"])),
+    ] {
+        let query = "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        let path = format!("{path}{query}&allowWatchBookmarks=true");
+        let mut watch = bench.watch_with(&path, &[("accept", TABLE)]).await;
+        let (kind, end) = watch.event().await;
+        assert_eq!(kind, "BOOKMARK", "{path}");
+        assert_eq!(end["rows"][0]["cells"], expected, "{path}");
+    }
+}
+
+#[cfg(feature = "printers")]
+#[tokio::test(start_paused = true)]
+async fn flow_schemas_are_sorted_by_precedence_and_name() {
+    let bench = Bench::new().await;
+    let path = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
+    for (name, precedence) in [("a", 900), ("b", 10), ("c", 900), ("d", 2000)] {
+        let body = json!({"metadata": {"name": name}, "spec": {
+            "priorityLevelConfiguration": {"name": "p"}, "matchingPrecedence": precedence,
+        }});
+        let answer = bench.post(path, &body).await;
+        assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+    }
+    let shown = |table: Value| -> Vec<String> {
+        let rows = table["rows"].as_array().unwrap();
+        rows.iter()
+            .map(|row| text(row, "/cells/0").to_owned())
+            .collect()
+    };
+    assert_eq!(shown(table(&bench, path).await), ["b", "a", "c", "d"]);
+    // A page is sorted by itself.
+    let page = table(&bench, &format!("{path}?limit=2")).await;
+    assert_eq!(shown(page), ["b", "a"]);
 }
 
 #[tokio::test(start_paused = true)]

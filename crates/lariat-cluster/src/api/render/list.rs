@@ -17,8 +17,14 @@ const PIECE: usize = 64 * 1024;
 const END: &[u8] = b"]}\n";
 
 /// Writes a list piece by piece.
-pub(super) fn pieces(renderer: Renderer, page: ListPage) -> impl Iterator<Item = Bytes> + use<> {
+pub(super) fn pieces(
+    renderer: Renderer,
+    mut page: ListPage,
+) -> impl Iterator<Item = Bytes> + use<> {
     let items = Items::new(renderer);
+    if let Some(table) = &items.renderer.table {
+        table.sort(&mut page.objects);
+    }
     let mut opening = items.opening(&page);
     let mut end = END;
     let is_made_of_nil = match &items.renderer.table {

@@ -3,6 +3,7 @@
 mod list;
 mod object;
 mod renderer;
+mod scale;
 mod watch;
 
 pub(super) use renderer::{Renderer, check, check_shape};

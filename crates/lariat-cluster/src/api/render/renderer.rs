@@ -9,7 +9,7 @@ use lariat_apimachinery::schema;
 use serde_json::{Value, json};
 
 use super::watch::Lines;
-use super::{list, object};
+use super::{list, object, scale};
 use crate::printers::{Include, Table};
 use crate::status::{self, ApiError};
 use crate::verbs::{Answer, Call, Success, Watcher};
@@ -43,6 +43,7 @@ pub(in crate::api) fn check_shape(
     let answers_list = match answer {
         Answer::List(_) => true,
         Answer::Object { .. } | Answer::DryRunCreation(_) => false,
+        Answer::Document { document, .. } if scale::is_scale(document) => false,
         // Events have objects of their own.
         Answer::Watch(_) if form.shape == Shape::Table => {
             return Include::of(&call.query).map(drop);
@@ -59,7 +60,10 @@ pub(in crate::api) fn check_shape(
         Include::of(&call.query)?;
     }
     if is_wrong {
-        let go_type = go_type(&call.resource, answers_list);
+        let go_type = match answer {
+            Answer::Document { .. } => scale::go_type(&call.resource).to_owned(),
+            _ => go_type(&call.resource, answers_list),
+        };
         return Err(ApiError::wrong_shape(answers_list, &go_type));
     }
     Ok(())
@@ -111,6 +115,11 @@ impl Renderer {
         match answer {
             Answer::Object { stored, success } => object::reply(&self, code(success), &stored),
             Answer::DryRunCreation(object) => object::dry_run_creation(&self, object),
+            Answer::Document { document, success }
+                if self.form.shape != Shape::Whole && scale::is_scale(&document) =>
+            {
+                scale::reply(&self, code(success), &document)
+            }
             Answer::Document { document, success } => {
                 let document = schema::as_go_writes(document);
                 Reply::json(code(success), Value::Object(document).to_string())

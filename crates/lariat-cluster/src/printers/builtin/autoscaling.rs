@@ -10,21 +10,7 @@ const SHOWN: usize = 2;
 pub(super) fn targets(scaler: Row<'_>) -> String {
     let specs: Vec<Row<'_>> = scaler.rows("/spec/metrics").collect();
     if specs.is_empty() {
-        // Version 1 knows one metric only.
-        let percent = |pointer| match scaler.get(pointer).as_i64() {
-            Some(percent) => format!("{percent}%"),
-            None => UNKNOWN.to_owned(),
-        };
-        let target = "/spec/targetCPUUtilizationPercentage";
-        return if scaler.has(target) {
-            format!(
-                "cpu: {}/{}",
-                percent("/status/currentCPUUtilizationPercentage"),
-                percent(target)
-            )
-        } else {
-            NONE.to_owned()
-        };
+        return NONE.to_owned();
     }
     let texts: Vec<String> = specs
         .iter()
@@ -49,12 +35,18 @@ fn metric(spec: Row<'_>, status: Row<'_>) -> String {
     };
     let target = spec.at(&format!("/{member}/target"));
     let current = status.at(&format!("/{member}/current"));
+    // A status of the same type says what there is; Go prints the amount in it even if that is nil.
+    let nil = if status.has(&format!("/{member}")) {
+        "<nil>"
+    } else {
+        UNKNOWN
+    };
     let average = target.scalar_or("/averageValue", "");
     let values = if !average.is_empty() {
-        let text = format!("{}/{average}", current.scalar_or("/averageValue", UNKNOWN));
+        let current = |nil| current.scalar_or("/averageValue", nil);
         match member {
-            "external" | "object" => format!("{text} (avg)"),
-            _ => text,
+            "external" | "object" => format!("{}/{average} (avg)", current(UNKNOWN)),
+            _ => format!("{}/{average}", current(nil)),
         }
     } else if matches!(member, "resource" | "containerResource") {
         let percent = |row: Row<'_>, other: &str| match row.get("/averageUtilization").as_i64() {
@@ -68,7 +60,7 @@ fn metric(spec: Row<'_>, status: Row<'_>) -> String {
         )
     } else {
         let wanted = target.scalar_or("/value", "");
-        format!("{}/{wanted}", current.scalar_or("/value", UNKNOWN))
+        format!("{}/{wanted}", current.scalar_or("/value", nil))
     };
     match spec.text(&format!("/{member}/name")) {
         "" => values,

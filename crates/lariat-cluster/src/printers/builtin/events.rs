@@ -29,9 +29,12 @@ pub(super) fn count(event: Row<'_>) -> i64 {
     if event.has("/series") {
         return event.number("/series/count");
     }
-    // What happened once has no count in the newer group.
+    // Each group has one of these members. As printEvent: what happened once may have no count.
     let counts = ["/count", "/deprecatedCount"].map(|count| event.number(count));
-    counts.into_iter().sum::<i64>().max(1)
+    match counts.into_iter().sum::<i64>() {
+        0 => 1,
+        count => count,
+    }
 }
 
 /// Returns kind and name of the object that an Event is about.
@@ -45,15 +48,22 @@ pub(super) fn object(object: Row<'_>) -> String {
 
 /// Returns which component reported an Event, and where it runs.
 pub(super) fn source(event: Row<'_>) -> String {
-    let sources = [event.at("/source"), event.at("/deprecatedSource")];
-    let component = |source: &&Row<'_>| !source.text("/component").is_empty();
-    let (component, host) = match sources.iter().find(component) {
-        Some(source) => (source.text("/component"), source.text("/host")),
-        None => {
-            let reporter = event.text_or("/reportingComponent", event.text("/reportingController"));
-            (reporter, event.text("/reportingInstance"))
-        }
+    let first_of = |members: &[&str]| {
+        let mut texts = members.iter().map(|member| event.text(member));
+        texts.find(|text| !text.is_empty()).unwrap_or_default()
     };
+    // As formatEventSource, which chooses the one whatever the other is.
+    let component = first_of(&[
+        "/source/component",
+        "/deprecatedSource/component",
+        "/reportingComponent",
+        "/reportingController",
+    ]);
+    let host = first_of(&[
+        "/source/host",
+        "/deprecatedSource/host",
+        "/reportingInstance",
+    ]);
     match host {
         "" => component.to_owned(),
         host => format!("{component}, {host}"),

@@ -14,6 +14,7 @@ pub(super) fn named(name: &str) -> Option<Function> {
 
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("accessModes", |it| storage::access_modes(it).into()),
+    ("attributesClass", |it| storage::attributes_class(it).into()),
     ("autoscalerTargets", |it| autoscaling::targets(it).into()),
     ("availability", |it| policy::availability(it).into()),
     ("balancer", |it| networking::balancer(it).into()),
@@ -38,6 +39,9 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("groups", |it| policy::subjects(it, "Group").into()),
     ("health", |it| policy::health(it).into()),
     ("images", |it| parts::members(it, "/image").into()),
+    ("ingressClassName", |it| {
+        parts::class_name(it, &["ingressclass"]).into()
+    }),
     ("ingressHosts", |it| networking::ingress_hosts(it).into()),
     ("ingressPorts", |it| networking::ingress_ports(it).into()),
     ("jobCompletions", |it| workloads::completions(it).into()),
@@ -52,6 +56,12 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("names", |it| parts::members(it, "/name").into()),
     ("namespaceAndName", |it| {
         references::namespace_and_name(it).into()
+    }),
+    ("nodeExternalAddress", |it| {
+        nodes::address(it, "ExternalIP").into()
+    }),
+    ("nodeInternalAddress", |it| {
+        nodes::address(it, "InternalIP").into()
     }),
     ("nodeKernel", |it| nodes::kernel(it).into()),
     ("nodeRoles", |it| nodes::roles(it).into()),
@@ -84,7 +94,11 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
         networking::slice_addresses(it).into()
     }),
     ("slicePorts", |it| networking::slice_ports(it).into()),
-    ("storageClassName", |it| storage::class_name(it).into()),
+    ("storageClass", |it| storage::class(it).into()),
+    ("storageClassName", |it| {
+        let prefixes = ["storageclass", "storageclass.beta"];
+        parts::class_name(it, &prefixes).into()
+    }),
     ("tokenAudiences", |it| storage::token_audiences(it).into()),
     ("trim", |it| it.text("").trim().into()),
     ("trueOrFalse", parts::true_or_false),

@@ -14,8 +14,8 @@ pub(super) fn service_ports(ports: Row<'_>) -> String {
     let port = |port: Row<'_>| {
         let (number, protocol) = (port.number("/port"), port.text("/protocol"));
         match port.number("/nodePort") {
-            0 => format!("{number}/{protocol}"),
-            node_port => format!("{number}:{node_port}/{protocol}"),
+            node_port @ 1.. => format!("{number}:{node_port}/{protocol}"),
+            _ => format!("{number}/{protocol}"),
         }
     };
     let ports: Vec<String> = ports.rows("").map(port).collect();

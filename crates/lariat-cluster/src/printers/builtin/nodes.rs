@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::row::UNKNOWN;
+use super::row::{NONE, UNKNOWN};
 use crate::printers::source::Row;
 
 /// Returns whether a node is ready, and whether it takes Pods.
 pub(super) fn status(node: Row<'_>) -> String {
-    let status = match node.condition("Ready") {
-        "" => "Unknown",
-        "True" => "Ready",
-        _ => "NotReady",
+    let mut conditions = node.rows("/status/conditions");
+    // As the map of conditions in printNode, in which the last one of a type stays.
+    let ready = conditions.rfind(|condition| condition.text("/type") == "Ready");
+    let status = match ready.map(|condition| condition.text("/status")) {
+        None => "Unknown",
+        Some("True") => "Ready",
+        Some(_) => "NotReady",
     };
     if node.flag("/spec/unschedulable") {
         format!("{status},SchedulingDisabled")
@@ -34,6 +37,13 @@ pub(super) fn roles(labels: Row<'_>) -> String {
     let mut roles: BTreeSet<String> = labels.filter_map(role).collect();
     roles.remove("");
     Vec::from_iter(roles).join(",")
+}
+
+/// Returns the first address of a type, which may be empty.
+pub(super) fn address<'a>(node: Row<'a>, kind: &str) -> &'a str {
+    let mut addresses = node.rows("/status/addresses");
+    let address = addresses.find(|address| address.text("/type") == kind);
+    address.map_or(NONE, |address| address.text("/address"))
 }
 
 /// Returns the version of a node's kernel, with the architecture.

@@ -27,6 +27,23 @@ pub(super) fn first_of(texts: &[String], most: usize) -> String {
     }
 }
 
+/// Returns the name of a class, and whether it is the default.
+///
+/// The annotations that say so begin with one of `prefixes`.
+pub(super) fn class_name(class: Row<'_>, prefixes: &[&str]) -> String {
+    let annotations = class.get("/metadata/annotations");
+    let is_default = prefixes
+        .iter()
+        .map(|prefix| format!("{prefix}.kubernetes.io/is-default-class"))
+        .any(|annotation| annotations.get(annotation) == Some(&Value::from("true")));
+    let name = class.text("/metadata/name");
+    if is_default {
+        format!("{name} (default)")
+    } else {
+        name.to_owned()
+    }
+}
+
 /// Prints a span of seconds.
 pub(super) fn duration(seconds: Row<'_>) -> Value {
     seconds.object.as_i64().map(age::human).into()

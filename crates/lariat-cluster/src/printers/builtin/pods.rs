@@ -138,7 +138,7 @@ impl Summary {
 
     /// Counts the containers; of their reasons that of the first is kept.
     fn run(&mut self, pod: Row<'_>) {
-        let mut running = false;
+        let (mut running, mut failure) = (false, None);
         for status in pod.rows("/status/containerStatuses").rev() {
             self.count(status);
             let waiting = status.text("/state/waiting/reason");
@@ -146,15 +146,25 @@ impl Summary {
                 self.reason = waiting.to_owned();
             } else if status.has("/state/terminated") {
                 self.reason = end_of(status);
+                if status.number("/state/terminated/exitCode") != 0 {
+                    failure = Some(self.reason.clone());
+                }
             } else if status.flag("/ready") && status.has("/state/running") {
                 running = true;
                 self.ready += 1;
             }
         }
-        // One container has completed while another still runs.
-        if self.reason == "Completed" && running {
-            let ready = pod.condition("Ready") == "True";
-            self.reason = if ready { "Running" } else { "NotReady" }.to_owned();
+        // One container has completed while another failed or still runs.
+        if self.reason == "Completed" {
+            let ready = pod
+                .rows("/status/conditions")
+                .any(|each| each.text("/type") == "Ready" && each.text("/status") == "True");
+            self.reason = match failure {
+                _ if running && ready => "Running".to_owned(),
+                Some(failure) => failure,
+                None if running => "NotReady".to_owned(),
+                None => return,
+            };
         }
     }
 

@@ -20,7 +20,11 @@ pub(super) fn subjects(subjects: Row<'_>, kind: &str) -> String {
 pub(super) fn quota(quota: Row<'_>, of_limits: bool) -> String {
     let (hard, used) = (quota.at("/status/hard"), quota.at("/status/used"));
     let resources = hard.object.as_object().into_iter().flatten();
-    let shown = resources.filter(|(resource, _)| resource.starts_with("limits") == of_limits);
+    let is_limit = |resource: &str| {
+        let parts = resource.split_once('.');
+        parts.is_some_and(|(first, _)| first == "limits")
+    };
+    let shown = resources.filter(|(resource, _)| is_limit(resource) == of_limits);
     let texts: Vec<String> = shown
         .map(|(resource, _)| {
             // Names of extended resources have a slash.
@@ -63,7 +67,7 @@ pub(super) fn health(condition: Row<'_>) -> &'static str {
 /// Returns whether an API service is available, or why it is not.
 pub(super) fn availability(condition: Row<'_>) -> String {
     match (condition.text("/status"), condition.text("/reason")) {
-        ("True", _) => "True".to_owned(),
+        (status @ "True", _) | (status, "") => status.to_owned(),
         (status, reason) => format!("{status} ({reason})"),
     }
 }

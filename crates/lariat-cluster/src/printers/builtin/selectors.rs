@@ -6,11 +6,14 @@ use serde_json::Value;
 use crate::printers::source::Row;
 
 /// Returns labels, with `=` between name and value.
+///
+/// As `Set.String` they are sorted with it, so `a1=` comes before `a=`.
 pub(super) fn labels(labels: Row<'_>) -> String {
     let labels = labels.object.as_object().into_iter().flatten();
     let label =
         |(name, value): (&String, &Value)| format!("{name}={}", value.as_str().unwrap_or_default());
-    let labels: Vec<String> = labels.map(label).collect();
+    let mut labels: Vec<String> = labels.map(label).collect();
+    labels.sort_unstable();
     labels.join(",")
 }
 

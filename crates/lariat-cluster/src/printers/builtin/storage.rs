@@ -45,22 +45,22 @@ pub(super) fn claim_capacity(claim: Row<'_>) -> String {
     }
 }
 
-/// Returns the name of a StorageClass, and whether it is the default.
-pub(super) fn class_name(class: Row<'_>) -> String {
-    let annotations = class.get("/metadata/annotations");
-    let is_default = [
-        "storageclass.kubernetes.io",
-        "storageclass.beta.kubernetes.io",
-    ]
-    .map(|prefix| format!("{prefix}/is-default-class"))
-    .iter()
-    .any(|annotation| annotations.get(annotation) == Some(&Value::from("true")));
-    let name = class.text("/metadata/name");
-    if is_default {
-        format!("{name} (default)")
-    } else {
-        name.to_owned()
+/// Returns the StorageClass of a volume or a claim.
+///
+/// As `GetPersistentVolumeClass`: the annotation counts even if it is empty.
+pub(super) fn class(object: Row<'_>) -> &str {
+    let annotations = object.get("/metadata/annotations");
+    let annotation = annotations.get("volume.beta.kubernetes.io/storage-class");
+    match annotation.and_then(Value::as_str) {
+        Some(class) => class,
+        None => object.text("/spec/storageClassName"),
     }
+}
+
+/// Returns the VolumeAttributesClass of a volume or a claim, which may be empty.
+pub(super) fn attributes_class(object: Row<'_>) -> &str {
+    let class = object.get("/spec/volumeAttributesClassName").as_str();
+    class.unwrap_or(UNSET)
 }
 
 /// Returns the audiences of the tokens that a CSI driver gets.
@@ -79,7 +79,10 @@ pub(super) fn device_claim_state(claim: Row<'_>) -> String {
         ("deleted", is_deleting),
         ("allocated", is_allocated),
         ("pending", !is_allocated && !is_deleting),
-        ("reserved", !claim.list("/status/reservedFor").is_empty()),
+        (
+            "reserved",
+            is_allocated && !claim.list("/status/reservedFor").is_empty(),
+        ),
     ];
     let present = states.into_iter().filter(|(_, is_present)| *is_present);
     let names: Vec<&str> = present.map(|(name, _)| name).collect();

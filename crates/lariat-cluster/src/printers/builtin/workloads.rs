@@ -1,6 +1,6 @@
 //! Cells of what runs Pods.
 
-use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::printers::age;
 use crate::printers::source::Row;
@@ -24,18 +24,15 @@ pub(super) fn completions(job: Row<'_>) -> String {
 
 /// Returns how long a Job has run.
 pub(super) fn duration(job: Row<'_>) -> String {
-    let times = ["/status/startTime", "/status/completionTime"];
-    match times.map(|time| job.text(time)) {
-        ["", _] => String::new(),
-        [start, ""] => age::since(start, job.now),
-        [start, end] => between(start, end).unwrap_or_default(),
+    let time = |member: &str| match job.get("/status").get(member)? {
+        Value::String(time) => time.parse().ok(),
+        // What is written of a time without value; Go counts from the year 1.
+        _ => Some(age::ZERO),
+    };
+    match (time("startTime"), time("completionTime")) {
+        (None, _) => String::new(),
+        (Some(start), end) => age::between(start, end.unwrap_or(job.now)),
     }
-}
-
-/// Returns the time between two, if both are times.
-fn between(start: &str, end: &str) -> Option<String> {
-    let [start, end] = [start, end].map(|time| time.parse::<Timestamp>().ok());
-    Some(age::human(end?.as_second() - start?.as_second()))
 }
 
 pub(super) fn job_status(job: Row<'_>) -> &'static str {
