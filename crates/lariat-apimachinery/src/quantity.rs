@@ -129,10 +129,13 @@ impl Quantity {
         }
         let mut place = UNIT;
         for digit in fraction.bytes() {
-            // Zero behind the ninth digit, so what is smaller than a billionth is cut here.
+            // Zero behind the ninth digit.
             place /= 10;
             nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
         }
+        // `ParseQuantity` rounds away from zero what is smaller than a billionth.
+        let is_cut = fraction.bytes().skip(9).any(|digit| digit != b'0');
+        nanos = nanos.checked_add(i128::from(is_cut && factor == 1 && power <= 0))?;
         nanos = nanos.checked_mul(factor)?;
         nanos = match power {
             0.. => nanos.checked_mul(10_i128.checked_pow(power.unsigned_abs())?)?,
