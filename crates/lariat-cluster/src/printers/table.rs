@@ -14,6 +14,7 @@ use super::include::Include;
 use super::source::Row;
 use crate::clock::Clock;
 use crate::store::{Draft, EventType, Stored};
+use crate::strategy::in_second;
 use crate::wire::negotiate::MetaVersion;
 
 /// Writes tables of one resource.
@@ -81,7 +82,9 @@ impl Table {
 
     /// Writes the row of an object.
     pub(crate) fn row(&self, stored: &Stored) -> Vec<u8> {
-        let object = Value::Object(stored.object());
+        let object = stored.object();
+        // Cells are those of the internal type, which is nearly version 2.
+        let object = Value::Object(in_second(&self.resource, &object).unwrap_or(object));
         let now = self.clock.timestamp();
         let mut json = br#"{"cells":"#.to_vec();
         json.extend_from_slice(self.cells(&object, now).to_string().as_bytes());

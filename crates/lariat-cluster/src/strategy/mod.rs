@@ -25,6 +25,7 @@ pub(crate) mod view;
 
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
+pub(crate) use autoscalers::in_second;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform, misfit, refine_stored, store};

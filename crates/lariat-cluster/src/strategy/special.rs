@@ -6,6 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
+use super::autoscalers;
 use super::builtin::{certificates, claims, devices, pods, workloads};
 use super::finalizers::finalizers_in_spec;
 use super::part::Part;
@@ -18,6 +19,7 @@ enum Special {
     Definition,
     Pod,
     DaemonSet,
+    Autoscaler,
     Claim,
     DeviceClaim,
     SigningRequest,
@@ -35,6 +37,7 @@ fn special(resource: &Resource) -> Option<Special> {
         ("resource.k8s.io", "resourceclaims") => Some(Special::DeviceClaim),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
         ("apps", "daemonsets") => Some(Special::DaemonSet),
+        ("autoscaling", "horizontalpodautoscalers") => Some(Special::Autoscaler),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
         _ => None,
     }
@@ -53,6 +56,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         Some(Special::Claim) => claims::prepare(object, None),
         Some(Special::Account) => name_secrets(object),
         Some(Special::Service) => drop_internal_policy(object),
+        Some(Special::Autoscaler) => autoscalers::keep(Part::Main, None, object),
         Some(Special::Pod | Special::SigningRequest | Special::DeviceClaim) | None => {}
     }
 }
@@ -70,6 +74,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         }
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
+        Some(Special::Autoscaler) => autoscalers::keep(part, Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
         Some(Special::Account) => name_secrets(new),
         Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),

@@ -10,21 +10,7 @@ const SHOWN: usize = 2;
 pub(super) fn targets(scaler: Row<'_>) -> String {
     let specs: Vec<Row<'_>> = scaler.rows("/spec/metrics").collect();
     if specs.is_empty() {
-        // Version 1 knows one metric only.
-        let percent = |pointer| match scaler.get(pointer).as_i64() {
-            Some(percent) => format!("{percent}%"),
-            None => UNKNOWN.to_owned(),
-        };
-        let target = "/spec/targetCPUUtilizationPercentage";
-        return if scaler.has(target) {
-            format!(
-                "cpu: {}/{}",
-                percent("/status/currentCPUUtilizationPercentage"),
-                percent(target)
-            )
-        } else {
-            NONE.to_owned()
-        };
+        return NONE.to_owned();
     }
     let texts: Vec<String> = specs
         .iter()
