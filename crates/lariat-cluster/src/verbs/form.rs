@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::{Generation, Resource};
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
 
@@ -85,6 +85,8 @@ pub(super) fn normalize(
         Origin::Patch => refuse_patch(call, &misfit),
         Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
     })?;
+    strategy::read_annotations(&call.resource, object)
+        .map_err(|reason| refuse_annotation(call, origin, object, &reason))?;
     let unknown = unknown
         .into_iter()
         .map(|path| format!("unknown field {path:?}"));
@@ -128,6 +130,21 @@ fn is_converted(call: &Call, origin: Origin) -> bool {
         Origin::Apply => true,
     };
     without_json && !call.resource.rules.custom
+}
+
+/// Refuses an object that cannot be converted to Go's internal type.
+fn refuse_annotation(call: &Call, origin: Origin, object: &Object, reason: &str) -> ApiError {
+    match origin {
+        Origin::Patch if call.is_strategic() => ApiError::internal(reason),
+        Origin::Apply => {
+            let (resource, name) = (&call.resource, metadata_text(object, "name"));
+            let (version, kind) = (resource.api_version(), &resource.kind);
+            ApiError::internal(format!(
+                "failed to convert to unversioned (/{name}; {version}, Kind={kind}): {reason}"
+            ))
+        }
+        _ => refuse(call, origin, reason),
+    }
 }
 
 pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
