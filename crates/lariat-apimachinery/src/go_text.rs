@@ -95,7 +95,8 @@ pub(crate) fn shown(value: &Value) -> String {
 }
 
 /// Formats a value as Go's `encoding/json` does, with HTML characters escaped.
-pub(crate) fn json(value: &Value) -> String {
+#[must_use]
+pub fn json(value: &Value) -> String {
     const ESCAPED: [(char, &str); 5] = [
         ('<', "\\u003c"),
         ('>', "\\u003e"),

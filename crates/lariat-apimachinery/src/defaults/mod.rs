@@ -63,6 +63,7 @@ pub fn fill(resource: &Resource, object: &mut Object) {
         ("batch", "Job") => workloads::job(object),
         ("batch", "CronJob") => workloads::cron_job(object),
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(object),
+        ("policy", "PodDisruptionBudget") => others::disruption_budget(object),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(object),
         ("networking.k8s.io", "IngressClass") => network::ingress_class(object),
         ("resource.k8s.io", "ResourceClaim") => {

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::amounts;
 use super::members::{each, inner, made, set, set_number, set_text, text};
@@ -235,4 +235,25 @@ fn tolerations(object: &mut Object) {
     each(object, "tolerations", |toleration| {
         set_text(toleration, "operator", "Equal");
     });
+}
+
+/// Strips an expression that is reserved from the selector of a PodDisruptionBudget.
+pub(super) fn disruption_budget(object: &mut Object) {
+    const RESERVED: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
+    let selector = inner(object, "spec").and_then(|spec| inner(spec, "selector"));
+    let Some(selector) = selector else {
+        return;
+    };
+    // `Convert_v1_PodDisruptionBudget_To_policy_PodDisruptionBudget` lets the selector pass that matches nothing.
+    let nothing = json!({"matchExpressions": [{"key": RESERVED, "operator": "Exists"}]});
+    if nothing.as_object() == Some(&*selector) {
+        return;
+    }
+    let Some(Value::Array(expressions)) = selector.get_mut("matchExpressions") else {
+        return;
+    };
+    expressions.retain(|each| each["key"] != RESERVED);
+    if expressions.is_empty() {
+        selector.remove("matchExpressions");
+    }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::amounts;
-use super::members::{each, has, inner, made, set, text};
+use super::members::{each, has, inner, made, set, set_text, text};
 use super::pod;
 use crate::object::{Object, metadata_mut};
 
@@ -116,6 +116,12 @@ pub(super) fn daemon_set(object: &mut Object) {
                 strategy,
                 &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))],
             );
+            // The internal `RollingUpdateDaemonSet` has no pointers, so conversion writes zeros for what other
+            // strategies leave out.
+            if let Some(update) = inner(strategy, "rollingUpdate") {
+                set(update, "maxUnavailable", 0);
+                set(update, "maxSurge", 0);
+            }
         }
     });
     // The count of templates is written even before the server has counted.
@@ -152,7 +158,7 @@ fn failure_policy(spec: &mut Object) {
     if let Some(policy) = inner(spec, "podFailurePolicy") {
         each(policy, "rules", |rule| {
             each(rule, "onPodConditions", |condition| {
-                set(condition, "status", "True")
+                set_text(condition, "status", "True");
             });
         });
     }

@@ -46,6 +46,16 @@ impl Writer<'_> {
         takes
     }
 
+    /// Takes what differs in this version from those who own fields in it.
+    pub(super) fn disown(&self, managed: &mut Managed, live: &Value, new: &Value) {
+        let difference = typed::compare(self.typed, live, new).without(self.ignored);
+        let owners = managed.owners.values_mut();
+        for owned in owners.filter(|owned| owned.api_version == self.api_version) {
+            remove_changes(&mut owned.set, &difference);
+        }
+        managed.retain();
+    }
+
     /// Applies an object: returns the merged one, or the conflicts.
     pub(super) fn apply(
         &self,

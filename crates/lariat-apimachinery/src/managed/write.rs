@@ -143,6 +143,24 @@ impl Write<'_> {
         }
     }
 
+    /// Takes what a write in another version changed from the owners of fields in this version.
+    ///
+    /// `live` and `new` are the two states in this version; the owners are those in `object`.
+    pub fn disown(&self, live: &Object, new: &Object, object: &mut Object) {
+        let Some(mut managed) = Managed::of(object) else {
+            return;
+        };
+        let typed = self.schema.root();
+        let (live, new) = (self.live(Some(live)), self.live(Some(new)));
+        if !typed::fits(typed, &live) || !typed::fits(typed, &new) {
+            return;
+        }
+        self.writer(&self.manager(false))
+            .disown(&mut managed, &live, &new);
+        metadata_mut(object).remove("managedFields");
+        managed.write(metadata_mut(object));
+    }
+
     /// Makes the writer own what differs; returns whether both objects fit their types.
     ///
     /// If one does not, nothing is compared and the object is stored without managed fields, as by the API server.

@@ -112,20 +112,17 @@ const REFERENCE: Rules = &[("kind name", Rule::Name(formats::path_segment))];
 fn check_reference(at: &Field<'_>, group: Group, causes: &mut Causes) {
     rule::check(at, REFERENCE, causes);
     let version = at.get("apiVersion");
-    match version.text().matches('/').count() {
-        _ if group == Group::Unchecked => {}
-        0 if group == Group::Needed => {
-            causes.invalid_as(
-                &version,
-                version.text(),
-                "apiVersion must specify API group",
-            );
-        }
-        0 | 1 => {}
-        _ => {
-            let detail = format!("unexpected GroupVersion string: {}", version.text());
-            causes.invalid(&version, &detail);
-        }
+    if group == Group::Unchecked {
+        return;
+    }
+    // `ValidateAPIVersion`; in `/v1` the group is there, and empty.
+    let parts: Vec<&str> = version.text().split('/').collect();
+    if parts.len() > 2 {
+        let detail = format!("unexpected GroupVersion string: {}", version.text());
+        causes.invalid(&version, &detail);
+    } else if group == Group::Needed && (parts.len() == 1 || parts[0].is_empty()) {
+        let detail = "apiVersion must specify API group";
+        causes.invalid_as(&version, version.text(), detail);
     }
 }
 
@@ -151,6 +148,11 @@ fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
     if kind.is_void() {
         causes.required(&kind, "must specify a metric source type");
     }
+    let expected = SOURCES.iter().find(|(_, each)| *each == kind.text());
+    if expected.is_none() {
+        // Go says so before it looks at the source, and once more behind that.
+        causes.unsupported_as(&kind, kind.text(), &TYPES);
+    }
     let given = metric.given(&SOURCES.map(|(name, _)| name));
     // `validateMetricSpec` checks the first source that is there, whatever the type says, and reports the others
     // below.
@@ -161,7 +163,6 @@ fn check_metric(metric: &Field<'_>, group: Group, causes: &mut Causes) {
             .unwrap_or(&SOURCES[0]);
         check_source(name, &metric.get(name), group, causes);
     }
-    let expected = SOURCES.iter().find(|(_, each)| *each == kind.text());
     match expected {
         Some((name, _)) if !metric.has(name) => {
             let detail = "must populate information for the given metric source";

@@ -14,7 +14,7 @@ use super::include::Include;
 use super::source::Row;
 use crate::clock::Clock;
 use crate::store::{Draft, EventType, Stored};
-use crate::strategy::autoscalers;
+use crate::strategy::in_second;
 use crate::wire::negotiate::MetaVersion;
 
 /// Writes tables of one resource.
@@ -156,9 +156,7 @@ impl Table {
                 Some(object)
             }
             ("autoscaling", "v1", "horizontalpodautoscalers") => {
-                let mut object = stored.object();
-                autoscalers::to_second(&mut object);
-                Some(object)
+                in_second(&self.resource, &stored.object())
             }
             _ => None,
         }

@@ -3,9 +3,20 @@
 //! Version 1 keeps what it has no members for in annotations. Source:
 //! `k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go`.
 
-use serde_json::{Map, Value, json};
+mod metrics;
+mod written;
 
+use std::sync::LazyLock;
+
+use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut};
+use lariat_apimachinery::schema::{self, Schema};
+use serde_json::{Value, json};
+
+use self::metrics::{newer, older};
+use self::written::{behavior_of, go_behavior, text_of};
+use super::metadata::copy_member;
+use super::part::Part;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -14,8 +25,79 @@ const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const TARGET: &str = "targetCPUUtilizationPercentage";
 const CURRENT: &str = "currentCPUUtilizationPercentage";
 
+/// The annotations about the spec, of which version 2 has members.
+const OF_SPEC: [&str; 2] = [METRICS, BEHAVIOR];
+
+/// The annotations about the status.
+const OF_STATUS: [&str; 2] = [CURRENT_METRICS, CONDITIONS];
+
+/// Annotations for tolerances, which are dropped without being read.
+const OF_TOLERANCES: [&str; 2] = [
+    "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
+    "autoscaling.alpha.kubernetes.io/scale-up-tolerance",
+];
+
+/// Returns whether objects of a resource are autoscalers, of any version.
+pub(crate) fn is_autoscaler(resource: &Resource) -> bool {
+    !resource.rules.custom
+        && (&*resource.group, &*resource.plural) == ("autoscaling", "horizontalpodautoscalers")
+}
+
+/// Reads the annotations of an autoscaler that a client sent, and writes them anew.
+///
+/// Go converts the object to its internal type and back, so what cannot be read is dropped.
+pub(super) fn read(resource: &Resource, object: &mut Object) {
+    if !is_autoscaler(resource) {
+        return;
+    }
+    if resource.version == "v1" {
+        to_second(object);
+        to_first(object);
+    } else {
+        drop_annotations(object);
+    }
+}
+
+/// Restores the annotations about what a write cannot change.
+///
+/// In Go these are members of the spec or of the status.
+pub(super) fn keep(part: Part, old: Option<&Object>, new: &mut Object) {
+    let names = match part {
+        Part::Main => OF_STATUS,
+        Part::Status => OF_SPEC,
+        _ => return,
+    };
+    let annotations = |object: &Object| {
+        let annotations = object.get("metadata")?.get("annotations")?;
+        annotations.as_object().cloned()
+    };
+    let (before, mut now) = (
+        old.and_then(annotations).unwrap_or_default(),
+        annotations(new).unwrap_or_default(),
+    );
+    for name in names {
+        copy_member(&before, &mut now, name);
+    }
+    let metadata = metadata_mut(new);
+    if now.is_empty() {
+        metadata.remove("annotations");
+    } else {
+        metadata.insert("annotations".into(), now.into());
+    }
+}
+
+/// Returns an autoscaler of version 1 in version 2, in which it is validated and printed.
+pub(crate) fn in_second(resource: &Resource, object: &Object) -> Option<Object> {
+    (is_autoscaler(resource) && resource.version == "v1").then(|| {
+        let mut object = object.clone();
+        to_second(&mut object);
+        object
+    })
+}
+
 /// Makes version 1 of version 2.
 pub(crate) fn to_first(object: &mut Object) {
+    drop_annotations(object);
     let metrics = take(object, "spec", "metrics");
     let behavior = take(object, "spec", "behavior");
     let current = take(object, "status", "currentMetrics");
@@ -28,51 +110,76 @@ pub(crate) fn to_first(object: &mut Object) {
     }
     // Unlike the targets, all current values go into the annotation, with that of the CPU among them.
     let current: Vec<Value> = items(current).collect();
-    if let Some(percent) = current.iter().find_map(|metric| cpu(metric, "current")) {
+    if let Some(percent) = current
+        .iter()
+        .rev()
+        .find_map(|metric| cpu(metric, "current"))
+    {
         put(object, "status", CURRENT, percent);
     }
+    let conditions: Vec<Value> = items(conditions).map(condition).collect();
     let listed = |metrics: Vec<Value>, word| metrics.iter().map(|each| older(each, word)).collect();
     for (name, value) in [
         (METRICS, Value::Array(listed(others, "target"))),
         (CURRENT_METRICS, Value::Array(listed(current, "current"))),
-        (BEHAVIOR, behavior.unwrap_or_default()),
-        (CONDITIONS, conditions.unwrap_or_default()),
+        (CONDITIONS, conditions.into()),
     ] {
-        if !value.is_null() && value != json!([]) {
-            annotate(object, name, &value);
+        if value != json!([]) {
+            annotate(object, name, text_of(&value));
         }
+    }
+    if let Some(behavior) = behavior.filter(|behavior| !behavior.is_null()) {
+        annotate(object, BEHAVIOR, go_behavior(&behavior));
     }
 }
 
 /// Makes version 2 of version 1.
 pub(crate) fn to_second(object: &mut Object) {
-    let mut metrics = listed_in(object, METRICS, "target");
-    if let Some(percent) = take(object, "spec", TARGET) {
-        let target = json!({"type": "Utilization", "averageUtilization": percent});
-        let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
-        metrics.push(metric);
+    let mut metrics = listed_in(object, METRICS, "target").unwrap_or_default();
+    if let Some(percent) = take(object, "spec", TARGET).filter(|percent| !percent.is_null()) {
+        metrics.push(target_of_cpu(&percent));
     }
-    let mut current = listed_in(object, CURRENT_METRICS, "current");
-    // An annotation has it already.
-    if let Some(percent) = take(object, "status", CURRENT)
-        && current.is_empty()
-    {
-        let value = json!({"averageUtilization": percent});
-        let metric = json!({"type": "Resource", "resource": {"name": "cpu", "current": value}});
-        current.push(metric);
+    if metrics.is_empty() {
+        // `DefaultCPUUtilization`; the default cannot be set where others are, before the annotation is read.
+        metrics.push(target_of_cpu(&json!(80)));
     }
-    let behavior = noted(object, BEHAVIOR).unwrap_or_default();
-    let conditions = noted(object, CONDITIONS).unwrap_or_default();
+    let percent = take(object, "status", CURRENT).filter(|percent| !percent.is_null());
+    // An annotation that can be read has more than the member.
+    let current = listed_in(object, CURRENT_METRICS, "current").unwrap_or_else(|| {
+        let metric = |percent| {
+            let value = json!({"averageUtilization": percent});
+            json!({"type": "Resource", "resource": {"name": "cpu", "current": value}})
+        };
+        percent.map(metric).into_iter().collect()
+    });
+    let behavior = noted(object, BEHAVIOR).and_then(|noted| behavior_of(&noted));
+    let behavior = behavior.and_then(|behavior| fitted("spec", "behavior", behavior));
+    let conditions = noted(object, CONDITIONS);
+    let conditions = conditions.and_then(|noted| fitted("status", "conditions", noted));
+    drop_annotations(object);
     for (part, member, value) in [
         ("spec", "metrics", Value::Array(metrics)),
-        ("spec", "behavior", behavior),
+        ("spec", "behavior", behavior.unwrap_or_default()),
         ("status", "currentMetrics", Value::Array(current)),
-        ("status", "conditions", conditions),
+        ("status", "conditions", conditions.unwrap_or_default()),
     ] {
         if !value.is_null() && value != json!([]) {
             put(object, part, member, value);
         }
     }
+}
+
+/// Returns a condition with a time, which Go writes even where there is none.
+fn condition(mut condition: Value) -> Value {
+    if let Value::Object(members) = &mut condition {
+        members.entry("lastTransitionTime").or_insert(Value::Null);
+    }
+    condition
+}
+
+fn target_of_cpu(percent: &Value) -> Value {
+    let target = json!({"type": "Utilization", "averageUtilization": percent});
+    json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
 }
 
 /// Returns the CPU utilization in a metric, in percent of what is requested.
@@ -81,125 +188,6 @@ fn cpu(metric: &Value, word: &str) -> Option<Value> {
     let is_cpu = metric["type"] == "Resource" && resource["name"] == "cpu";
     let percent = resource.get(word)?.get("averageUtilization")?;
     (is_cpu && !percent.is_null()).then(|| percent.clone())
-}
-
-/// The names of values in annotations, and their members in metrics.
-const VALUES: [(&str, &str); 3] = [
-    ("AverageUtilization", "averageUtilization"),
-    ("AverageValue", "averageValue"),
-    ("Value", "value"),
-];
-
-/// Returns the member of a metric that its kind is described in.
-fn source_name(metric: &Value) -> Option<&'static str> {
-    Some(match metric["type"].as_str()? {
-        "Resource" => "resource",
-        "ContainerResource" => "containerResource",
-        "Pods" => "pods",
-        "Object" => "object",
-        "External" => "external",
-        _ => return None,
-    })
-}
-
-/// Returns the name of a value in an annotation.
-///
-/// Those of objects have no word before the average.
-fn flat_name(source: &str, word: &str, value: &str) -> String {
-    match (source, value) {
-        ("object", "AverageValue") => "averageValue".to_owned(),
-        _ => format!("{word}{value}"),
-    }
-}
-
-/// Writes a metric as annotations do.
-fn older(metric: &Value, word: &str) -> Value {
-    let mut metric = metric.clone();
-    let Some(name) = source_name(&metric) else {
-        return metric;
-    };
-    let Some(Value::Object(source)) = metric.get_mut(name) else {
-        return metric;
-    };
-    let selector = if name == "external" {
-        "metricSelector"
-    } else {
-        "selector"
-    };
-    if let Some(Value::Object(mut named)) = source.remove("metric") {
-        source.extend(
-            named
-                .remove("name")
-                .map(|name| ("metricName".to_owned(), name)),
-        );
-        source.extend(
-            named
-                .remove("selector")
-                .map(|value| (selector.to_owned(), value)),
-        );
-    }
-    if let Some(Value::Object(mut values)) = source.remove(word) {
-        for (flat, member) in VALUES {
-            if let Some(value) = values.remove(member) {
-                source.insert(flat_name(name, word, flat), value);
-            }
-        }
-    }
-    if let Some(described) = source.remove("describedObject") {
-        source.insert("target".into(), described);
-    }
-    metric
-}
-
-/// Reads a metric as annotations write it.
-fn newer(mut metric: Value, word: &str) -> Value {
-    let Some(name) = source_name(&metric) else {
-        return metric;
-    };
-    let Some(Value::Object(source)) = metric.get_mut(name) else {
-        return metric;
-    };
-    if name == "object"
-        && let Some(described) = source.remove("target")
-    {
-        source.insert("describedObject".into(), described);
-    }
-    let mut named = Map::new();
-    named.extend(
-        source
-            .remove("metricName")
-            .map(|name| ("name".to_owned(), name)),
-    );
-    let selector = if name == "external" {
-        "metricSelector"
-    } else {
-        "selector"
-    };
-    named.extend(
-        source
-            .remove(selector)
-            .map(|value| ("selector".to_owned(), value)),
-    );
-    if !named.is_empty() {
-        source.insert("metric".into(), named.into());
-    }
-    let mut values = Map::new();
-    for (flat, member) in VALUES {
-        if let Some(value) = source.remove(&flat_name(name, word, flat)) {
-            values.insert(member.into(), value);
-        }
-    }
-    if word == "target"
-        && let Some((flat, _)) = VALUES
-            .iter()
-            .find(|(_, member)| values.contains_key(*member))
-    {
-        // Values and types have the same names, except for this one.
-        let kind = flat.replace("AverageUtilization", "Utilization");
-        values.insert("type".into(), kind.into());
-    }
-    source.insert(word.into(), values.into());
-    metric
 }
 
 fn items(list: Option<Value>) -> impl Iterator<Item = Value> {
@@ -221,30 +209,59 @@ fn put(object: &mut Object, part: &str, member: &str, value: Value) {
     }
 }
 
-fn annotate(object: &mut Object, name: &str, value: &Value) {
+fn annotate(object: &mut Object, name: &str, text: String) {
     let annotations = metadata_mut(object)
         .entry("annotations")
         .or_insert_with(|| json!({}));
     if let Value::Object(annotations) = annotations {
-        annotations.insert(name.to_owned(), value.to_string().into());
+        annotations.insert(name.to_owned(), text.into());
     }
 }
 
-/// Takes an annotation away and returns what it says.
-fn noted(object: &mut Object, name: &str) -> Option<Value> {
+/// Drops the annotations that a conversion writes.
+fn drop_annotations(object: &mut Object) {
     let metadata = metadata_mut(object);
-    let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
-    let text = annotations.remove(name)?;
+    let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else {
+        return;
+    };
+    for name in OF_SPEC.iter().chain(&OF_STATUS).chain(&OF_TOLERANCES) {
+        annotations.remove(*name);
+    }
     if annotations.is_empty() {
         metadata.remove("annotations");
     }
-    serde_json::from_str(text.as_str()?).ok()
 }
 
-fn listed_in(object: &mut Object, name: &str, word: &str) -> Vec<Value> {
-    items(noted(object, name))
-        .map(|metric| newer(metric, word))
-        .collect()
+/// Returns what an annotation says, if it is JSON.
+fn noted(object: &Object, name: &str) -> Option<Value> {
+    let annotations = object.get("metadata")?.get("annotations")?;
+    serde_json::from_str(annotations.get(name)?.as_str()?).ok()
+}
+
+/// Returns the metrics in an annotation, if it can be read.
+fn listed_in(object: &Object, name: &str, word: &str) -> Option<Vec<Value>> {
+    let metrics = match noted(object, name)? {
+        Value::Null => Vec::new(),
+        Value::Array(metrics) => metrics,
+        _ => return None,
+    };
+    let metrics: Option<Value> = metrics.iter().map(|metric| newer(metric, word)).collect();
+    let (part, member) = match word {
+        "target" => ("spec", "metrics"),
+        _ => ("status", "currentMetrics"),
+    };
+    Some(items(fitted(part, member, metrics?)).collect())
+}
+
+/// Returns a member in the form of its type; `None` if it is of another type.
+fn fitted(part: &str, member: &str, value: Value) -> Option<Value> {
+    static TYPES: LazyLock<Option<Schema>> =
+        LazyLock::new(|| schema::builtin("autoscaling/v2", "HorizontalPodAutoscaler"));
+    let mut object = Object::new();
+    put(&mut object, part, member, value);
+    schema::decode(TYPES.as_ref()?.root(), &mut object).ok()?;
+    // An empty list is not kept.
+    Some(take(&mut object, part, member).unwrap_or_default())
 }
 
 #[cfg(test)]

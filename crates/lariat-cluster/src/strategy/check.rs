@@ -6,7 +6,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::validation;
 
 use super::part::{Part, Replaced};
-use super::{custom, special};
+use super::{autoscalers, custom, special};
 use crate::status::ApiError;
 
 /// Checks the metadata, and what the kind's own rules say.
@@ -24,7 +24,14 @@ pub(crate) fn check(
     let metadata = validation::validate_metadata(resource, object, old);
     let before = causes.len();
     causes.extend(special::validate(resource, object, old));
-    causes.extend(validation::validate(resource, object, old, part));
+    let new_form = autoscalers::in_second(resource, object);
+    let old_form = old.and_then(|old| autoscalers::in_second(resource, old));
+    causes.extend(validation::validate(
+        resource,
+        new_form.as_ref().unwrap_or(object),
+        old_form.as_ref().or(old),
+        part,
+    ));
     causes.extend(custom::validate(resource, object, replaced));
     let has_others = causes.len() > before;
     if !(has_others && replaced.is_none() && checks_metadata_last(resource)) {

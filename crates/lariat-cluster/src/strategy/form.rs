@@ -5,6 +5,7 @@ use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema::{self, Misfit};
 use lariat_apimachinery::{crd, defaults};
 
+use super::autoscalers;
 use super::custom::{conform, conform_applied};
 use super::metadata::as_go_writes;
 
@@ -41,6 +42,7 @@ pub(crate) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
         crd::set_defaults(object);
     }
     defaults::fill(resource, object);
+    autoscalers::read(resource, object);
     schema::fill_zeros(resource.types().root(), object);
     Ok(unknown)
 }

@@ -5,7 +5,7 @@
 mod accounts;
 mod admission;
 mod aggregation;
-pub(crate) mod autoscalers;
+mod autoscalers;
 mod builtin;
 mod check;
 mod conditions;
@@ -26,6 +26,8 @@ pub(crate) mod view;
 
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
+pub(crate) use autoscalers::in_second;
+pub(crate) use builtin::workloads::read_annotations;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use custom::{complete, conform, misfit, refine_stored, store};
@@ -42,4 +44,4 @@ pub(crate) use prepare::{
 };
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement, replacement_as_sent};
 pub(crate) use shape::{check as check_shape, misshapen};
-pub(crate) use special::check_delete;
+pub(crate) use special::{check_delete, check_delete_of};

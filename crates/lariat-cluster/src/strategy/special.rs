@@ -6,6 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut, metadata_text};
 use serde_json::{Value, json};
 
+use super::autoscalers;
 use super::builtin::{certificates, claims, devices, pods, workloads};
 use super::finalizers::finalizers_in_spec;
 use super::part::Part;
@@ -18,6 +19,8 @@ enum Special {
     Definition,
     Pod,
     DaemonSet,
+    Deployment,
+    Autoscaler,
     Claim,
     DeviceClaim,
     SigningRequest,
@@ -35,6 +38,8 @@ fn special(resource: &Resource) -> Option<Special> {
         ("resource.k8s.io", "resourceclaims") => Some(Special::DeviceClaim),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(Special::SigningRequest),
         ("apps", "daemonsets") => Some(Special::DaemonSet),
+        ("apps", "deployments") => Some(Special::Deployment),
+        ("autoscaling", "horizontalpodautoscalers") => Some(Special::Autoscaler),
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(Special::Definition),
         _ => None,
     }
@@ -53,7 +58,11 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
         Some(Special::Claim) => claims::prepare(object, None),
         Some(Special::Account) => name_secrets(object),
         Some(Special::Service) => drop_internal_policy(object),
-        Some(Special::Pod | Special::SigningRequest | Special::DeviceClaim) | None => {}
+        Some(Special::Autoscaler) => autoscalers::keep(Part::Main, None, object),
+        Some(
+            Special::Pod | Special::SigningRequest | Special::DeviceClaim | Special::Deployment,
+        )
+        | None => {}
     }
 }
 
@@ -70,6 +79,8 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
         }
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
+        Some(Special::Deployment) if part == Part::Status => workloads::keep_rollback(old, new),
+        Some(Special::Autoscaler) => autoscalers::keep(part, Some(old), new),
         Some(Special::Claim) => claims::prepare(new, Some(old)),
         Some(Special::Account) => name_secrets(new),
         Some(Special::DeviceClaim) => devices::drop_deallocated(part, old, new),
@@ -81,7 +92,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
                 drop_balancer(new);
             }
         }
-        Some(Special::Pod) | None => {}
+        Some(Special::Pod | Special::Deployment) | None => {}
     }
 }
 
@@ -153,6 +164,18 @@ pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiErr
         return Err(ApiError::forbidden(resource, name, reason));
     }
     Ok(())
+}
+
+/// Refuses to delete by name what the cluster cannot do without.
+pub(crate) fn check_delete_of(resource: &Resource, name: &str) -> Result<(), ApiError> {
+    // `REST.Delete` of PriorityClasses; a deletion of many goes by it.
+    let is_class =
+        (&*resource.group, &*resource.plural) == ("scheduling.k8s.io", "priorityclasses");
+    if is_class && matches!(name, "system-node-critical" | "system-cluster-critical") {
+        let reason = "this is a system priority class and cannot be deleted";
+        return Err(ApiError::forbidden(resource, name, reason));
+    }
+    check_delete(resource, name)
 }
 
 /// Returns whether an object that is being deleted has nothing left to wait for.

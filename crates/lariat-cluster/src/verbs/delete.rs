@@ -19,7 +19,7 @@ use crate::verbs::call::Call;
 pub(super) async fn delete(call: &Call) -> Result<Answer, ApiError> {
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
-    strategy::check_delete(&call.resource, call.name())?;
+    strategy::check_delete_of(&call.resource, call.name())?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {
         let found = call.server.store.get(call.resource.table, &key);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::{Generation, Resource};
-use lariat_apimachinery::object::Object;
+use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema::{self, Misfit};
 use serde_json::Value;
 
@@ -85,6 +85,8 @@ pub(super) fn normalize(
         Origin::Patch => refuse_patch(call, &misfit),
         Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
     })?;
+    strategy::read_annotations(&call.resource, object)
+        .map_err(|reason| refuse_annotation(call, origin, object, &reason))?;
     report(call, origin, unknown, duplicates).map_err(|reason| refuse(call, origin, &reason))?;
     let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
@@ -140,6 +142,21 @@ fn is_converted(call: &Call, origin: Origin) -> bool {
         Origin::Apply => true,
     };
     without_json && !call.resource.rules.custom
+}
+
+/// Refuses an object that cannot be converted to Go's internal type.
+fn refuse_annotation(call: &Call, origin: Origin, object: &Object, reason: &str) -> ApiError {
+    match origin {
+        Origin::Patch if call.is_strategic() => ApiError::internal(reason),
+        Origin::Apply => {
+            let (resource, name) = (&call.resource, metadata_text(object, "name"));
+            let (version, kind) = (resource.api_version(), &resource.kind);
+            ApiError::internal(format!(
+                "failed to convert to unversioned (/{name}; {version}, Kind={kind}): {reason}"
+            ))
+        }
+        _ => refuse(call, origin, reason),
+    }
 }
 
 pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {

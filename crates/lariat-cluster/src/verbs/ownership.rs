@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::strategy::{self, Part};
+use crate::strategy::{self, Part, view};
 use crate::verbs::call::Call;
 
 /// How long the name of a manager may be.
@@ -159,6 +159,39 @@ fn is_print(character: char) -> bool {
 pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
     let writer = Writer::of(call);
     writer.write(&call.resource).update(live, new);
+    if let Some(live) = live.filter(|_| !call.resource.rules.custom) {
+        disown_in_others(call, &writer, live, new);
+    }
+}
+
+/// Takes what changed from those who own fields in other versions.
+///
+/// As `Updater.update`, which compares the objects in the version of each owner.
+fn disown_in_others(call: &Call, writer: &Writer, live: &Object, new: &mut Object) {
+    let resource = &call.resource;
+    let owns = |object: &Object, version: &str| {
+        let entries = object
+            .get("metadata")
+            .and_then(|it| it["managedFields"].as_array());
+        let mut entries = entries.into_iter().flatten();
+        entries.any(|entry| entry["apiVersion"] == version)
+    };
+    let others = writer.catalog.all().filter(|other| {
+        other.table == resource.table && other.api_version() != resource.api_version()
+    });
+    for other in others {
+        let version = other.api_version();
+        if !owns(new, &version) {
+            continue;
+        }
+        let converted = |object: &Object| view::in_version(resource, other, object.clone());
+        let (before, after) = (converted(live), converted(new));
+        let write = managed::Write {
+            api_version: &version,
+            ..writer.write(other)
+        };
+        write.disown(&before, &after, new);
+    }
 }
 
 /// Records a change that a part of the server makes, in `managedFields`.

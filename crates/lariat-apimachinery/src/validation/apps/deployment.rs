@@ -23,6 +23,7 @@ pub(in crate::validation) fn deployment(context: &Context<'_>, causes: &mut Caus
     let spec = context.get("spec");
     check_strategy(&spec.get("strategy"), causes);
     rule::check(&spec, SPEC, causes);
+    check_rollback(context, causes);
     let deadline = spec.get("progressDeadlineSeconds");
     let ready = spec.int_of("minReadySeconds").unwrap_or(0);
     // Otherwise the Deployment would be given up before a Pod can count as available.
@@ -31,6 +32,18 @@ pub(in crate::validation) fn deployment(context: &Context<'_>, causes: &mut Caus
     }
     if let Some(old) = context.old("spec") {
         causes.check_immutable_selector(&spec.get("selector"), &old.get("selector"));
+    }
+}
+
+/// Checks the revision to go back to, which in Go is a member of the spec.
+fn check_rollback(context: &Context<'_>, causes: &mut Causes) {
+    const TO: &str = "deprecated.deployment.rollback.to";
+    let to = context.get("metadata").get("annotations");
+    let revision = to.text_of(TO).parse::<i64>();
+    if let Some(revision) = revision.ok().filter(|revision| *revision < 0) {
+        // `ValidateDeploymentSpec` names the path so.
+        let at = context.get("spec").get("rollback").get("version");
+        causes.invalid_as(&at, revision, "must be greater than or equal to 0");
     }
 }
 

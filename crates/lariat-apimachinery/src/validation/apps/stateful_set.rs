@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{share, template};
+use super::template;
 use crate::validation::are_equal;
 use crate::validation::causes::Causes;
 use crate::validation::claims;
@@ -190,22 +190,11 @@ fn check_strategy(strategy: &Field<'_>, causes: &mut Causes) {
             causes.invalid_struct(&rolling, &shown, detail);
         }
         "OnDelete" => {}
-        "RollingUpdate" if rolling.is_set() => check_rolling(&rolling, causes),
-        "RollingUpdate" => {}
+        // The feature gate of `maxUnavailable` is off, so nothing else is in there.
+        "RollingUpdate" => causes.check_not_negative(&rolling.get("partition")),
         _ => {
             let shown = structs::shown(strategy.value(), STRATEGY);
             causes.invalid_struct(strategy, &shown, "must be 'RollingUpdate' or 'OnDelete'");
-        }
-    }
-}
-
-fn check_rolling(rolling: &Field<'_>, causes: &mut Causes) {
-    causes.check_not_negative(&rolling.get("partition"));
-    let missing = rolling.get("maxUnavailable");
-    if missing.is_set() {
-        share::check_share(&missing, causes);
-        if share::is_zero(&missing) {
-            causes.invalid(&missing, "cannot be 0");
         }
     }
 }

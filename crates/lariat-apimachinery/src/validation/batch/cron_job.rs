@@ -49,7 +49,7 @@ fn check_schedule(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
         return;
     }
     let has_zone = |text: &str| text.contains("TZ");
-    if let Err(error) = schedule::check(zone::without(at.text())) {
+    if let Err(error) = zone::without(at.text()).and_then(schedule::check) {
         causes.invalid(&at, &error);
     }
     // A zone in the schedule was never documented, but it worked, so it may stay where it was.

@@ -50,19 +50,27 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
 }
 
 /// Finds an index that is in two lists; what cannot be read counts for nothing.
-pub(super) fn overlap(ones: &str, others: &str, completions: i64) -> Option<i64> {
+///
+/// Lists that do not increase are not searched completely, as in Go.
+pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     // `validateFailedIndexesNotOverlapCompleted`. Errors of the form are reported where each list is checked.
     let read = |text: &str| -> Vec<(i64, i64)> {
         let parts = text.split(',').map(|part| interval(part, completions));
         parts.filter_map(Result::ok).collect()
     };
-    let (ones, others) = (read(ones), read(others));
-    ones.iter().find_map(|(from, to)| {
-        let both = others
-            .iter()
-            .find(|(first, end)| from <= end && first <= to);
-        both.map(|(first, _)| *from.max(first))
-    })
+    let (completed, failed) = (read(completed), read(failed));
+    let (mut done, mut lost) = (completed.iter().peekable(), failed.iter().peekable());
+    while let (Some((from, to)), Some((first, end))) = (done.peek(), lost.peek()) {
+        if from <= end && first <= to {
+            return Some(*from.max(first));
+        }
+        if from <= first {
+            done.next();
+        } else {
+            lost.next();
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -86,5 +94,7 @@ mod tests {
         }
         assert_eq!(overlap("1,3-5", "2,4", 8), Some(4));
         assert_eq!(overlap("1,3-5", "2,x", 8), None);
+        // Both lists are walked once, so what does not increase hides what comes behind it.
+        assert_eq!(overlap("4,1", "1", 8), None);
     }
 }

@@ -158,33 +158,32 @@ fn check_indexed(spec: &Field<'_>, causes: &mut Causes) {
     if completions.is_none() {
         causes.required(&spec.get("completions"), "when completion mode is Indexed");
     }
-    let mut below = |at: &Field<'_>, most: i64, condition: &str| {
-        if at.int().is_some_and(|number| number > most) {
-            causes.invalid(
-                at,
-                &format!("must be less than or equal to {most}{condition}"),
-            );
-        }
-    };
     // `maxParallelismForIndexedJob` and `maxFailedIndexesForIndexedJob`: the status names indexes in a text, which
     // must stay short.
-    below(&parallel, 100_000, " when completion mode is Indexed");
-    below(&failed, 100_000, "");
-    let is_large =
-        completions.is_some_and(|count| count > 100_000) && spec.has("backoffLimitPerIndex");
-    if is_large {
-        let condition = " when completions are above 100000 and used with backoff limit per index";
-        // With many indexes, the failed ones are scattered, and the text grows faster.
-        below(&parallel, 10_000, condition);
-        below(&failed, 10_000, condition);
-    }
+    let condition = " when completion mode is Indexed";
+    check_most(&parallel, 100_000, condition, causes);
     let most = completions.unwrap_or(i64::MAX);
     if failed.int().is_some_and(|number| number > most) {
         causes.invalid(&failed, "must be less than or equal to completions");
     }
-    if is_large && !failed.is_set() {
-        let detail = "must be specified when completions is above 100000";
-        causes.required(&failed, detail);
+    check_most(&failed, 100_000, "", causes);
+    if completions.is_some_and(|count| count > 100_000) && spec.has("backoffLimitPerIndex") {
+        if !failed.is_set() {
+            let detail = "must be specified when completions is above 100000";
+            causes.required(&failed, detail);
+        }
+        let condition = " when completions are above 100000 and used with backoff limit per index";
+        // With many indexes, the failed ones are scattered, and the text grows faster.
+        check_most(&parallel, 10_000, condition, causes);
+        check_most(&failed, 10_000, condition, causes);
+    }
+}
+
+/// Checks that a number is not above a limit.
+fn check_most(at: &Field<'_>, most: i64, condition: &str, causes: &mut Causes) {
+    if at.int().is_some_and(|number| number > most) {
+        let detail = format!("must be less than or equal to {most}{condition}");
+        causes.invalid(at, &detail);
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: `parser.go` in `github.com/robfig/cron/v3`.
 
+use std::num::IntErrorKind;
+
 use crate::validation::durations;
 
 struct Bounds {
@@ -130,9 +132,15 @@ fn number_or_name(text: &str, bounds: &Bounds) -> Result<u64, String> {
 
 fn number(text: &str) -> Result<u64, String> {
     match text.parse::<i64>() {
-        Err(_) => Err(format!(
-            "failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax"
-        )),
+        Err(error) => {
+            let reason = match error.kind() {
+                IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
+                _ => "invalid syntax",
+            };
+            Err(format!(
+                "failed to parse int from {text}: strconv.Atoi: parsing {text:?}: {reason}"
+            ))
+        }
         Ok(number) => u64::try_from(number)
             .map_err(|_| format!("negative number ({number}) not allowed: {text}")),
     }

@@ -12,14 +12,8 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
         causes.invalid_json(at, "timeZone must be nil or non-empty string");
         return;
     }
-    let unknown = format!("unknown time zone {name}");
-    // `time.LoadLocation` refuses these, since a name is a path in the database of time zones.
-    if name.contains("..") || name.starts_with(['/', '\\']) {
-        causes.invalid_json(at, "time: invalid location name");
-        return;
-    }
     if !name.split('/').all(is_part) {
-        causes.invalid_json(at, &unknown);
+        causes.invalid_json(at, &format!("unknown time zone {name}"));
         return;
     }
     // `validateTimeZone`: it would mean whatever the server's machine has.
@@ -28,9 +22,21 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
         causes.invalid_json(at, detail);
     }
-    if name != "Local" && !is_known(name) {
-        causes.invalid_json(at, &unknown);
+    if let Err(error) = load(name) {
+        causes.invalid_json(at, &error);
     }
+}
+
+/// Says why Go cannot load a time zone.
+fn load(name: &str) -> Result<(), String> {
+    // `time.LoadLocation`: a name is a path in the database of time zones.
+    if name.contains("..") || name.starts_with(['/', '\\']) {
+        return Err("time: invalid location name".to_owned());
+    }
+    if matches!(name, "" | "Local") || is_known(name) {
+        return Ok(());
+    }
+    Err(format!("unknown time zone {name}"))
 }
 
 fn is_part(part: &str) -> bool {
@@ -52,10 +58,23 @@ fn is_known(name: &str) -> bool {
 }
 
 /// Returns a schedule without the time zone in front of it.
-pub(super) fn without(schedule: &str) -> &str {
-    let has_zone = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
-    match schedule.split_once(' ') {
-        Some((_, rest)) if has_zone => rest.trim(),
-        _ => schedule,
-    }
+///
+/// # Errors
+///
+/// The time zone cannot be loaded.
+pub(super) fn without(schedule: &str) -> Result<&str, String> {
+    // `Parser.Parse` in `github.com/robfig/cron/v3`.
+    let Some(zoned) = ["TZ=", "CRON_TZ="]
+        .iter()
+        .find_map(|prefix| schedule.strip_prefix(prefix))
+    else {
+        return Ok(schedule);
+    };
+    // It panics where nothing follows the zone, which `ParseCronScheduleWithPanicRecovery` reports.
+    let Some((name, rest)) = zoned.split_once(' ') else {
+        let panic = "invalid schedule format: runtime error: slice bounds out of range [:-1]";
+        return Err(panic.to_owned());
+    };
+    load(name).map_err(|error| format!("provided bad location {name}: {error}"))?;
+    Ok(rest.trim())
 }

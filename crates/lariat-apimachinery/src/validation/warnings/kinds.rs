@@ -181,8 +181,15 @@ fn has_new_template(object: &Object, old: Option<&Object>) -> bool {
 
 /// Warns of a name that is no DNS label.
 fn check_name(object: &Object, used: &str, warnings: &mut Warnings) {
-    let name = metadata_text(object, "name");
-    let wrong = formats::dns_label(name);
+    // A name that is yet to be generated has a suffix that is fine; `maxGeneratedNameLength` cuts what is before it.
+    let name = match metadata_text(object, "name") {
+        "" => match metadata_text(object, "generateName") {
+            "" => String::new(),
+            base => format!("{}xxxxx", base.chars().take(58).collect::<String>()),
+        },
+        name => name.to_owned(),
+    };
+    let wrong = formats::dns_label(&name);
     // Names of Deployments may be subdomains with dots, of which Pods cannot make hostnames.
     if !wrong.is_empty() && !name.is_empty() {
         let wrong = wrong.join(" ");

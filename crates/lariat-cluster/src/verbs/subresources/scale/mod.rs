@@ -226,7 +226,7 @@ async fn finish(
             "the spec replicas field \".{path}\" cannot be empty"
         )));
     }
-    check(call, replicas)?;
+    check(call, scale, replicas)?;
     check_preconditions(call, scale, current)?;
     let mut new = live.clone();
     let (path, api_version) = (path(call), call.resource.api_version());
@@ -292,20 +292,30 @@ async fn admit(
     Ok(())
 }
 
-fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
+/// Refuses a scale that is not valid.
+fn check(call: &Call, scale: &Object, replicas: i64) -> Result<(), ApiError> {
     // Custom resources are validated by their schema.
-    if replicas >= 0 || call.resource.rules.custom {
+    if call.resource.rules.custom {
         return Ok(());
     }
-    let message = "must be greater than or equal to 0";
-    let value = Value::from(replicas);
-    let cause = StatusCause::invalid("spec.replicas", &value, message);
-    Err(ApiError::invalid_as(
-        "Scale",
-        "autoscaling",
-        call.name(),
-        &[cause],
-    ))
+    // `ValidateScale`.
+    let mut causes = validation::validate_metadata(&call.resource, scale, None);
+    let generation = at(scale, &["metadata", "generation"]).and_then(Value::as_i64);
+    let numbers = [
+        ("metadata.generation", generation),
+        ("spec.replicas", Some(replicas)),
+    ];
+    for (field, number) in numbers {
+        if let Some(number) = number.filter(|number| *number < 0) {
+            let message = "must be greater than or equal to 0";
+            causes.push(StatusCause::invalid(field, &number.into(), message));
+        }
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let name = call.name();
+    Err(ApiError::invalid_as("Scale", "autoscaling", name, &causes))
 }
 
 fn shown(call: &Call, object: &Object, stored: &Stored) -> Result<Answer, ApiError> {
