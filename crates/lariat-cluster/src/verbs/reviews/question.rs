@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::status::ApiError;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
+use crate::wire::write_options::WriteOptions;
 
 /// Reads what is asked, after a check of the parameters.
 pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
-    call.query.check_write("CreateOptions", false)?;
-    call.query.dry_run("CreateOptions")?;
+    call.query.check_write(WriteOptions::Create)?;
     call.decode()
 }
 

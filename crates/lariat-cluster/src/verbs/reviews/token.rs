@@ -14,6 +14,7 @@ use crate::status::ApiError;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+use crate::wire::write_options::WriteOptions;
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -22,8 +23,8 @@ const MOST_SECONDS: i64 = 1 << 32;
 
 /// Issues a token for a service account.
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
+    let dry_run = call.query.check_write(WriteOptions::Create)?;
     let object = read_request(call)?;
-    let dry_run = call.query.dry_run("CreateOptions")?;
     let kind = ("authentication.k8s.io/v1", "TokenRequest");
     let mut object = call.admit_as(kind, dry_run, object).await?;
     let key = call.resource.key(call.namespace(), call.name());
