@@ -58,7 +58,7 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     if last.get("kind") != kind || !is_typed(&present) || !is_typed(&last) {
         return None;
     }
-    // A field that somebody changed since is no longer client-side apply's, and stays a conflict.
+    // A field that was changed since is no longer client-side apply's, and stays a conflict.
     let changed = typed::compare(typed, &last, &present);
     let fields = typed::fields(typed, &last).difference(&changed.modified);
     Some(
