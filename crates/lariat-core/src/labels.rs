@@ -75,7 +75,7 @@ impl Labels {
     ///
     /// # Errors
     ///
-    /// The violated rule, in the API server's words.
+    /// The violated rules, in the API server's words.
     ///
     /// # Examples
     ///
@@ -85,28 +85,44 @@ impl Labels {
     /// assert!(Labels::check_key("app.kubernetes.io/name").is_ok());
     /// assert!(Labels::check_key("-app").is_err());
     /// ```
-    pub fn check_key(key: &str) -> Result<(), &'static str> {
-        let (prefix, name) = match key.split_once('/') {
-            Some((prefix, name)) => (Some(prefix), name),
-            None => (None, key),
+    pub fn check_key(key: &str) -> Result<(), String> {
+        let mut broken = Vec::new();
+        let name = match key.split_once('/') {
+            None => key,
+            Some((_, name)) if name.contains('/') => {
+                return Err(format!("a valid label key {NAME_RULE}{KEY_RULE}"));
+            }
+            Some((prefix, name)) => {
+                if prefix.is_empty() {
+                    broken.push("prefix part must be non-empty".to_owned());
+                } else {
+                    if prefix.len() > LONGEST_PREFIX {
+                        let rule = "prefix part must be no more than 253 bytes";
+                        broken.push(rule.to_owned());
+                    }
+                    if !is_subdomain(prefix) {
+                        broken.push(PREFIX_RULE.to_owned());
+                    }
+                }
+                name
+            }
         };
-        match prefix {
-            Some("") => return Err("prefix part must be non-empty"),
-            Some(prefix) if !is_subdomain(prefix) => return Err(PREFIX_RULE),
-            _ => {}
+        if name.is_empty() {
+            broken.push("name part must be non-empty".to_owned());
+        } else if name.len() > LONGEST_NAME {
+            broken.push("name part must be no more than 63 bytes".to_owned());
         }
-        if !name.is_empty() && is_label_text(name) {
-            Ok(())
-        } else {
-            Err(NAME_RULE)
+        if name.is_empty() || !is_label_text(name) {
+            broken.push(format!("name part {NAME_RULE}"));
         }
+        all_kept(&broken)
     }
 
     /// Validates a label value, which may be empty.
     ///
     /// # Errors
     ///
-    /// The violated rule, in the API server's words.
+    /// The violated rules, in the API server's words.
     ///
     /// # Examples
     ///
@@ -116,29 +132,45 @@ impl Labels {
     /// assert!(Labels::check_value("").is_ok());
     /// assert!(Labels::check_value("two words").is_err());
     /// ```
-    pub fn check_value(value: &str) -> Result<(), &'static str> {
-        if is_label_text(value) {
-            Ok(())
-        } else {
-            Err(VALUE_RULE)
+    pub fn check_value(value: &str) -> Result<(), String> {
+        let mut broken = Vec::new();
+        if value.len() > LONGEST_NAME {
+            broken.push("must be no more than 63 bytes".to_owned());
         }
+        if !is_label_text(value) {
+            broken.push(VALUE_RULE.to_owned());
+        }
+        all_kept(&broken)
     }
 }
 
-/// Returns whether a text is a valid label value.
+/// The longest name in a key, and the longest value, in bytes.
+const LONGEST_NAME: usize = 63;
+
+/// The longest prefix of a key, in bytes.
+const LONGEST_PREFIX: usize = 253;
+
+fn all_kept(broken: &[String]) -> Result<(), String> {
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(broken.join("; "))
+    }
+}
+
+/// Returns whether a text is a valid label value, of any length.
 ///
-/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
+/// Characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
 fn is_label_text(text: &str) -> bool {
     let bytes = text.as_bytes();
     let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    text.len() <= 63
-        && bytes.iter().all(inner)
+    bytes.iter().all(inner)
         // An empty value is valid; a key is checked for that by the caller.
         && bytes.first().is_none_or(u8::is_ascii_alphanumeric)
         && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
 }
 
-/// Returns whether a text is a DNS subdomain: at most 253 characters, labels separated by dots.
+/// Returns whether a text is a DNS subdomain, of any length: labels separated by dots.
 ///
 /// Unlike names of hosts, a label may have more than 63 characters, as in `IsDNS1123Subdomain`.
 fn is_subdomain(text: &str) -> bool {
@@ -149,7 +181,7 @@ fn is_subdomain(text: &str) -> bool {
             && bytes.first().is_some_and(is_end)
             && bytes.last().is_some_and(is_end)
     };
-    text.len() <= 253 && text.split('.').all(is_part)
+    text.split('.').all(is_part)
 }
 
 /// The API server's message for an invalid prefix.
@@ -159,9 +191,12 @@ const PREFIX_RULE: &str = "prefix part a lowercase RFC 1123 subdomain must consi
     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 
 /// The API server's message for an invalid name.
-const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
+const NAME_RULE: &str = "must consist of alphanumeric characters, '-', '_' or '.', and \
     must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
     '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+/// What follows the rule for names in the message for a key with several slashes.
+const KEY_RULE: &str = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 
 /// The API server's message for an invalid value.
 const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
@@ -206,19 +241,35 @@ mod tests {
         for valid in ["b.io/Name", "b-1.io/n_a.me", &long] {
             assert_eq!(Labels::check_key(valid), Ok(()), "{valid}");
         }
-        let too_long = format!("{}/name", "a".repeat(254));
-        for invalid in [
-            "a..b/x", ".b.io/x", "a_b.io/x", "B.io/x", "b.io-/x", &too_long,
+        let name = |rest: &str| format!("name part {rest}");
+        let prefix = PREFIX_RULE.to_owned();
+        for invalid in ["a..b/x", ".b.io/x", "a_b.io/x", "B.io/x", "b.io-/x"] {
+            assert_eq!(Labels::check_key(invalid), Err(prefix.clone()), "{invalid}");
+        }
+        for (invalid, expected) in [
+            (
+                format!("{}/name", "a".repeat(254)),
+                "prefix part must be no more than 253 bytes".to_owned(),
+            ),
+            ("/x".to_owned(), "prefix part must be non-empty".to_owned()),
+            (
+                "a".repeat(64),
+                "name part must be no more than 63 bytes".to_owned(),
+            ),
+            ("b.io/-a".to_owned(), name(NAME_RULE)),
+            (
+                "b.io/".to_owned(),
+                format!("name part must be non-empty; {}", name(NAME_RULE)),
+            ),
+            (
+                "b.io/a/b".to_owned(),
+                format!("a valid label key {NAME_RULE}{KEY_RULE}"),
+            ),
         ] {
-            assert_eq!(Labels::check_key(invalid), Err(PREFIX_RULE), "{invalid}");
+            assert_eq!(Labels::check_key(&invalid), Err(expected), "{invalid}");
         }
-        assert_eq!(
-            Labels::check_key("/x"),
-            Err("prefix part must be non-empty")
-        );
-        for invalid in ["", "b.io/", "b.io/a/b", "b.io/-a"] {
-            assert_eq!(Labels::check_key(invalid), Err(NAME_RULE), "{invalid}");
-        }
+        let long = Labels::check_value(&"b".repeat(64));
+        assert_eq!(long, Err("must be no more than 63 bytes".to_owned()));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The entries of `metadata.managedFields`.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -23,8 +24,8 @@ const ANCIENT: &str = "ancient-changes";
 ///
 /// An applier has one entry for all API versions. An updater has one entry for each version.
 ///
-/// Its order is not that of the entries.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// Its order is not that of the entries, but the one in which conflicts name managers.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manager {
     /// Its name, such as `kubectl`.
     pub name: String,
@@ -65,6 +66,23 @@ impl Manager {
     }
 }
 
+/// As Go sorts the identifiers of managers, which are JSON: names end with a quotation mark.
+impl Ord for Manager {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let [name, others] = [self, other].map(|manager| manager.name.bytes().chain([b'"']));
+        name.cmp(others)
+            .then_with(|| other.applies.cmp(&self.applies))
+            .then_with(|| self.api_version.cmp(&other.api_version))
+            .then_with(|| self.subresource.cmp(&other.subresource))
+    }
+}
+
+impl PartialOrd for Manager {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
 impl Managed {
     /// Reads the entries of an object, `None` if they cannot be read.
     pub(crate) fn of(object: &Object) -> Option<Self> {
@@ -92,13 +110,19 @@ impl Managed {
         let mut entries: Vec<(&Manager, &Owned)> = self.owners.iter().collect();
         // `sortEncodedManagedFields`: "Apply" sorts before "Update", then time and name decide. Times are RFC 3339 in
         // UTC, so they sort as text, and a missing one comes first as zero does in Go.
-        entries.sort_by_key(|(manager, owned)| (!manager.applies, &owned.time, &manager.name));
+        entries.sort_by_key(|(manager, owned)| {
+            let identity = (&manager.name, &owned.api_version, &manager.subresource);
+            (!manager.applies, &owned.time, identity)
+        });
         let entries = entries.into_iter().map(|(manager, owned)| {
             let operation = if manager.applies { "Apply" } else { "Update" };
             let mut entry = json!({
-                "manager": manager.name, "operation": operation, "apiVersion": owned.api_version,
+                "operation": operation, "apiVersion": owned.api_version,
                 "fieldsType": "FieldsV1",
             });
+            if !manager.name.is_empty() {
+                entry["manager"] = manager.name.clone().into();
+            }
             // Not in the macro, which would copy it.
             entry["fieldsV1"] = owned.set.to_json();
             if let Some(time) = &owned.time {

@@ -51,9 +51,15 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
         return None;
     }
+    // What has no type, or another one, cannot be compared; neither may have items twice.
     let typed = schema.root();
+    let (present, kind) = (Value::Object(live.clone()), live.get("kind"));
+    let is_typed = |value: &Value| typed::validate(typed, value).is_empty();
+    if last.get("kind") != kind || !is_typed(&present) || !is_typed(&last) {
+        return None;
+    }
     // A field that was changed since is no longer client-side apply's, and stays a conflict.
-    let changed = typed::compare(typed, &last, &Value::Object(live.clone()));
+    let changed = typed::compare(typed, &last, &present);
     let fields = typed::fields(typed, &last).difference(&changed.modified);
     Some(
         fields

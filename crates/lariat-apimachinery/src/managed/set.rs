@@ -164,18 +164,22 @@ impl Set {
         }
     }
 
-    /// Calls a function with the text of each path, in order.
+    /// Calls a function with the text of each path, in the order of Go's `Set.Iterate`.
     pub(crate) fn each(&self, visit: &mut impl FnMut(&str)) {
         self.each_below("", visit);
     }
 
     fn each_below(&self, prefix: &str, visit: &mut impl FnMut(&str)) {
-        for (element, node) in &self.nodes {
-            let path = format!("{prefix}{element}");
-            if node.member {
-                visit(&path);
+        let mut nodes: Vec<_> = self.nodes.iter().collect();
+        nodes.sort_by(|(one, _), (other, _)| one.compare(other));
+        // All members of a level come before what lies below any of them.
+        for (element, _) in nodes.iter().filter(|(_, node)| node.member) {
+            visit(&format!("{prefix}{element}"));
+        }
+        for (element, node) in nodes {
+            if !node.below.is_empty() {
+                node.below.each_below(&format!("{prefix}{element}"), visit);
             }
-            node.below.each_below(&path, visit);
         }
     }
 
@@ -195,18 +199,22 @@ impl Set {
 
     /// Reads `fieldsV1`.
     pub(crate) fn from_json(json: &Value) -> Result<Self, String> {
-        let Value::Object(members) = json else {
-            return Err("fields must be an object".to_owned());
+        let members = match json {
+            Value::Object(members) => members,
+            Value::Null => return Ok(Self::default()),
+            _ => return Err("fields must be an object".to_owned()),
         };
         let mut set = Self::default();
         // A dot is about the level above, which reads it below.
-        for (name, below) in members.iter().filter(|(name, _)| *name != ".") {
-            let Value::Object(inner) = below else {
-                return Err(format!("what is below {name:?} must be an object"));
+        for (name, value) in members.iter().filter(|(name, _)| *name != ".") {
+            // As `readIterV1`: what a later version may know is dropped.
+            let Some(element) = PathElement::parse(name)? else {
+                continue;
             };
+            let below = Self::from_json(value)?;
             // Anything without fields below is a member; otherwise there would be no reason to write it.
-            let member = inner.is_empty() || inner.contains_key(".");
-            set.add(PathElement::parse(name)?, member, Self::from_json(below)?);
+            let member = below.is_empty() || value.get(".").is_some();
+            set.add(element, member, below);
         }
         Ok(set)
     }

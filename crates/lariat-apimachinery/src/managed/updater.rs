@@ -8,6 +8,7 @@ use super::entries::{Managed, Manager, Owned};
 use super::error::Conflict;
 use super::set::Set;
 use super::typed::{self, Difference};
+use super::write::STRIPPED;
 use crate::schema::TypeRef;
 
 /// A write by one manager.
@@ -33,6 +34,7 @@ impl Writer<'_> {
         }
         let mut changed = difference.modified;
         changed.merge(difference.added);
+        let changed = changed.difference(&STRIPPED);
         let takes = !changed.is_empty();
         if takes {
             let owned = managed

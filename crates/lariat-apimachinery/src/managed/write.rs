@@ -24,7 +24,7 @@ static NOTHING: LazyLock<Set> = LazyLock::new(Set::default);
 
 /// Fields that no manager owns.
 // `NewStripMetaManager`. Among them are fields that left the API long ago, since objects may still have them.
-static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
+pub(super) static STRIPPED: LazyLock<Set> = LazyLock::new(|| {
     Set::of(&[
         "apiVersion",
         "kind",
@@ -173,9 +173,6 @@ impl Write<'_> {
         self.drop_unserved(managed);
         let manager = self.manager(false);
         let takes = self.writer(&manager).update(managed, live, new);
-        // Only the writer's set can have gained stripped fields. If nothing else is left, the writer does not appear
-        // at all.
-        strip(managed, &manager);
         if takes && let Some(owned) = managed.owners.get_mut(&manager) {
             owned.time = Some(self.now.to_owned());
         }

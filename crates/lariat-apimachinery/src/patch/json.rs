@@ -53,6 +53,7 @@ impl Operation {
             "copy" => {
                 // A missing member is copied as null.
                 let copy = match look_up(document, self.from()?)? {
+                    _ if self.from()?.is_empty() => return Err(MISSING),
                     Some(found) => found.clone(),
                     None if is_member(document, self.from()?) => Value::Null,
                     None => return Err(MISSING),
@@ -109,7 +110,7 @@ impl Operation {
 
 const MISSING: &str = "missing value";
 
-const NO_PATH: &str = "the path does not begin with /";
+const NO_PATH: &str = "the path has no /";
 
 /// The target of an operation.
 enum Target<'a> {
@@ -138,7 +139,7 @@ fn unescape(token: &str) -> String {
 /// Indices are read as in the last segment of an operation's path.
 fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &'static str> {
     let mut at = document;
-    for token in tokens(path)? {
+    for token in tokens(path) {
         at = match at {
             Value::Object(map) => map.get_mut(&token),
             Value::Array(items) => index(&token, items.len())
@@ -153,8 +154,11 @@ fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &
 
 /// Returns the value at a path; `None` for a missing member of an existing object.
 fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'static str> {
+    if !path.is_empty() && !path.contains('/') {
+        return Err(NO_PATH);
+    }
     let mut at = Some(document);
-    for token in tokens(path)? {
+    for token in tokens(path) {
         at = match at.ok_or(MISSING)? {
             Value::Object(map) => map.get(&token),
             Value::Array(items) => {
@@ -168,14 +172,11 @@ fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'s
     Ok(at)
 }
 
-fn tokens(path: &str) -> Result<impl Iterator<Item = String>, &'static str> {
-    let rest = match path {
-        "" => None,
-        path => Some(path.strip_prefix('/').ok_or(NO_PATH)?),
-    };
-    Ok(rest
-        .into_iter()
-        .flat_map(|rest| rest.split('/').map(unescape)))
+/// Splits a path; as in `findObject`, what is before the first slash does not count.
+fn tokens(path: &str) -> impl Iterator<Item = String> {
+    let rest = path.split_once('/').map(|(_, rest)| rest);
+    rest.into_iter()
+        .flat_map(|rest| rest.split('/').map(unescape))
 }
 
 /// Reads the index of an item; a negative one counts from the end.
@@ -191,7 +192,10 @@ fn index(text: &str, length: usize) -> Result<usize, &'static str> {
 /// Returns whether a path leads to a member of an object that is there.
 fn is_member(document: &Value, path: &str) -> bool {
     let above = path.rsplit_once('/').map(|(above, _)| above);
-    above.is_some_and(|above| document.pointer(above).is_some_and(Value::is_object))
+    above.is_some_and(|above| {
+        let above = above.find('/').map_or("", |at| &above[at..]);
+        document.pointer(above).is_some_and(Value::is_object)
+    })
 }
 
 /// Refuses operations that would nest the document too deep.
@@ -208,10 +212,6 @@ fn check_depth(path: &str, value: &Value) -> Result<(), &'static str> {
 
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
     check_depth(path, &value)?;
-    if path.is_empty() {
-        *document = value;
-        return Ok(());
-    }
     match place(document, path)? {
         Target::Member(map, name) => drop(map.insert(name, value)),
         Target::Item(items, name) => {
@@ -246,6 +246,9 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
 fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
     check_depth(path, &value)?;
     if path.is_empty() {
+        if !value.is_object() && !value.is_array() {
+            return Err("the value is no object or array");
+        }
         *document = value;
         return Ok(());
     }
@@ -294,6 +297,24 @@ mod tests {
         ] {
             check(&document, &operation, Some(&expected));
         }
+    }
+
+    #[test]
+    fn what_is_before_the_first_slash_does_not_count() {
+        let document = json!({"a": {"b": 1}});
+        let changed = json!({"a": {"b": 1, "c": 2}});
+        let add = |path: &str| json!({"op": "add", "path": path, "value": 2});
+        check(&document, &add("x/a/c"), Some(&changed));
+        for path in ["", "a", "x"] {
+            check(&document, &add(path), None);
+        }
+        let copy = json!({"op": "copy", "from": "x/a/b", "path": "/c"});
+        check(&document, &copy, Some(&json!({"a": {"b": 1}, "c": 1})));
+        let copy = json!({"op": "copy", "from": "", "path": "/c"});
+        check(&document, &copy, None);
+        let replace = |value: &Value| json!({"op": "replace", "path": "", "value": value});
+        check(&document, &replace(&json!(1)), None);
+        check(&document, &replace(&json!({})), Some(&json!({})));
     }
 
     #[test]

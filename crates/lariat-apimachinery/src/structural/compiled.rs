@@ -68,8 +68,13 @@ impl Structural {
     /// Returns the paths of the unknown fields.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let removed = self.prune_unknown(object);
-        prune::drop_nulls(object, Some(&self.root));
+        self.drop_nulls(object);
         removed
+    }
+
+    /// Removes nulls that are not `nullable`, unless a default takes their place.
+    pub fn drop_nulls(&self, object: &mut Value) {
+        prune::drop_nulls(object, Some(&self.root));
     }
 
     /// Removes unknown fields; returns their paths.
@@ -132,7 +137,11 @@ impl Structural {
         // `statusStrategy.ValidateUpdate` does not look at embedded resources either, not even at those of the status.
         let node = self.root.shape.properties.get("status");
         let mut causes = Vec::new();
-        if let (Some(node), Some(value)) = (node, object.get("status")) {
+        let old_status = old.get("status").filter(|status| !status.is_null());
+        // No status is as good as a null, of which ratcheting says nothing if it was there before.
+        let status = object.get("status");
+        let status = status.filter(|status| !status.is_null() || old_status.is_some());
+        if let (Some(node), Some(value)) = (node, status) {
             let (old, path) = (old.get("status"), "");
             let outcome = node.check(Subject { value, old, path });
             let prefix = Some("status");

@@ -8,6 +8,7 @@ use super::causes::Causes;
 use super::field::Field;
 use super::{addresses, formats, labels};
 use crate::cause::StatusCause;
+use crate::go_text;
 use crate::kinds::Resource;
 use crate::names::NameRule;
 use crate::object::Object;
@@ -33,6 +34,9 @@ pub fn validate_metadata(
         let prefix = metadata.get("generateName");
         // `ValidateObjectMetaUpdate` does not know the rule of the kind, and applies the one for all.
         causes.check_format(&prefix, formats::path_segment_prefix);
+    }
+    if old.is_none() {
+        causes.check_not_negative(&metadata.get("generation"));
     }
     labels::check_labels(&metadata.get("labels"), &mut causes);
     labels::check_annotations(&metadata.get("annotations"), &mut causes);
@@ -172,8 +176,26 @@ fn check_owners(owners: &Field<'_>, causes: &mut Causes) {
             name(first),
             name(&owner)
         );
-        causes.invalid(owners, &detail);
+        let shown: Vec<String> = owners.list().iter().map(shown_owner).collect();
+        causes.invalid_struct(owners, &format!("[{}]", shown.join(",")), &detail);
     }
+}
+
+/// Shows a reference as Go writes it, with its members in their order there.
+fn shown_owner(owner: &Value) -> String {
+    let members = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let given = members.iter().filter_map(|name| {
+        let value = owner.get(*name).filter(|value| !value.is_null())?;
+        Some(format!("\"{name}\":{}", go_text::json(value)))
+    });
+    format!("{{{}}}", given.collect::<Vec<_>>().join(","))
 }
 
 fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
@@ -196,7 +218,8 @@ fn check_owner(owner: &Field<'_>, causes: &mut Causes) {
     }
     // An Event ends by time, so what it owned would end with it.
     if (group, version, owner.text_of("kind")) == ("", "v1", "Event") {
-        causes.invalid(owner, "/v1, Kind=Event is disallowed from being an owner");
+        let detail = "/v1, Kind=Event is disallowed from being an owner";
+        causes.invalid_struct(owner, &shown_owner(owner.value()), detail);
     }
 }
 

@@ -208,6 +208,9 @@ fn attributes_of(arrival: &Arrival) -> Attributes {
 ///
 /// A permission may be limited to it.
 fn selected_name(query: &Query) -> Option<String> {
+    if let Some(name) = query.watched_name() {
+        return Some(name.to_owned());
+    }
     let selector = query.text("fieldSelector")?;
     let mut names = selector
         .split(',')

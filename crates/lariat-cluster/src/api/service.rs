@@ -26,6 +26,7 @@ use crate::wire::body::{self, ResponseBody};
 use crate::wire::delivery::Delivery;
 use crate::wire::reply::Reply;
 use crate::wire::route::{Route, Target};
+use crate::wire::timeout;
 use crate::wire::verb::Verb;
 
 /// The cluster as a [`tower`](https://docs.rs/tower) service.
@@ -136,6 +137,9 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
+    if !is_long_running(&arrival) {
+        timeout::check(arrival.query.text("timeout"))?;
+    }
     let user = authenticate::admit(&server, &arrival, |user| {
         if let Some(mark) = arrival.mark {
             server.journal.sent_by(mark, user.name());
@@ -191,6 +195,24 @@ where
         server,
     };
     Ok(objects::answer(call, verb, form).await)
+}
+
+/// Returns whether a request has no end of its own, or is none of the API.
+///
+/// Source: `BasicLongRunningRequestCheck` in `k8s.io/apiserver/pkg/server/filters`.
+fn is_long_running(arrival: &Arrival) -> bool {
+    match &arrival.route {
+        Route::Admin(_) => true,
+        Route::Objects(target) => {
+            let subresource = target.subresource.as_deref().unwrap_or_default();
+            let is_stream = matches!(
+                subresource,
+                "attach" | "exec" | "log" | "portforward" | "proxy"
+            );
+            is_stream || arrival.verb() == Some(Verb::Watch)
+        }
+        _ => false,
+    }
 }
 
 fn custom_verb(resource: &Resource, arrival: &Arrival, target: &Target) -> Option<Verb> {

@@ -64,10 +64,10 @@ impl ApiError {
     }
 
     /// An object that is applied under the uid of one that is gone.
-    pub(crate) fn precondition_uid(resource: &Resource, name: &str) -> Self {
+    pub(crate) fn precondition_uid(resource: &Resource, name: &str, uid: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
-             specified a uid, and no existing object was found",
+             specified uid {uid}, and no existing object was found",
             resource.qualified()
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)

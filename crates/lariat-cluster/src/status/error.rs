@@ -168,11 +168,6 @@ impl ApiError {
         Self::invalid_as(&resource.kind, group, name, causes)
     }
 
-    /// Query parameters that are wrong.
-    pub(crate) fn invalid_options(options: &str, cause: StatusCause) -> Self {
-        Self::invalid_as(options, "meta.k8s.io", "", &[cause])
-    }
-
     /// Options of a deletion that are wrong.
     pub(crate) fn invalid_delete_options(causes: &[StatusCause]) -> Self {
         Self::invalid_as("DeleteOptions", "meta.k8s.io", "", causes)

@@ -21,7 +21,7 @@ pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
     }
 }
 
-/// Does the same with what an apply made, whose nulls stay.
+/// Does the same with what an apply made, whose nulls stay until it was found valid.
 pub(crate) fn conform_applied(resource: &Resource, object: &mut Object) -> Vec<String> {
     let refine = |schema: &Structural, object: &mut Value| {
         let unknown = schema.prune_unknown(object);
@@ -70,8 +70,12 @@ pub(crate) fn complete(resource: &Resource, object: &mut Object) {
 
 /// Puts an object into the form in which it is stored, once it was found valid.
 ///
-/// The version it was written in may have other members and defaults.
+/// The version it was written in may have other members and defaults. Nulls that an apply left are gone as soon as
+/// Go reads the object again, which it does for the answer.
 pub(crate) fn store(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.schema {
+        with_value(object, |object| schema.drop_nulls(object));
+    }
     // A webhook converts it later, which needs all that it has.
     if resource.conversion.is_none() {
         refine_stored(resource, object);

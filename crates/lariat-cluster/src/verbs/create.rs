@@ -8,11 +8,10 @@ use super::ownership;
 use crate::status::ApiError;
 use crate::strategy;
 use crate::verbs::call::Call;
+use crate::wire::write_options::WriteOptions;
 
 pub(super) async fn create(call: &Call) -> Result<Answer, ApiError> {
-    call.query.check_write("CreateOptions", false)?;
-    let dry_run = call.query.dry_run("CreateOptions")?;
-    ownership::check_manager(call, "CreateOptions")?;
+    let dry_run = call.query.check_write(WriteOptions::Create)?;
     let mut sent = call.decode()?;
     // Dropped before the owners are recorded. A PUT or an apply that creates an object keeps them.
     for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {

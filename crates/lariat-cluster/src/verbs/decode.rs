@@ -77,6 +77,7 @@ impl Call {
             Value::Null => Object::new(),
             other => return Err(self.unrecognized(wanted, &without_type(&other))),
         };
+        check_envelope(&object).map_err(|error| self.unrecognized(wanted, &error))?;
         check_type(self, wanted, &object)?;
         object.insert("kind".into(), wanted.kind.into());
         object.insert("apiVersion".into(), wanted.api_version.into());
@@ -138,6 +139,21 @@ impl Call {
             "the object provided is unrecognized (must be of type {kind}): {error} ({summary})"
         ))
     }
+}
+
+/// Refuses a type that is not given as texts.
+fn check_envelope(object: &Object) -> Result<(), String> {
+    for member in ["apiVersion", "kind"] {
+        let given = object.get(member).filter(|value| !value.is_null());
+        if let Some(other) = given.filter(|value| !value.is_string()) {
+            let found = go_json::type_name(other);
+            return Err(format!(
+                "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go struct field \
+                 .{member} of type string"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Says of a value that is no object that it has no type.

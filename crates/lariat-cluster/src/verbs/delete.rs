@@ -70,14 +70,18 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     }
     let options = DeleteOptions::of(call)?;
     warn(call, &options);
-    let page = list::present(call).await?;
+    let page = list::to_delete(call).await?;
     // One by one, and the first refusal ends it: what was deleted before stays deleted, as on a genuine server.
     for stored in &page.objects {
         strategy::check_delete(resource, stored.key().name())?;
-        options.check_preconditions(call, stored)?;
-        admit(call, &options, stored).await?;
+        // A list may be of an older state; what is deleted is the present one.
+        let Some(current) = call.server.store.get(resource.table, stored.key()) else {
+            continue;
+        };
+        options.check_preconditions(call, &current)?;
+        admit(call, &options, &current).await?;
         if !options.is_dry_run() {
-            delete_as(&call.server, resource, stored, options.deletion());
+            delete_as(&call.server, resource, &current, options.deletion());
         }
     }
     Ok(Answer::List(page))

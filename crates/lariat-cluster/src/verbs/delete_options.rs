@@ -10,7 +10,7 @@ use super::delete_rules::{self, Deletion, Propagation};
 use crate::status::ApiError;
 use crate::store::Stored;
 use crate::verbs::call::Call;
-use crate::wire::query::is_true;
+use crate::wire::write_options;
 
 /// A `DeleteOptions` as it is sent.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
@@ -22,7 +22,7 @@ pub(super) struct DeleteOptions {
     propagation_policy: Option<String>,
     orphan_dependents: Option<bool>,
     preconditions: Option<Preconditions>,
-    dry_run: Option<Vec<String>>,
+    dry_run: Option<Vec<Option<String>>>,
     ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 
@@ -36,11 +36,13 @@ struct Preconditions {
 impl DeleteOptions {
     /// Reads the body; the query counts only where there is none.
     pub(super) fn of(call: &Call) -> Result<Self, ApiError> {
-        let options = if call.body.trim_ascii().is_empty() {
+        let mut options = if call.body.is_empty() {
             Self::of_query(call)?
         } else {
             Self::of_body(call)?
         };
+        // AllowUnsafeMalformedObjectDeletion is off by default.
+        options.ignore_store_read_error_with_cluster_breaking_potential = None;
         options.check()?;
         Ok(options)
     }
@@ -124,7 +126,12 @@ impl DeleteOptions {
     }
 
     fn read(value: Value) -> Result<Self, ApiError> {
-        // A list is no form of options, though serde would take one.
+        // A list is no form of options, though serde would take one, nor of preconditions.
+        if value["preconditions"].is_array() {
+            return Err(ApiError::bad_request(
+                "json: cannot unmarshal array into Go struct field DeleteOptions.preconditions of type v1.Preconditions",
+            ));
+        }
         let object = serde_json::from_value::<Object>(value);
         let options: Self = object
             .and_then(|object| serde_json::from_value(object.into()))
@@ -145,21 +152,23 @@ impl DeleteOptions {
     }
 
     fn of_query(call: &Call) -> Result<Self, ApiError> {
-        let text = |name: &str| call.query.text(name);
-        let flag = |name: &str| text(name).map(is_true);
-        let grace = text("gracePeriodSeconds").map(parse_number).transpose()?;
+        // Source: `Convert_url_Values_To_v1_DeleteOptions`.
+        let query = &call.query;
+        let (uid, version) = (query.text("uid"), query.text("resourceVersion"));
+        let preconditions = Preconditions {
+            uid: uid.map(str::to_owned),
+            resource_version: version.map(str::to_owned),
+        };
+        let dry_run = query.all("dryRun").iter().cloned().map(Some).collect();
         Ok(Self {
             api_version: None,
             kind: None,
-            grace_period_seconds: grace,
-            propagation_policy: text("propagationPolicy").map(str::to_owned),
-            orphan_dependents: flag("orphanDependents"),
-            // No query has them.
-            preconditions: None,
-            dry_run: text("dryRun").map(|value| vec![value.to_owned()]),
-            ignore_store_read_error_with_cluster_breaking_potential: flag(
-                "ignoreStoreReadErrorWithClusterBreakingPotential",
-            ),
+            grace_period_seconds: query.number("gracePeriodSeconds")?,
+            propagation_policy: query.given("propagationPolicy").map(str::to_owned),
+            orphan_dependents: query.flag("orphanDependents"),
+            preconditions: Some(preconditions).filter(|each| !each.is_empty()),
+            dry_run: Some(dry_run),
+            ignore_store_read_error_with_cluster_breaking_potential: None,
         })
     }
 
@@ -184,17 +193,12 @@ impl DeleteOptions {
                 ));
             }
         }
-        let dry_run = self.dry_run.as_deref().unwrap_or_default();
-        if dry_run.iter().any(|value| value != "All") {
-            // `ValidateDryRun` shows the whole list.
-            let shown = json!(dry_run);
-            let message = format!("Unsupported value: {shown}: supported values: \"All\"");
-            causes.push(StatusCause::new(
-                "FieldValueNotSupported",
-                "dryRun",
-                message,
-            ));
-        }
+        // Go reads null as an empty text.
+        let dry_run = self.dry_run.iter().flatten();
+        let dry_run: Vec<String> = dry_run
+            .map(|value| value.clone().unwrap_or_default())
+            .collect();
+        causes.extend(write_options::of_dry_run(&dry_run));
         causes.extend(self.causes_of_ignored_errors());
         causes
     }
@@ -314,12 +318,4 @@ impl Preconditions {
     fn is_empty(&self) -> bool {
         self.uid.is_none() && self.resource_version.is_none()
     }
-}
-
-fn parse_number(text: &str) -> Result<i64, ApiError> {
-    text.parse().map_err(|_| {
-        ApiError::bad_request(format!(
-            "strconv.ParseInt: parsing {text:?}: invalid syntax"
-        ))
-    })
 }

@@ -42,15 +42,24 @@ impl Filter {
             "metadata.namespace" => !has_namespace,
             path => !supported.iter().any(|each| each == path),
         };
-        if let Some(path) = query.fields.paths().find(unknown) {
+        if let Some(path) = query.fields.paths().filter(unknown).min() {
             return Err(unsupported(resource, path));
+        }
+        let mut fields = query.fields.clone();
+        if let Some(name) = &query.name {
+            if fields.is_empty() {
+                fields = FieldSelector::of_name(name);
+            } else if fields.required("metadata.name") != Some(name) {
+                let message = "fieldSelector metadata.name doesn't match requested name";
+                return Err(ApiError::bad_request(message));
+            }
         }
         Ok(Self {
             prefix: namespace
                 .map(|namespace| format!("{namespace}/"))
                 .unwrap_or_default(),
             labels: query.labels.clone(),
-            fields: query.fields.clone(),
+            fields,
             resource: Arc::clone(resource),
             decodes: query.fields.paths().any(|path| !in_metadata(path)),
         })

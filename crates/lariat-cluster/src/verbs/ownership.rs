@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use lariat_apimachinery::cause::StatusCause;
-use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use lariat_apimachinery::managed::{self, ApplyError, Set};
 use lariat_apimachinery::object::{Object, metadata_text};
@@ -14,10 +13,6 @@ use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::{self, Part, view};
 use crate::verbs::call::Call;
-
-/// How long the name of a manager may be.
-// FieldManagerMaxLength in apimachinery's metav1 validation.
-const LONGEST_NAME: usize = 128;
 
 /// What a manager's writes need to be accounted for.
 #[derive(Debug)]
@@ -110,49 +105,6 @@ fn ignored(resource: &Resource, part: Part) -> Set {
         (Part::Status, _) if strategy::keeps_metadata(resource) => &["spec", "metadata"],
         (Part::Status, _) => &["spec"],
     })
-}
-
-/// Checks the name of the manager a request gives.
-pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> {
-    let Some(name) = call.query.text("fieldManager") else {
-        return Ok(());
-    };
-    let mut causes = Vec::new();
-    if name.len() > LONGEST_NAME {
-        let message = format!("Too long: may not be more than {LONGEST_NAME} bytes");
-        causes.push(StatusCause::new(
-            "FieldValueTooLong",
-            "fieldManager",
-            message,
-        ));
-    }
-    let odd = name
-        .char_indices()
-        .filter(|(_, character)| !is_print(*character));
-    for (at, character) in odd {
-        let (shown, code) = (go_text::quoted(name), character as u32);
-        let message =
-            format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})");
-        causes.push(StatusCause::new(
-            "FieldValueInvalid",
-            "fieldManager",
-            message,
-        ));
-    }
-    if causes.is_empty() {
-        Ok(())
-    } else {
-        Err(ApiError::invalid_as(options, "meta.k8s.io", "", &causes))
-    }
-}
-
-/// Returns whether a character is one of Go's `unicode.IsPrint`, which `%q` leaves as it is.
-fn is_print(character: char) -> bool {
-    if character.is_ascii() {
-        return !character.is_ascii_control();
-    }
-    let text = character.to_string();
-    go_text::quoted(&text).trim_matches('"') == text
 }
 
 /// Accounts for a create, an update or a patch.

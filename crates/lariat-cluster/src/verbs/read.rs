@@ -11,12 +11,10 @@ use crate::store::{Range, Stored};
 use crate::verbs::call::Call;
 
 pub(super) async fn get(call: &Call) -> Result<Answer, ApiError> {
-    let query = call.query.list()?;
-    let version = query
-        .version
-        .as_deref()
-        .map(list::parse_version)
-        .transpose()?;
+    // GetOptions have nothing else. The error about a version is no API status, so it has the code 500.
+    let version = call.query.text("resourceVersion");
+    let version = version.map(list::read_version).transpose();
+    let version = version.map_err(ApiError::internal)?;
     list::wait_for(call, version).await?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = match call.stale() {

@@ -17,12 +17,12 @@ use crate::status::ApiError;
 use crate::store::{Draft, Stored, Write};
 use crate::strategy::{self, Part, Replacement};
 use crate::verbs::call::Call;
+use crate::wire::number;
+use crate::wire::write_options::WriteOptions;
 
 pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
     call.check_named()?;
-    call.query.check_write("UpdateOptions", false)?;
-    ownership::check_manager(call, "UpdateOptions")?;
-    let dry_run = call.query.dry_run("UpdateOptions")?;
+    let dry_run = call.query.check_write(WriteOptions::Update)?;
     let mut sent = call.decode()?;
     strategy::check_shape(&call.resource, &sent)?;
     check_name(call, &mut sent)?;
@@ -38,8 +38,7 @@ pub(super) async fn update(call: &Call) -> Result<Answer, ApiError> {
                 return Err(call.not_found());
             }
             let mut new = sent.clone();
-            // Unlike with POST it is no error, but has no meaning either.
-            metadata_mut(&mut new).remove("resourceVersion");
+            drop_version(&mut new)?;
             match create::store_new(call, new, dry_run).await {
                 // Another client was faster, so there is something to update.
                 Err(error) if error.is_already_exists() => continue,
@@ -58,6 +57,18 @@ fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
     call.check_same_namespace(sent)?;
     call.check_same_name(sent)?;
     metadata_mut(sent).insert("name".into(), call.name().into());
+    Ok(())
+}
+
+/// Drops the version of what a PUT or an apply creates.
+///
+/// Unlike with POST it is no error, but has no meaning either. It must be one all the same.
+pub(super) fn drop_version(new: &mut Object) -> Result<(), ApiError> {
+    let version = metadata_text(new, "resourceVersion");
+    if !version.is_empty() {
+        number::unsigned(version).map_err(ApiError::internal)?;
+    }
+    metadata_mut(new).remove("resourceVersion");
     Ok(())
 }
 
@@ -102,17 +113,17 @@ fn check_version(
 
 /// Checks the version that a client thinks it changes.
 pub(super) fn check_revision(call: &Call, version: &str, current: &Stored) -> Result<(), ApiError> {
-    match version {
-        // ObjectResourceVersion reads a number, of which 0 is none.
-        "" | "0" if call.resource.rules.version_required => {
+    // ObjectResourceVersion reads a number, of which 0 is none.
+    let version = match version {
+        "" => Ok(0),
+        version => number::unsigned(version),
+    };
+    // With 500: its error is no API status.
+    match version.map_err(ApiError::internal)? {
+        0 if call.resource.rules.version_required => {
             Err(ApiError::version_required(&call.resource, call.name()))
         }
-        "" | "0" => Ok(()),
-        version if version == current.revision().to_string() => Ok(()),
-        // With 500: the error of ObjectResourceVersion is no API status.
-        version if version.parse::<u64>().is_err() => Err(ApiError::internal(format!(
-            "strconv.ParseUint: parsing {version:?}: invalid syntax"
-        ))),
+        version if version == 0 || version == current.revision() => Ok(()),
         _ => Err(ApiError::conflict(&call.resource, call.name())),
     }
 }

@@ -10,7 +10,7 @@ const MATCH: &str = "resourceVersionMatch";
 
 /// Returns all that is wrong, in the order of the real server.
 pub(crate) fn causes(query: &Query) -> Vec<StatusCause> {
-    if query.watches() {
+    if query.asks_to_watch() {
         of_watch(query)
     } else {
         of_list(query)
@@ -50,6 +50,11 @@ fn of_watch(query: &Query) -> Vec<StatusCause> {
         causes.push(StatusCause::forbidden(MATCH, reason));
     }
     let Some(version_match) = version_match else {
+        // `SetListOptionsDefaults`: without a version such a watch asks for initial events.
+        let version = query.text("resourceVersion");
+        if !sends_initial && matches!(version, None | Some("0")) {
+            causes.extend(with_continue(query));
+        }
         return causes;
     };
     if !sends_initial {

@@ -7,12 +7,17 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_core::{FieldSelector, LabelSelector};
 
 use crate::status::ApiError;
-use crate::wire::list_options;
+use crate::wire::{list_options, number};
 
-/// The parameters of a request, the first of each name.
+/// The parameters of a request.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Query {
-    parameters: HashMap<String, String>,
+    /// All values of each name; of most, only the first one counts.
+    parameters: HashMap<String, Vec<String>>,
+    /// The path makes it a watch, whatever the parameters say.
+    is_watch: bool,
+    /// The only object of such a watch, if its path names one.
+    watched_name: Option<String>,
 }
 
 /// How the version of a read is meant.
@@ -27,6 +32,8 @@ pub(crate) enum VersionMatch {
 pub(crate) struct ListQuery {
     pub(crate) labels: LabelSelector,
     pub(crate) fields: FieldSelector,
+    /// The only object of a watch, if its path names one.
+    pub(crate) name: Option<String>,
     pub(crate) limit: Option<usize>,
     pub(crate) continue_token: Option<String>,
     /// As text, because what a malformed one answers differs between list and watch.
@@ -39,26 +46,33 @@ pub(crate) struct ListQuery {
 }
 
 impl Query {
+    /// Reads the parameters; what cannot be read is left out.
+    ///
+    /// Source: `parseQuery` in Go's `net/url`.
     pub(crate) fn parse(query: &str) -> Self {
-        let mut parameters = HashMap::new();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            parameters
-                .entry(name.into_owned())
-                .or_insert_with(|| value.into_owned());
+        let mut parameters: HashMap<String, Vec<String>> = HashMap::new();
+        let is_readable = |pair: &&str| !pair.contains(';') && !has_bad_escape(pair);
+        for pair in query.split('&').filter(is_readable) {
+            for (name, value) in form_urlencoded::parse(pair.as_bytes()) {
+                let values = parameters.entry(name.into_owned()).or_default();
+                values.push(value.into_owned());
+            }
         }
-        Self { parameters }
+        Self {
+            parameters,
+            ..Self::default()
+        }
     }
 
     /// Makes this the query of a watch, of one object if it is named.
     pub(crate) fn watch(&mut self, name: Option<&str>) {
-        self.parameters.insert("watch".into(), "true".into());
-        if let Some(name) = name {
-            let selector = self.parameters.entry("fieldSelector".into()).or_default();
-            if !selector.is_empty() {
-                selector.push(',');
-            }
-            selector.push_str(&format!("metadata.name={name}"));
-        }
+        self.is_watch = true;
+        self.watched_name = name.map(str::to_owned);
+    }
+
+    /// Returns the only object of a watch, if its path names one.
+    pub(crate) fn watched_name(&self) -> Option<&str> {
+        self.watched_name.as_deref()
     }
 
     /// Returns whether a parameter is there, whatever its value.
@@ -66,34 +80,39 @@ impl Query {
         self.parameters.contains_key(name)
     }
 
+    /// Returns all values of a parameter.
+    pub(crate) fn all(&self, name: &str) -> &[String] {
+        self.parameters.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the first value of a parameter, which may be empty.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+        self.all(name).first().map(String::as_str)
+    }
+
     /// Returns a parameter that is there and not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.parameters
-            .get(name)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
+        self.given(name).filter(|value| !value.is_empty())
     }
 
     /// Reads a flag; a bare name is true.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
-        self.parameters.get(name).map(|value| is_true(value))
+        self.given(name).map(is_true)
     }
 
-    fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
-        let Some(text) = self.text(name) else {
-            return Ok(None);
-        };
-        let number: i128 = text.parse().map_err(|_| {
-            ApiError::bad_request(format!(
-                "strconv.ParseInt: parsing {text:?}: invalid syntax"
-            ))
-        })?;
-        // Less than nothing means the same as nothing.
-        Ok(Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX)))
+    /// Reads a number, which must not be empty.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, ApiError> {
+        let number = self.given(name).map(number::signed).transpose();
+        number.map_err(ApiError::bad_request)
     }
 
     /// Returns whether a collection is to be watched rather than listed.
     pub(crate) fn watches(&self) -> bool {
+        self.is_watch || self.asks_to_watch()
+    }
+
+    /// Returns whether the parameters make it a watch, by which options are checked.
+    pub(crate) fn asks_to_watch(&self) -> bool {
         self.flag("watch").unwrap_or(false)
     }
 
@@ -107,6 +126,8 @@ impl Query {
             |error: lariat_core::SelectorError| ApiError::bad_request(error.to_string());
         // Numbers are read first, and only then what texts mean.
         let (timeout, limit) = (self.number("timeoutSeconds")?, self.number("limit")?);
+        // Less than nothing means the same as nothing.
+        let positive = |number: i64| u64::try_from(number).ok().filter(|number| *number > 0);
         let query = ListQuery {
             labels: self
                 .text("labelSelector")
@@ -118,14 +139,15 @@ impl Query {
                 .unwrap_or_default()
                 .parse()
                 .map_err(selector_error)?,
-            limit: limit.filter(|limit| *limit > 0).map(|limit| limit as usize),
+            name: self.watched_name.clone(),
+            limit: limit.and_then(positive).map(|limit| limit as usize),
             continue_token: self.text("continue").map(str::to_owned),
             version: self.text("resourceVersion").map(str::to_owned),
             version_match: self.version_match(),
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events: self.initial_events(),
             timeout: timeout
-                .filter(|seconds| *seconds > 0)
+                .and_then(positive)
                 .map(|seconds| Duration::from_secs(seconds).min(LONGEST_TIMEOUT)),
         };
         let causes = list_options::causes(self);
@@ -143,44 +165,22 @@ impl Query {
             _ => Some(VersionMatch::NotOlderThan),
         }
     }
+}
 
-    /// Returns whether the write is only to be checked.
-    pub(crate) fn dry_run(&self, options: &str) -> Result<bool, ApiError> {
-        match self.text("dryRun") {
-            None => Ok(false),
-            Some("All") => Ok(true),
-            Some(other) => Err(bad_dry_run(options, other)),
-        }
-    }
-
-    /// Checks the parameters that every write has.
-    pub(crate) fn check_write(&self, options: &str, patches: bool) -> Result<(), ApiError> {
-        if let Some(validation) = self.text("fieldValidation")
-            && !matches!(validation, "Ignore" | "Warn" | "Strict")
-        {
-            let supported = r#""", "Ignore", "Strict", "Warn""#;
-            let cause = StatusCause::unsupported("fieldValidation", validation, supported);
-            return Err(ApiError::invalid_options(options, cause));
-        }
-        if patches && self.flag("force").is_some() {
-            let cause = StatusCause::forbidden("force", "may not be specified for non-apply patch");
-            return Err(ApiError::invalid_options(options, cause));
-        }
-        Ok(())
-    }
+/// Returns whether a part of a query has a percent sign without two digits behind it.
+fn has_bad_escape(pair: &str) -> bool {
+    let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+    pair.split('%').skip(1).any(|rest| {
+        let rest = rest.as_bytes();
+        !is_digit(rest.first()) || !is_digit(rest.get(1))
+    })
 }
 
 /// Reads the value of a flag.
 ///
 /// Source: `Convert_Slice_string_To_bool` in `k8s.io/apimachinery/pkg/runtime`.
-pub(crate) fn is_true(value: &str) -> bool {
+fn is_true(value: &str) -> bool {
     value != "0" && !value.eq_ignore_ascii_case("false")
-}
-
-pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
-    let message = format!("Unsupported value: [{value:?}]: supported values: \"All\"");
-    let cause = StatusCause::new("FieldValueNotSupported", "dryRun", message);
-    ApiError::invalid_options(options, cause)
 }
 
 /// The answer of a server that knows no initial events.
@@ -200,6 +200,22 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_go_cannot_read_is_left_out() {
+        let query = Query::parse("a=1;b=2&c=%zz&d=%4&e=%41+b&e=2&f&=x&&g=%");
+        for (name, values) in [
+            ("a", &[][..]),
+            ("c", &[]),
+            ("d", &[]),
+            ("e", &["A b", "2"]),
+            ("f", &[""]),
+            ("g", &[]),
+        ] {
+            assert_eq!(query.all(name), values, "{name}");
+        }
+        assert!(query.has("f") && !query.has("c"));
+    }
 
     #[test]
     fn a_flag_is_false_for_0_and_false_alone() {

@@ -105,7 +105,7 @@ async fn labels_are_checked_as_keys_and_values_and_not_as_a_selector() {
 #[tokio::test(start_paused = true)]
 async fn numbers_beyond_every_clock_mean_very_long() {
     let bench = Bench::new().await;
-    let huge = u64::MAX;
+    let huge = i64::MAX;
     let mut watch = bench
         .watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds={huge}"))
         .await;

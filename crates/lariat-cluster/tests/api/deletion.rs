@@ -131,13 +131,10 @@ async fn the_old_option_of_a_cascade_answers_202_where_something_holds_the_objec
 async fn options_that_do_not_go_together_are_refused() {
     let bench = bench().await;
     let both = json!({"propagationPolicy": "Orphan", "orphanDependents": true});
-    let breaking =
-        json!({"ignoreStoreReadErrorWithClusterBreakingPotential": true, "gracePeriodSeconds": 0});
     for (options, field) in [
         (both, "propagationPolicy"),
         (json!({"propagationPolicy": "Bad"}), "propagationPolicy"),
         (json!({"dryRun": ["Some"]}), "dryRun"),
-        (breaking, "ignoreStoreReadErrorWithClusterBreakingPotential"),
     ] {
         // The options are checked before the object is looked for.
         let status = bench

@@ -36,6 +36,23 @@ struct Term {
 }
 
 impl FieldSelector {
+    /// Selects the object of a name.
+    ///
+    /// ```
+    /// use lariat::core::FieldSelector;
+    ///
+    /// assert_eq!(FieldSelector::of_name("web").to_string(), "metadata.name=web");
+    /// ```
+    #[must_use]
+    pub fn of_name(name: &str) -> Self {
+        let term = Term {
+            path: "metadata.name".to_owned(),
+            equal: true,
+            value: name.to_owned(),
+        };
+        Self { terms: vec![term] }
+    }
+
     /// Returns whether an object matches; `field` returns its value at a path.
     pub fn matches<'a>(&self, field: impl Fn(&str) -> &'a str) -> bool {
         self.terms
@@ -95,17 +112,31 @@ impl FromStr for FieldSelector {
     type Err = SelectorError;
 
     fn from_str(text: &str) -> Result<Self, SelectorError> {
-        let mut terms = Vec::new();
-        // As in apimachinery, empty terms are ignored.
-        for part in split_unescaped(text).filter(|part| !part.is_empty()) {
-            let term = term(part).ok_or_else(|| {
-                SelectorError(format!(
-                    "invalid selector: '{text}'; can't understand '{part}'"
-                ))
-            })?;
-            terms.push(term);
+        // As in apimachinery, empty terms are ignored, and the first error is that of the first term in their order.
+        let mut parts: Vec<&str> = split_unescaped(text)
+            .filter(|part| !part.is_empty())
+            .collect();
+        let is_wrong =
+            |part: &&str| split_term(part).is_none_or(|(_, _, value)| unescape(value).is_err());
+        if let Some(part) = parts.iter().copied().filter(is_wrong).min() {
+            return Err(SelectorError(match split_term(part) {
+                Some((_, _, value)) => unescape(value).err().unwrap_or_default(),
+                None => format!("invalid selector: '{text}'; can't understand '{part}'"),
+            }));
         }
-        Ok(Self { terms })
+        // A term without a path and a value says nothing.
+        parts.retain(|part| !matches!(*part, "=" | "==" | "!="));
+        let terms = parts.into_iter().filter_map(|part| {
+            let (path, equal, value) = split_term(part)?;
+            Some(Term {
+                path: path.to_owned(),
+                equal,
+                value: unescape(value).ok()?,
+            })
+        });
+        Ok(Self {
+            terms: terms.collect(),
+        })
     }
 }
 
@@ -119,9 +150,13 @@ fn split_unescaped(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Parses a term.
-fn term(text: &str) -> Option<Term> {
-    let at = text.find(['=', '!'])?;
+/// Splits a term into its path, whether it asks for equality, and its value, which may have escapes.
+fn split_term(text: &str) -> Option<(&str, bool, &str)> {
+    let is_operator = |(at, _): &(usize, char)| {
+        let rest = &text[*at..];
+        rest.starts_with('=') || rest.starts_with("!=")
+    };
+    let (at, _) = text.char_indices().find(is_operator)?;
     let (path, rest) = text.split_at(at);
     let (equal, value) = if let Some(value) = rest.strip_prefix("!=") {
         (false, value)
@@ -130,23 +165,34 @@ fn term(text: &str) -> Option<Term> {
     } else {
         (true, rest.strip_prefix('=')?)
     };
-    Some(Term {
-        path: path.to_owned(),
-        equal,
-        value: unescape(value)?,
-    })
+    Some((path, equal, value))
 }
 
-/// Removes escapes; `None` for an unescaped `=` or an unknown escape.
-fn unescape(value: &str) -> Option<String> {
+/// Removes escapes.
+///
+/// Source: `UnescapeValue`.
+fn unescape(value: &str) -> Result<String, String> {
     let mut plain = String::with_capacity(value.len());
     let mut chars = value.chars();
     while let Some(c) = chars.next() {
         match c {
-            '\\' => plain.push(chars.next().filter(|c| matches!(c, '\\' | ',' | '='))?),
-            '=' => return None,
+            '\\' => match chars.next() {
+                Some(c @ ('\\' | ',' | '=')) => plain.push(c),
+                other => {
+                    let sequence: String = ['\\'].into_iter().chain(other).collect();
+                    return Err(format!(
+                        "invalid field selector: invalid escape sequence: {sequence}"
+                    ));
+                }
+            },
+            ',' | '=' => {
+                return Err(format!(
+                    "invalid field selector: unescaped character in value: {}",
+                    c as u32
+                ));
+            }
             c => plain.push(c),
         }
     }
-    Some(plain)
+    Ok(plain)
 }

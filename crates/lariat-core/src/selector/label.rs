@@ -1,5 +1,6 @@
 //! Label selectors.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -219,22 +220,26 @@ impl Parser<'_> {
         let test = match (negated, ends) {
             (true, _) => Test::DoesNotExist,
             (false, true) => Test::Exists,
-            (false, false) => self.comparison()?,
+            (false, false) => self.comparison(key)?,
         };
         let key = key.to_owned();
         Ok(Requirement { key, test })
     }
 
     /// Parses an operator and its operand.
-    fn comparison(&mut self) -> Result<Test, String> {
+    fn comparison(&mut self, key: &str) -> Result<Test, String> {
         match self.lexer.next() {
             // Operators only in this place: `in` and `notin` are also valid keys and values.
-            (Token::Word, "in") => Ok(Test::In(self.values()?)),
-            (Token::Word, "notin") => Ok(Test::NotIn(self.values()?)),
-            (Token::Equals | Token::DoubleEquals, _) => Ok(Test::In(vec![self.value()?])),
-            (Token::NotEquals, _) => Ok(Test::NotIn(vec![self.value()?])),
-            (Token::GreaterThan, _) => self.number().map(Test::GreaterThan),
-            (Token::LessThan, _) => self.number().map(Test::LessThan),
+            (Token::Word, "in") => self.values(key).map(Test::In),
+            (Token::Word, "notin") => self.values(key).map(Test::NotIn),
+            (Token::Equals | Token::DoubleEquals, _) => {
+                self.checked_value(key).map(|value| Test::In(vec![value]))
+            }
+            (Token::NotEquals, _) => self
+                .checked_value(key)
+                .map(|value| Test::NotIn(vec![value])),
+            (Token::GreaterThan, _) => self.number(key).map(Test::GreaterThan),
+            (Token::LessThan, _) => self.number(key).map(Test::LessThan),
             (_, found) => Err(format!(
                 "found '{found}', expected: in, notin, =, ==, !=, gt, lt"
             )),
@@ -248,22 +253,32 @@ impl Parser<'_> {
             return Ok(String::new());
         }
         match self.lexer.next() {
-            (Token::Word, value) => check_value(value),
+            (Token::Word, value) => Ok(value.to_owned()),
             (_, found) => Err(format!("found '{found}', expected: identifier")),
         }
     }
 
-    /// Parses the integer of a comparison.
-    fn number(&mut self) -> Result<i64, String> {
+    fn checked_value(&mut self, key: &str) -> Result<String, String> {
         let value = self.value()?;
-        value.parse().map_err(|_| {
+        check_values(key, std::slice::from_ref(&value), Vec::new())?;
+        Ok(value)
+    }
+
+    /// Parses the integer of a comparison.
+    fn number(&mut self, key: &str) -> Result<i64, String> {
+        let value = self.value()?;
+        let number = value.parse::<i64>();
+        let mut broken = Vec::new();
+        if number.is_err() {
             let rule = "for 'Gt', 'Lt' operators, the value must be an integer";
-            format!("values[0]: Invalid value: \"{value}\": {rule}")
-        })
+            broken.push(invalid("values[0]", &value, rule));
+        }
+        check_values(key, std::slice::from_ref(&value), broken)?;
+        number.map_err(|error| error.to_string())
     }
 
     /// Parses a set in parentheses; nothing between two commas is the empty value.
-    fn values(&mut self) -> Result<Vec<String>, String> {
+    fn values(&mut self, key: &str) -> Result<Vec<String>, String> {
         match self.lexer.next() {
             (Token::OpenParenthesis, _) => {}
             (_, found) => return Err(format!("found '{found}' expected: '('")),
@@ -273,7 +288,7 @@ impl Parser<'_> {
             let value = match self.lexer.peek() {
                 (Token::Word, value) => {
                     self.lexer.next();
-                    check_value(value)?
+                    value.to_owned()
                 }
                 (Token::Comma | Token::ClosedParenthesis, _) => String::new(),
                 (_, found) => {
@@ -283,7 +298,10 @@ impl Parser<'_> {
             values.push(value);
             match self.lexer.next() {
                 (Token::Comma, _) => {}
-                (Token::ClosedParenthesis, _) => return Ok(values),
+                (Token::ClosedParenthesis, _) => {
+                    check_values(key, &values, Vec::new())?;
+                    return Ok(values);
+                }
                 (_, found) => return Err(format!("found '{found}', expected: ',' or ')'")),
             }
         }
@@ -292,18 +310,27 @@ impl Parser<'_> {
 
 /// Validates a key, with the API server's message.
 fn check_key(key: &str) -> Result<(), String> {
-    Labels::check_key(key).map_err(|rule| invalid(key, rule))
+    Labels::check_key(key).map_err(|rule| invalid("<nil>", key, &rule))
 }
 
-/// Validates and copies a value, with the API server's message.
-fn check_value(value: &str) -> Result<String, String> {
-    match Labels::check_value(value) {
-        Ok(()) => Ok(value.to_owned()),
-        Err(rule) => Err(invalid(value, rule)),
+/// Validates the values of a requirement, with the API server's message.
+///
+/// Source: `NewRequirement`, which has them sorted, each once.
+fn check_values(key: &str, values: &[String], mut broken: Vec<String>) -> Result<(), String> {
+    let sorted: BTreeSet<&String> = values.iter().collect();
+    for (at, value) in sorted.into_iter().enumerate() {
+        if let Err(rule) = Labels::check_value(value) {
+            broken.push(invalid(&format!("values[{at}][{key}]"), value, &rule));
+        }
+    }
+    match &broken[..] {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
     }
 }
 
 /// Returns the API server's message for an invalid key or value.
-fn invalid(text: &str, rule: &str) -> String {
-    format!("<nil>: Invalid value: \"{text}\": {rule}")
+fn invalid(path: &str, text: &str, rule: &str) -> String {
+    format!("{path}: Invalid value: {text:?}: {rule}")
 }

@@ -5,7 +5,7 @@ use std::mem::discriminant;
 use serde_json::Value;
 
 use super::items::Items;
-use super::parts::{form, items_of, names};
+use super::parts::{form, is_empty_as, items_of, names};
 use crate::managed::path::PathElement;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
@@ -106,15 +106,8 @@ fn walk_as(
     old: Option<&Value>,
     new: Option<&Value>,
 ) -> (bool, Difference) {
-    // A value of the other form counts as empty here; this form sees nothing of it.
-    let is_list = matches!(form, Resolved::List(_) | Resolved::AnyList);
-    let is_empty = |value: Option<&Value>| match value {
-        Some(Value::Array(items)) if is_list => items.is_empty(),
-        Some(Value::Object(members)) if !is_list => members.is_empty(),
-        _ => true,
-    };
     // With nothing to walk into, null against an empty map is compared as a leaf, which makes it a modification.
-    let are_empty = is_empty(old) && is_empty(new);
+    let are_empty = is_empty_as(&form, old) && is_empty_as(&form, new);
     match form {
         // A list without a schema is atomic, a map without one is not, as in the type `__untyped_deduced_` of
         // structured-merge-diff.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::items::Items;
-use super::parts::{form, is_void, items_of, names};
+use super::parts::{form, is_empty_as, is_void, items_of, names};
 use crate::managed::path::PathElement;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
 
@@ -20,11 +20,13 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
         return applied.or(live).cloned();
     };
     // The form is that of the applied value: when the two differ in form, the applied one wins.
-    let merged = match form(typed, value) {
+    let form = form(typed, value);
+    // `emptyPromoteToLeaf`: where neither side has anything in this form, the applied value replaces the live one. So a
+    // null takes the place of a list whose type is not known.
+    let are_empty = is_empty_as(&form, live) && is_empty_as(&form, applied);
+    let merged = match form {
         Resolved::Scalar(_) | Resolved::AnyList => return applied.cloned(),
-        _ if typed.is_atomic() || (cannot_merge(value, live) && is_void(applied)) => {
-            return applied.cloned();
-        }
+        _ if typed.is_atomic() || are_empty => return applied.cloned(),
         Resolved::List(List {
             kind: ListKind::Atomic,
             ..
@@ -36,15 +38,6 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
     };
     // A merged map or list that is empty is left out, as the Go walker leaves `out` nil for it.
     (!is_void(Some(&merged))).then_some(merged)
-}
-
-/// Returns whether a value is empty, or not a list or map like another.
-fn cannot_merge(other: &Value, value: Option<&Value>) -> bool {
-    // Null has any form.
-    let is_form =
-        value.is_some_and(|value| other.is_null() || value.is_array() == other.is_array());
-    let is_scalar = value.is_some_and(|value| !value.is_array() && !value.is_object());
-    is_void(value) || is_scalar || !is_form
 }
 
 fn members(

@@ -22,6 +22,16 @@ pub(super) fn is_void(value: Option<&Value>) -> bool {
     }
 }
 
+/// Returns whether a value has nothing inside of a form; one of another form counts as empty.
+pub(super) fn is_empty_as(form: &Resolved<'_>, value: Option<&Value>) -> bool {
+    let is_list = matches!(form, Resolved::List(_) | Resolved::AnyList);
+    match value {
+        Some(Value::Array(items)) if is_list => items.is_empty(),
+        Some(Value::Object(members)) if !is_list => members.is_empty(),
+        _ => true,
+    }
+}
+
 /// Returns the items of a list; what is none has no items.
 pub(super) fn items_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)

@@ -4,4 +4,4 @@ mod page;
 mod pages;
 
 pub(crate) use page::ListPage;
-pub(super) use pages::{list, parse_version, present, wait_for};
+pub(super) use pages::{list, read_version, to_delete, wait_for};

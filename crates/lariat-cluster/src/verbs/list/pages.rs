@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lariat_apimachinery::names::{self, NameRule};
 use tokio::time;
 
 use super::page::ListPage;
@@ -12,6 +13,7 @@ use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::continuation::Continuation;
 use crate::verbs::fields::Filter;
+use crate::wire::number;
 use crate::wire::query::{ListQuery, VersionMatch};
 
 /// How long a read waits for a revision the server has not reached.
@@ -21,23 +23,67 @@ pub(crate) const FUTURE_WAIT: Duration = Duration::from_secs(3);
 pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
-    let plan = Plan::new(call, &query)?;
+    let scope = Scope::of(call, &query);
+    let plan = Plan::new(call, &query, query.limit.is_some() && !scope.is_one())?;
     if matches!(call.fault(), Some(Action::Expire | Action::Gone)) {
         return Err(plan.expired());
     }
     wait_for(call, plan.not_older_than).await?;
-    select(call, &plan, &filter).map(Answer::List)
+    select(call, &plan, &scope, &filter).map(Answer::List)
 }
 
-/// Reads what a collection request selects at present, or a page of it.
-pub(crate) async fn present(call: &Call) -> Result<ListPage, ApiError> {
+/// Reads what the deletion of a collection selects.
+// `Store.DeleteCollection`: it lists in pages, whether or not that is asked for.
+pub(crate) async fn to_delete(call: &Call) -> Result<ListPage, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
-    let plan = Plan {
-        limit: query.limit,
-        ..Plan::default()
-    };
-    select(call, &plan, &filter)
+    let scope = Scope::of(call, &query);
+    let plan = Plan::new(call, &query, !scope.is_one())?;
+    wait_for(call, plan.not_older_than).await?;
+    select(call, &plan, &scope, &filter)
+}
+
+/// Where a list looks.
+///
+/// Source: `Store.ListPredicate` in `k8s.io/apiserver/pkg/registry/generic/registry`.
+#[derive(Debug)]
+struct Scope<'a> {
+    namespace: Option<&'a str>,
+    /// The only object that is looked at.
+    name: Option<&'a str>,
+}
+
+impl<'a> Scope<'a> {
+    fn of(call: &'a Call, query: &'a ListQuery) -> Self {
+        let namespace = call.namespace();
+        // A continued list goes on where the token says, whatever is selected.
+        if query.continue_token.is_some() {
+            return Self {
+                namespace,
+                name: None,
+            };
+        }
+        let is_namespaced = call.resource.namespaced;
+        let selected = query.fields.required("metadata.namespace");
+        let selected =
+            selected.filter(|name| is_namespaced && names::check(name, NameRule::Label).is_ok());
+        let namespace = namespace.or(selected);
+        let name = query.fields.required("metadata.name");
+        // What cannot be a key is looked for in all objects.
+        let has_key = namespace.is_some() || !is_namespaced;
+        let is_key = |name: &&str| {
+            has_key && !matches!(*name, "" | "." | "..") && !name.contains(['/', '%'])
+        };
+        Self {
+            namespace,
+            name: name.filter(is_key),
+        }
+    }
+
+    /// Returns whether a list reads one key, which has no pages.
+    fn is_one(&self) -> bool {
+        self.name.is_some()
+    }
 }
 
 /// What a list reads, by the table of resource version semantics.
@@ -53,18 +99,17 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(call: &Call, query: &ListQuery) -> Result<Self, ApiError> {
+    /// `pages` says whether a version without `resourceVersionMatch` is exactly that one.
+    fn new(call: &Call, query: &ListQuery, pages: bool) -> Result<Self, ApiError> {
         let limit = query.limit;
         if let Some(token) = &query.continue_token {
-            if query
-                .version
-                .as_deref()
-                .is_some_and(|version| version != "0")
-            {
+            // As in ValidateListOptions of Go's storages, the token is read first.
+            let continuation = Continuation::parse(token)?;
+            let version = query.version.as_deref();
+            if version.is_some_and(|version| version != "0") {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }
-            let continuation = Continuation::parse(token)?;
             return Ok(Self {
                 exactly: continuation.revision(),
                 limit,
@@ -100,7 +145,7 @@ impl Plan {
                 ..plan
             },
             // From the time before `resourceVersionMatch`: a page at a version is of exactly this version.
-            (Some(version), None) if limit.is_some() => Self {
+            (Some(version), None) if pages => Self {
                 exactly: Some(version),
                 not_older_than: Some(version),
                 ..plan
@@ -122,13 +167,15 @@ impl Plan {
     }
 }
 
-pub(crate) fn parse_version(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
-        ApiError::bad_request(format!(
-            "invalid resource version: resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: \
-             invalid syntax"
-        ))
-    })
+fn parse_version(text: &str) -> Result<u64, ApiError> {
+    let version = read_version(text);
+    version.map_err(|error| ApiError::bad_request(format!("invalid resource version: {error}")))
+}
+
+/// Reads a version as `ParseResourceVersion` of Go's storages.
+pub(crate) fn read_version(text: &str) -> Result<u64, String> {
+    let version = number::unsigned(text);
+    version.map_err(|error| format!("resourceVersion: Invalid value: {text:?}: {error}"))
 }
 
 /// Waits until the server has reached a revision, for as long as a real one does.
@@ -149,13 +196,19 @@ pub(crate) async fn wait_for(call: &Call, revision: Option<u64>) -> Result<(), A
     Ok(())
 }
 
-fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<ListPage, ApiError> {
+fn select(
+    call: &Call,
+    plan: &Plan,
+    scope: &Scope<'_>,
+    filter: &Filter,
+) -> Result<ListPage, ApiError> {
     // What a token of another history names is not there yet, and must not be answered as if it were.
     let is_ahead = plan.exactly > Some(call.server.store.revision());
     if plan.continuation.is_some() && is_ahead {
         return Err(plan.expired());
     }
-    let namespace = call.namespace();
+    let namespace = scope.namespace;
+    let limit = plan.limit.filter(|_| !scope.is_one());
     let start = plan
         .continuation
         .as_ref()
@@ -170,7 +223,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<ListPage, ApiErro
         at: plan.exactly,
         or_oldest: plan.or_oldest,
         // With a selector the limit counts what is selected, which the store does not know.
-        limit: plan.limit.filter(|_| filter.is_empty()),
+        limit: limit.filter(|_| filter.is_empty()),
         uncounted: false,
     };
     let page = call
@@ -178,7 +231,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<ListPage, ApiErro
         .store
         .range(call.resource.table, &range)
         .map_err(|_| plan.expired())?;
-    Ok(cut(page, plan.limit, namespace, filter))
+    Ok(cut(page, limit, namespace, filter))
 }
 
 fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filter) -> ListPage {

@@ -1,8 +1,7 @@
 //! Server-side apply.
 
-use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
-use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 use serde_json::Value;
 
@@ -18,19 +17,22 @@ use crate::verbs::{create, update};
 use crate::wire::document::{Document, Duplicates};
 use crate::wire::verb::Verb;
 
-pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
+pub(super) async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
-    let dry_run = call.query.dry_run("PatchOptions")?;
+    let key = call.resource.key(call.namespace(), call.name());
+    let creates = call.target.subresource.is_none() || creates_by_status(call);
+    if !creates && call.server.store.get(call.resource.table, &key).is_none() {
+        return Err(call.not_found());
+    }
     let (applied, duplicates) = read(call, &call.resource.api_version(), &call.resource.kind)?;
     let writer = Writer::of(call);
-    let key = call.resource.key(call.namespace(), call.name());
     loop {
         let current = call.server.store.get(call.resource.table, &key);
         let live = match &current {
             Some(current) => Some(call.present(current).await?),
             None => None,
         };
-        if live.is_none() && call.target.subresource.is_some() && !creates_by_status(call) {
+        if live.is_none() && !creates {
             return Err(call.not_found());
         }
         // In later turns, too: the object may have been deleted since the turn before.
@@ -47,6 +49,11 @@ pub(super) async fn apply(call: &Call) -> Result<Answer, ApiError> {
         form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
         check_duplicates(call, &duplicates)?;
         let (Some(current), Some(live)) = (current, live) else {
+            let uid = metadata_text(&merged, "uid");
+            if !uid.is_empty() {
+                // It was meant for an object that is gone.
+                return Err(ApiError::precondition_uid(&call.resource, call.name(), uid));
+            }
             call.check_same_namespace(&merged)?;
             call.check_same_name(&merged)?;
             match create_applied(call, merged, dry_run).await {
@@ -87,10 +94,6 @@ pub(in crate::verbs) fn read(
     api_version: &str,
     kind: &str,
 ) -> Result<(Object, Duplicates), ApiError> {
-    if call.query.text("fieldManager").is_none() {
-        let cause = StatusCause::required("fieldManager", "is required for apply patch");
-        return Err(ApiError::invalid_options("PatchOptions", cause));
-    }
     let refuse = |reason: &str| ApiError::bad_request(format!("error decoding YAML: {reason}"));
     let document = Document::yaml(&call.body)
         .map_err(|error| refuse(&format!("error converting YAML to JSON: yaml: {error}")))?;
@@ -150,11 +153,11 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
     if version == wanted && kind == wanted_kind {
         return Ok(());
     }
-    // What is no version Go takes for none.
-    let version = match version.matches('/').count() {
-        0 => format!("/{version}"),
-        1 => version.to_owned(),
-        _ => "/".to_owned(),
+    // Where the version is none, Go reads no kind either.
+    let (version, kind) = match version.matches('/').count() {
+        0 => (format!("/{version}"), kind),
+        1 => (version.to_owned(), kind),
+        _ => ("/".to_owned(), ""),
     };
     Err(ApiError::bad_request(format!(
         "invalid object type: {version}, Kind={kind}"
@@ -167,10 +170,6 @@ async fn create_applied(
     mut merged: Object,
     dry_run: bool,
 ) -> Result<Answer, ApiError> {
-    if !metadata_text(&merged, "uid").is_empty() {
-        // It was meant for an object that is gone.
-        return Err(ApiError::precondition_uid(&call.resource, call.name()));
-    }
-    metadata_mut(&mut merged).remove("resourceVersion");
+    update::drop_version(&mut merged)?;
     create::store_accounted(call, merged, dry_run).await
 }

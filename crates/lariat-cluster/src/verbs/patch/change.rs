@@ -13,8 +13,9 @@ use crate::strategy;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::{Call, STRATEGIC};
 use crate::verbs::form::{self, Origin};
-use crate::verbs::{ownership, update};
+use crate::verbs::update;
 use crate::wire::document::{Document, Duplicates};
+use crate::wire::write_options::WriteOptions;
 
 /// A patch as it was sent.
 #[derive(Debug)]
@@ -32,14 +33,21 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     call.check_patch_type()?;
     call.check_named()?;
     let applies = call.media_type() == APPLY;
-    call.query.check_write("PatchOptions", !applies)?;
-    ownership::check_manager(call, "PatchOptions")?;
+    let options = if applies {
+        WriteOptions::Apply
+    } else {
+        WriteOptions::Patch
+    };
+    let dry_run = call.query.check_write(options)?;
     if applies {
-        return apply::apply(call).await;
+        return apply::apply(call, dry_run).await;
+    }
+    let key = call.resource.key(call.namespace(), call.name());
+    // Go reads the patch only when it has the object.
+    if call.server.store.get(call.resource.table, &key).is_none() {
+        return Err(call.not_found());
     }
     let change = Change::parse(call)?;
-    let dry_run = call.query.dry_run("PatchOptions")?;
-    let key = call.resource.key(call.namespace(), call.name());
     // A patch without a version never conflicts: a lost race means to patch the newer state.
     loop {
         let found = call.server.store.get(call.resource.table, &key);
@@ -53,7 +61,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
             }
             return Err(form::refuse(call, Origin::Patch, &reason));
         }
-        check_type(call, &patched)?;
+        check_type(call, &mut patched)?;
         form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
         check_identity(call, &patched, &current)?;
         if let Some(answer) = update::finish(call, &current, patched, dry_run).await? {

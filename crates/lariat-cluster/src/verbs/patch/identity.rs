@@ -11,7 +11,19 @@ use crate::verbs::form::{self, Origin};
 use crate::verbs::update;
 
 /// Checks that a patch kept the type of its object.
-pub(super) fn check_type(call: &Call, patched: &Object) -> Result<(), ApiError> {
+pub(super) fn check_type(call: &Call, patched: &mut Object) -> Result<(), ApiError> {
+    if call.is_strategic() && !call.resource.rules.custom {
+        // FromUnstructured makes an object of the right type, whatever the map says.
+        let is_text = |member| {
+            patched
+                .get(member)
+                .is_none_or(|value| value.is_null() || value.is_string())
+        };
+        if is_text("kind") && is_text("apiVersion") {
+            call.resource.set_type(patched);
+        }
+        return Ok(());
+    }
     let text = |member| {
         patched
             .get(member)
@@ -36,14 +48,44 @@ pub(super) fn check_type(call: &Call, patched: &Object) -> Result<(), ApiError> 
         let cause = StatusCause::invalid(at, &given.into(), &format!("must be {wanted}"));
         return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
     }
-    if !keeps_kind || !keeps_version {
-        return Err(ApiError::bad_request(format!(
-            "the patch changes the type of the object to {} {}",
-            text("apiVersion"),
-            text("kind")
-        )));
+    if keeps_kind && keeps_version {
+        call.resource.set_type(patched);
+        return Ok(());
     }
-    Ok(())
+    let reason = unreadable(call, kind, api_version);
+    Err(form::refuse(call, Origin::Patch, &reason))
+}
+
+/// Says why an object of a built-in kind cannot be read under another type.
+fn unreadable(call: &Call, kind: &str, api_version: &str) -> String {
+    if api_version.matches('/').count() > 1 {
+        return format!("unexpected GroupVersion string: {api_version}");
+    }
+    let resource = &call.resource;
+    let wanted = resource.api_version();
+    let [kind, api_version] =
+        [(kind, &resource.kind), (api_version, &wanted)].map(|(given, own)| {
+            if given.is_empty() {
+                own.as_str()
+            } else {
+                given
+            }
+        });
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let catalog = call.server.kinds.catalog();
+    let mut known = catalog.resources(group, version);
+    if !known.any(|each| each.kind == kind && !each.rules.custom) {
+        return format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+        );
+    }
+    // The internal version has the name of its package.
+    let package = match resource.group.split('.').next() {
+        None | Some("") => "core",
+        Some(package) => package,
+    };
+    let own = &resource.kind;
+    format!("converting ({version}.{kind}) to ({package}.{own}): unknown conversion")
 }
 
 /// Checks that a patch kept the identity of its object, and its version.

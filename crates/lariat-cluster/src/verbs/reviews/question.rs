@@ -8,11 +8,11 @@ use crate::verbs::admit;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
+use crate::wire::write_options::WriteOptions;
 
 /// Reads what is asked, after a check of the parameters.
 pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
-    call.query.check_write("CreateOptions", false)?;
-    call.query.dry_run("CreateOptions")?;
+    call.query.check_write(WriteOptions::Create)?;
     let mut object = call.decode()?;
     // `WipeObjectMetaSystemFields`.
     for member in ["deletionTimestamp", "deletionGracePeriodSeconds"] {

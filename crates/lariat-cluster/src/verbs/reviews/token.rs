@@ -15,6 +15,7 @@ use crate::store::Stored;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+use crate::wire::write_options::WriteOptions;
 
 const KIND: &str = "TokenRequest";
 const GROUP: &str = "authentication.k8s.io";
@@ -26,9 +27,9 @@ const MOST_SECONDS: i64 = 1 << 32;
 
 /// Issues a token for a service account.
 pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
+    let dry_run = call.query.check_write(WriteOptions::Create)?;
     let object = read_request(call)?;
     call.check_same_namespace(&object)?;
-    let dry_run = call.query.dry_run("CreateOptions")?;
     let kind = ("authentication.k8s.io/v1", KIND);
     let mut object = call.admit_as(kind, dry_run, object).await?;
     check_name(call, &object)?;

@@ -15,10 +15,10 @@ use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::update;
+use crate::wire::write_options::WriteOptions;
 
 pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
-    call.query.check_write("CreateOptions", false)?;
-    let dry_run = call.query.dry_run("CreateOptions")?;
+    let dry_run = call.query.check_write(WriteOptions::Create)?;
     let mut binding = read_body(
         call,
         Expected {

@@ -18,10 +18,10 @@ use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::delete_options::DeleteOptions;
 use crate::verbs::{delete, update};
+use crate::wire::write_options::WriteOptions;
 
 pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
-    call.query.check_write("CreateOptions", false)?;
-    let mut dry_run = call.query.dry_run("CreateOptions")?;
+    let mut dry_run = call.query.check_write(WriteOptions::Create)?;
     // An Eviction has the same members in both versions.
     let is_older = call.has_version("policy/v1beta1");
     let api_version = if is_older {

@@ -53,10 +53,6 @@ pub(super) async fn watch(call: &Call) -> Result<Answer, ApiError> {
 }
 
 fn parse_version(text: &str) -> Result<u64, ApiError> {
-    text.parse().map_err(|_| {
-        // With 500, unlike a list: Cacher.Watch returns the error of its parser, which is no API status.
-        ApiError::internal(format!(
-            "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
-    })
+    // With 500, unlike a list: Cacher.Watch returns the error of its parser, which is no API status.
+    list::read_version(text).map_err(ApiError::internal)
 }

@@ -30,6 +30,7 @@ use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
 use crate::wire::verb::Verb;
+use crate::wire::write_options::WriteOptions;
 
 /// Returns whether a kind has the subresource.
 pub(super) fn is_served(resource: &Resource) -> bool {
@@ -58,9 +59,7 @@ fn current(call: &Call) -> Result<Arc<Stored>, ApiError> {
 }
 
 async fn put(call: &Call) -> Result<Answer, ApiError> {
-    call.query.check_write("UpdateOptions", false)?;
-    ownership::check_manager(call, "UpdateOptions")?;
-    let dry_run = call.query.dry_run("UpdateOptions")?;
+    let dry_run = call.query.check_write(WriteOptions::Update)?;
     let scale = read_body(call, KIND).map_err(|error| unreadable(call, error))?;
     call.check_same_namespace(&scale)?;
     call.check_same_name(&scale)?;
@@ -90,12 +89,17 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
 
 async fn change(call: &Call) -> Result<Answer, ApiError> {
     let applies = call.media_type() == patch::APPLY;
-    call.query.check_write("PatchOptions", !applies)?;
-    ownership::check_manager(call, "PatchOptions")?;
-    let dry_run = call.query.dry_run("PatchOptions")?;
+    let options = if applies {
+        WriteOptions::Apply
+    } else {
+        WriteOptions::Patch
+    };
+    let dry_run = call.query.check_write(options)?;
     if applies {
         return apply(call, dry_run).await;
     }
+    // Go reads the patch only when it has the object.
+    current(call)?;
     let change = Change::parse(call)?;
     loop {
         let current = current(call)?;
