@@ -82,7 +82,7 @@ impl DeleteOptions {
             let cause = StatusCause::invalid(&field, &true.into(), reason);
             return Err(ApiError::invalid_as("Eviction", "policy", name, &[cause]));
         }
-        let own = self.dry_run.as_deref().unwrap_or_default();
+        let own = self.dry_run_values();
         if dry_run && !own.is_empty() && own != ["All"] {
             return Err(ApiError::internal(format!(
                 "Non-matching dry-run options in request and content: [All] and [{}]",
@@ -193,14 +193,17 @@ impl DeleteOptions {
                 ));
             }
         }
-        // Go reads null as an empty text.
-        let dry_run = self.dry_run.iter().flatten();
-        let dry_run: Vec<String> = dry_run
-            .map(|value| value.clone().unwrap_or_default())
-            .collect();
-        causes.extend(write_options::of_dry_run(&dry_run));
+        causes.extend(write_options::of_dry_run(&self.dry_run_values()));
         causes.extend(self.causes_of_ignored_errors());
         causes
+    }
+
+    /// Returns the values of `dryRun`; Go reads null as an empty text.
+    fn dry_run_values(&self) -> Vec<String> {
+        let values = self.dry_run.iter().flatten();
+        values
+            .map(|value| value.clone().unwrap_or_default())
+            .collect()
     }
 
     /// Finds options that exclude ignoring read errors.
