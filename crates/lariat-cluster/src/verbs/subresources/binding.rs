@@ -35,9 +35,6 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
         named.clone()
     });
     let name = name.as_str();
-    if name.is_empty() {
-        return Err(ApiError::bad_request("Name parameter required."));
-    }
     if named != name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
