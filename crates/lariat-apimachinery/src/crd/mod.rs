@@ -18,6 +18,6 @@ mod tests;
 mod tolerated;
 mod version;
 
-pub use prepare::{CLEANUP, prepare_create, prepare_update, set_defaults};
+pub use prepare::{CLEANUP, prepare_create, prepare_status, prepare_update, set_defaults};
 pub use review::{ask_conversion, read_conversion};
-pub use spec::{validate, validate_update};
+pub use spec::{validate, validate_status};

@@ -6,6 +6,7 @@
 //! comes from a CustomResourceDefinition: `Limits` bounds reading it, and `Search` following it.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use serde_json::Value;
 
@@ -33,7 +34,7 @@ const MOST_VALUES: usize = 100_000;
 /// let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
 /// assert_eq!(path.first(&object), Some(&json!("True")));
 /// assert_eq!(path.first(&json!({})), None);
-/// # Ok::<(), String>(())
+/// # Ok::<(), lariat_apimachinery::structural::json_path::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPath {
@@ -67,6 +68,37 @@ enum Operand {
     Literal(Value),
 }
 
+/// Why a path cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathError {
+    /// It cannot be read.
+    Malformed(String),
+    /// It has more steps or levels than a path may have here.
+    TooLarge(String),
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(text) | Self::TooLarge(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for PathError {}
+
+impl From<PathError> for String {
+    fn from(error: PathError) -> Self {
+        error.to_string()
+    }
+}
+
+impl From<String> for PathError {
+    fn from(text: String) -> Self {
+        Self::Malformed(text)
+    }
+}
+
 /// The comparisons of a filter, longer ones before those they begin with.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
@@ -76,7 +108,7 @@ impl JsonPath {
     /// # Errors
     ///
     /// What is wrong with it, or that it is too long.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, PathError> {
         Limits::new().path(text)
     }
 
@@ -85,7 +117,7 @@ impl JsonPath {
     /// # Errors
     ///
     /// It has too many names.
-    pub fn dotted(text: &str) -> Result<Self, String> {
+    pub fn dotted(text: &str) -> Result<Self, PathError> {
         let mut limits = Limits::new();
         // The paths of a scale subresource have no brackets or escapes, so a dot always separates.
         let names = text.strip_prefix('.').unwrap_or(text).split('.');
@@ -110,7 +142,7 @@ impl JsonPath {
     ///
     /// assert_eq!(JsonPath::parse(".spec.replicas")?.members(), Some(vec!["spec", "replicas"]));
     /// assert_eq!(JsonPath::parse(".spec.items[0]")?.members(), None);
-    /// # Ok::<(), String>(())
+    /// # Ok::<(), lariat_apimachinery::structural::json_path::PathError>(())
     /// ```
     pub fn members(&self) -> Option<Vec<&str>> {
         self.segments.iter().map(Segment::name).collect()
@@ -132,7 +164,7 @@ impl Limits {
         }
     }
 
-    fn path(&mut self, text: &str) -> Result<JsonPath, String> {
+    fn path(&mut self, text: &str) -> Result<JsonPath, PathError> {
         let text = text.trim();
         // Columns are written `.spec.x`, but the Go code puts braces around them before it parses, so a path that has
         // its own is fine too.
@@ -152,20 +184,21 @@ impl Limits {
     }
 
     /// Counts a segment.
-    fn segment(&mut self, segment: Segment) -> Result<Segment, String> {
+    fn segment(&mut self, segment: Segment) -> Result<Segment, PathError> {
         let left = self.segments.checked_sub(1);
-        self.segments = left.ok_or_else(|| format!("more than {MOST_SEGMENTS} steps"))?;
+        self.segments =
+            left.ok_or_else(|| PathError::TooLarge(format!("more than {MOST_SEGMENTS} steps")))?;
         Ok(segment)
     }
 
     /// Reads one segment, which is none for a dot that only separates.
-    fn next_segment<'a>(&mut self, text: &'a str) -> Result<(Option<Segment>, &'a str), String> {
+    fn next_segment<'a>(&mut self, text: &'a str) -> Result<(Option<Segment>, &'a str), PathError> {
         if let Some(rest) = text.strip_prefix("..") {
             return Ok((Some(self.segment(Segment::Descend)?), rest));
         }
         if let Some(rest) = text.strip_prefix('[') {
             // Not the first bracket: a filter may have brackets of its own, and a text may contain one.
-            let end = closing(rest).ok_or("unterminated array")?;
+            let end = closing(rest).ok_or_else(|| "unterminated array".to_owned())?;
             let segment = self.bracketed(rest[..end].trim())?;
             return Ok((Some(segment), &rest[end + 1..]));
         }
@@ -183,7 +216,7 @@ impl Limits {
     }
 
     /// Reads the content of brackets.
-    fn bracketed(&mut self, text: &str) -> Result<Segment, String> {
+    fn bracketed(&mut self, text: &str) -> Result<Segment, PathError> {
         // The filter comes first, since what is inside may look like any of the other forms.
         if let Some(filter) = text
             .strip_prefix("?(")
@@ -213,17 +246,19 @@ impl Limits {
     /// Reads something one level deeper.
     fn nested<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, PathError>,
+    ) -> Result<T, PathError> {
         let left = self.levels.checked_sub(1);
-        self.levels = left.ok_or_else(|| format!("filters nest deeper than {DEEPEST} levels"))?;
+        self.levels = left.ok_or_else(|| {
+            PathError::TooLarge(format!("filters nest deeper than {DEEPEST} levels"))
+        })?;
         let result = read(self);
         // Given back, since filters side by side do not nest; segments are not, since their sum is limited.
         self.levels += 1;
         result
     }
 
-    fn filter(&mut self, text: &str) -> Result<Filter, String> {
+    fn filter(&mut self, text: &str) -> Result<Filter, PathError> {
         let split = operator_of(text);
         let left = self.operand(split.map_or(text, |(at, _)| &text[..at]))?;
         let compared = match split {
@@ -233,7 +268,7 @@ impl Limits {
         Ok(Filter { left, compared })
     }
 
-    fn operand(&mut self, text: &str) -> Result<Operand, String> {
+    fn operand(&mut self, text: &str) -> Result<Operand, PathError> {
         let text = text.trim();
         // Anything else is a literal, in JSON or in single quotes.
         if text.starts_with(['@', '.', '$']) {
@@ -244,7 +279,7 @@ impl Limits {
         }
         serde_json::from_str(text)
             .map(Operand::Literal)
-            .map_err(|_| format!("unrecognized text in a filter: {text}"))
+            .map_err(|_| format!("unrecognized text in a filter: {text}").into())
     }
 }
 
@@ -596,7 +631,7 @@ mod tests {
             |levels: usize| format!(".a{}@.b{}", "[?(@".repeat(levels), ")]".repeat(levels));
         assert!(JsonPath::parse(&nested(DEEPEST)).is_ok());
         let error = JsonPath::parse(&nested(DEEPEST + 1)).unwrap_err();
-        assert_eq!(error, "filters nest deeper than 32 levels");
+        assert_eq!(error.to_string(), "filters nest deeper than 32 levels");
         assert!(JsonPath::parse(&nested(100_000)).is_err());
         // A quote in a name opens no text, and hides no bracket.
         assert!(JsonPath::parse(&format!(".a'{}", &nested(100_000)[2..])).is_err());
@@ -605,7 +640,7 @@ mod tests {
         assert!(JsonPath::parse(&".a".repeat(MOST_SEGMENTS)).is_ok());
         for path in [".a", "..", "[0,0]", "[?(@.a)]"] {
             let error = JsonPath::parse(&path.repeat(MOST_SEGMENTS + 1)).unwrap_err();
-            assert_eq!(error, "more than 256 steps", "{path}");
+            assert_eq!(error.to_string(), "more than 256 steps", "{path}");
         }
     }
 

@@ -23,7 +23,7 @@ pub(crate) fn check(
     let mut causes = found;
     let metadata = validation::validate_metadata(resource, object, old);
     let before = causes.len();
-    causes.extend(special::validate(resource, object, old));
+    causes.extend(special::validate(resource, object, old, part));
     causes.extend(validation::validate(resource, object, old, part));
     causes.extend(custom::validate(resource, object, replaced));
     let has_others = causes.len() > before;

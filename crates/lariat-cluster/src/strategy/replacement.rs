@@ -69,7 +69,6 @@ pub(crate) fn replacement_as_sent(
     if raises {
         raise_generation(&mut new);
     }
-    special::check_update(resource, old, &new)?;
     check(resource, &new, Some(Replaced { part, old }), found)?;
     if special::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
@@ -138,7 +137,6 @@ pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
                 | ("networking.k8s.io", "servicecidrs")
                 | ("flowcontrol.apiserver.k8s.io", _)
                 | ("apiregistration.k8s.io", "apiservices")
-                | ("apiextensions.k8s.io", "customresourcedefinitions")
                 | (
                     "admissionregistration.k8s.io",
                     "validatingadmissionpolicies"
@@ -160,7 +158,7 @@ fn changes_of_fixed(
     let is_sent = |value: &Value| !value.is_null() && *value != "";
     let members: &[&str] = match part {
         // The new object starts from the old metadata, and takes no other metadata from the client.
-        Part::Status if resource.rules.custom => &["uid"],
+        Part::Status if resource.rules.custom => &[],
         Part::Ephemeral | Part::Resize => &["uid", "deletionGracePeriodSeconds"],
         Part::Status if keeps_metadata(resource) || is_pod(resource) => {
             &["uid", "deletionGracePeriodSeconds"]

@@ -11,7 +11,7 @@ use super::program::{self, Program};
 use super::rule::Rule;
 use super::values::{root_view, to_cel};
 use crate::cause::StatusCause;
-use crate::structural::correlate::Elements;
+use crate::structural::correlate::{self, Elements};
 use crate::structural::fault::{NO_FIELD, duplicate, shown};
 use crate::structural::node::Node;
 use crate::structural::prune::child;
@@ -94,11 +94,11 @@ struct CheckedValue<'a> {
 }
 
 impl CheckedValue<'_> {
-    fn is_unchanged(&self) -> bool {
+    fn is_unchanged(&self, node: &Node) -> bool {
         match self.old {
             // `ratchetingOptions.shouldRatchetError`: an item that cannot be matched with an old one, as in an atomic
             // list, counts as changed if the value around it did.
-            Some(old) => old == self.value,
+            Some(old) => correlate::is_unchanged(node, self.value, old),
             None => self.parent_unchanged,
         }
     }
@@ -114,7 +114,7 @@ impl Run {
         if !node.rules.is_empty() {
             self.check(node, checked);
         }
-        let parent_unchanged = checked.is_unchanged();
+        let parent_unchanged = checked.is_unchanged(node);
         match checked.value {
             Value::Object(members) => {
                 for (name, value) in members {
@@ -226,7 +226,7 @@ fn judge(
         Ok(Cel::Bool(true)) => None,
         // Only a rule that does not hold is tolerated for an unchanged value, not one that fails. Transition rules are
         // about a change, so they hold for an unchanged value too.
-        Ok(_) if !rule.is_transition && checked.is_unchanged() => None,
+        Ok(_) if !rule.is_transition && checked.is_unchanged(node) => None,
         Ok(_) => Some(complain(rule, kind, checked, message_scope)),
         // The server's compiler finds wrong types, so this can only come of a value without a static type, such as
         // `int-or-string`.

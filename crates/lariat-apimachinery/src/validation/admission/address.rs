@@ -4,7 +4,7 @@ use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-pub(in crate::validation) fn check(config: &Field<'_>, causes: &mut Causes) {
+pub(crate) fn check(config: &Field<'_>, causes: &mut Causes) {
     let (url, service) = (config.get("url"), config.get("service"));
     // None and both have the same message.
     if url.is_set() == service.is_set() {
