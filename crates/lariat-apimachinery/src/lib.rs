@@ -79,6 +79,7 @@ pub mod selector;
 
 pub mod go_json;
 pub mod go_text;
+mod go_url;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,6 +8,7 @@ use super::node::Node;
 use super::validate::Subject;
 use super::{default_check, defaults, embedded, lists, prune, rules};
 use crate::cause::StatusCause;
+use crate::object::Object;
 use crate::schema::Misfit;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
@@ -156,6 +157,16 @@ impl Structural {
         self.validate_further(causes, object, Some(old))
     }
 
+    /// Returns what is wrong by rules with a valid object, and was wrong before.
+    #[must_use]
+    pub fn tolerated(&self, object: &Object, old: &Object) -> Vec<StatusCause> {
+        if !self.has_rules {
+            return Vec::new();
+        }
+        let (object, old) = (object.clone().into(), old.clone().into());
+        rules::evaluate(&self.root, &object, Some(&old)).tolerated
+    }
+
     /// Checks uniqueness in lists, and rules.
     fn validate_further(
         &self,
@@ -182,7 +193,7 @@ impl Structural {
             causes.push(StatusCause::invalid(NO_FIELD, &Value::Null, rule));
             return causes;
         }
-        causes.extend(rules::evaluate(&self.root, object, old));
+        causes.extend(rules::evaluate(&self.root, object, old).causes);
         causes
     }
 

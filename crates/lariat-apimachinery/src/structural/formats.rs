@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::go_url;
+
 /// The formats of texts, without dashes, in the order of the alphabet.
 // `supportedVersionedFormats`. A schema may name any other format, which then is ignored.
 const TEXTS: [&str; 26] = [
@@ -61,8 +63,6 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
         ("rgbcolor", color),
         // `IsSSN` asks for a length that has room for both separators.
         ("ssn", r"^[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}$".into()),
-        // `url.ParseRequestURI` accepts an absolute path as well as an absolute URI.
-        ("uri", r"^([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\x00-\x1f\x7f]+|/[^\s\x00-\x1f\x7f]*)$".into()),
         // The variant digit is checked for versions 4 and 5 only.
         ("uuid", uuid("[0-9a-f]{4}", "[0-9a-f]{4}")),
         ("uuid3", uuid("3[0-9a-f]{3}", "[0-9a-f]{4}")),
@@ -114,7 +114,7 @@ fn uuid(third: &str, fourth: &str) -> String {
 }
 
 /// Returns whether the server checks a format of these types.
-pub(super) fn is_known(types: &[String], format: &str) -> bool {
+pub(crate) fn is_known(types: &[String], format: &str) -> bool {
     // With several types, formats are looked up as for a schema without a type.
     let one = match types {
         [one] => one.as_str(),
@@ -154,6 +154,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
         "isbn13" => is_isbn13(text),
+        "uri" => go_url::is_request_uri(text),
         "k8slongname" => text.len() <= 253 && matches("subdomain", text),
         "k8sshortname" => text.len() <= 63 && matches("label", text),
         other => matches(other, text),
