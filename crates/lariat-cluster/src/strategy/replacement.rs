@@ -58,6 +58,10 @@ pub(crate) fn replacement_as_sent(
     custom::complete(resource, &mut new);
     let raises = raises_generation(resource.rules.generation, part, has_empty, old, &new);
     if found.is_empty() && !raises && !managed::differ(old, &new) {
+        // `BeforeUpdate` comes first: the schema may have changed since the object was stored.
+        if resource.rules.custom {
+            check(resource, &new, Some(Replaced { part, old }), found)?;
+        }
         // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
         return Ok(if special::may_go(resource, &new) {
             Replacement::Deleted(new)
