@@ -53,6 +53,15 @@ impl StatusCause {
         format!("{}: {}", self.field, self.message)
     }
 
+    /// Returns the cause with its field below another one; an empty path is none.
+    #[must_use]
+    pub(crate) fn below(mut self, path: &str) -> Self {
+        if !path.is_empty() {
+            self.field = format!("{path}.{}", self.field);
+        }
+        self
+    }
+
     /// Creates the error of a missing field; the message may be empty.
     #[must_use]
     pub fn required(field: &str, message: &str) -> Self {

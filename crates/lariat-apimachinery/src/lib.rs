@@ -80,6 +80,7 @@ pub mod selector;
 pub mod go_json;
 pub mod go_text;
 pub mod go_time;
+mod go_url;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

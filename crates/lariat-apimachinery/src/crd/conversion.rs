@@ -2,16 +2,20 @@
 
 use std::collections::HashSet;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as STANDARD;
 use serde_json::Value;
 
 use super::parts::{array, text};
+use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
-use crate::names::check_dns_1035;
+use crate::object::Object;
+use crate::validation::{Causes, Field, check_address, dns_1035_label};
 
 const PATH: &str = "spec.conversion";
 
-/// Checks a conversion; its reviews may have unknown versions only if that is tolerated.
-pub(super) fn check(conversion: &Value, tolerated: bool) -> Vec<StatusCause> {
+/// Checks a conversion; what is tolerated may be wrong.
+pub(super) fn check(conversion: &Value, tolerated: Tolerated) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let field = |member: &str| format!("{PATH}.{member}");
     // `validateCustomResourceConversion`.
@@ -32,8 +36,8 @@ pub(super) fn check(conversion: &Value, tolerated: bool) -> Vec<StatusCause> {
     let versions = array(webhook, "conversionReviewVersions");
     // The paths are those of the internal type, in which these members are not below `webhook`.
     if strategy == "Webhook" {
-        causes.extend(check_client(&webhook["clientConfig"]));
-        causes.extend(check_versions(versions, tolerated));
+        causes.extend(check_client(&webhook["clientConfig"], tolerated.bundle));
+        causes.extend(check_versions(versions, tolerated.review_versions));
         return causes;
     }
     let rule = "should not be set when strategy is not set to Webhook";
@@ -49,15 +53,32 @@ pub(super) fn check(conversion: &Value, tolerated: bool) -> Vec<StatusCause> {
     causes
 }
 
-fn check_client(client: &Value) -> Option<StatusCause> {
-    let field = format!("{PATH}.webhookClientConfig");
-    let rule = match (client["url"].is_string(), client["service"].is_object()) {
-        // A missing one comes before the check of its members.
-        _ if !client.is_object() => "required when strategy is set to Webhook",
-        (true, false) | (false, true) => return None,
-        _ => "exactly one of url or service is required",
-    };
-    Some(StatusCause::required(&field, rule))
+fn check_client(client: &Value, tolerates_bundle: bool) -> Vec<StatusCause> {
+    let none = Object::new();
+    // The path is that of the internal type.
+    let spec = Field::of(&none, "spec");
+    let client = spec
+        .get("conversion")
+        .get("webhookClientConfig")
+        .with(client);
+    let mut causes = Causes::default();
+    if client.is_set() {
+        check_address(&client, &mut causes);
+        if !tolerates_bundle && !is_bundle(client.text_of("caBundle")) {
+            let detail = "unable to load root certificates: unable to parse bytes as PEM block";
+            causes.invalid(&client.get("caBundle"), detail);
+        }
+    } else {
+        causes.required(&client, "required when strategy is set to Webhook");
+    }
+    causes.into_list()
+}
+
+/// Returns whether a bundle is empty, or has a block in the form of PEM.
+// `ValidateCABundle`, which reads the certificates inside as well.
+pub(super) fn is_bundle(text: &str) -> bool {
+    let decoded = STANDARD.decode(text).unwrap_or_default();
+    text.is_empty() || String::from_utf8_lossy(&decoded).contains("-----BEGIN ")
 }
 
 // `validateConversionReviewVersions`.
@@ -72,7 +93,10 @@ fn check_versions(versions: &[Value], tolerated: bool) -> Vec<StatusCause> {
         let field = format!("{field}[{at}]");
         if !seen.insert(version) {
             causes.push(StatusCause::invalid(&field, version, "duplicate version"));
-        } else if let Err(rule) = check_dns_1035(version.as_str().unwrap_or_default()) {
+            continue;
+        }
+        // One cause for each rule that is broken, unlike elsewhere in a CRD.
+        for rule in dns_1035_label(version.as_str().unwrap_or_default()) {
             causes.push(StatusCause::invalid(&field, version, &rule));
         }
     }

@@ -3,6 +3,7 @@
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
 mod conversion;
+mod formats;
 mod lists;
 mod names;
 mod parts;
@@ -18,6 +19,7 @@ mod tests;
 mod tolerated;
 mod version;
 
-pub use prepare::{CLEANUP, prepare_create, prepare_update, set_defaults};
+pub(crate) use formats::unrecognized_formats;
+pub use prepare::{CLEANUP, prepare_create, prepare_status, prepare_update, set_defaults};
 pub use review::{ask_conversion, read_conversion};
-pub use spec::{validate, validate_update};
+pub use spec::{validate, validate_status};

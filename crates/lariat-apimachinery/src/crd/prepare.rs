@@ -1,7 +1,5 @@
 //! What the server itself sets on CRDs.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
 
 use super::parts::{array, flag};
@@ -27,6 +25,16 @@ pub fn prepare_update(object: &mut Object) {
     remember_stored(object);
 }
 
+/// Fills in what the server sets on a CRD of which only the status was written.
+// `SetDefaults_CustomResourceDefinition`.
+pub fn prepare_status(object: &mut Object) {
+    let stored = object.get("status").map(|status| &status["storedVersions"]);
+    if stored.is_some_and(|stored| stored.as_array().is_none_or(Vec::is_empty)) {
+        object["status"]["storedVersions"] = json!([]);
+        remember_stored(object);
+    }
+}
+
 /// Adds the storage version to the stored versions of the status.
 ///
 /// Older versions stay until a client removes them.
@@ -36,14 +44,15 @@ fn remember_stored(object: &mut Object) {
         .map_or(&[][..], |spec| array(spec, "versions"));
     // `PrepareForCreate` and `PrepareForUpdate` of the CRD strategy. A wrong number of storage versions is refused
     // later, by validation.
-    let storage = versions.iter().filter(|version| flag(version, "storage"));
-    let names: Vec<Value> = storage.map(|version| version["name"].clone()).collect();
+    let storage = versions.iter().find(|version| flag(version, "storage"));
+    let name = storage.map(|version| version["name"].clone());
     let stored = object
         .get_mut("status")
         .and_then(|status| status.get_mut("storedVersions"));
-    if let Some(Value::Array(stored)) = stored {
-        let mut known: HashSet<Value> = stored.iter().cloned().collect();
-        stored.extend(names.into_iter().filter(|name| known.insert(name.clone())));
+    if let (Some(Value::Array(stored)), Some(name)) = (stored, name)
+        && !stored.contains(&name)
+    {
+        stored.push(name);
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::parts::{array, text};
 use super::position::Position;
+use super::schema::Found;
 use crate::cause::StatusCause;
 use crate::go_text;
 use crate::structural::{self, field_path};
@@ -15,28 +16,36 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
+/// What ends a line in the grammar of CEL.
+const LINE_ENDS: [char; 2] = ['\n', '\r'];
+
 /// Checks the rules right at a schema; they are compiled only if `may_compile`.
+///
+/// What is wrong with compiled rules goes to the causes `of_rules`.
 pub(super) fn check_rules(
     schema: &Value,
     place: Position<'_>,
-    may_compile: bool,
-    causes: &mut Vec<StatusCause>,
+    may_compile: impl Fn(&Found) -> bool,
+    found: &mut Found,
 ) {
     let rules = array(schema, "x-kubernetes-validations");
-    let before = causes.len();
     for (at, rule) in rules.iter().enumerate() {
         let path = format!("{}.x-kubernetes-validations[{at}]", place.path);
-        check_rule(rule, schema, &path, causes);
+        check_rule(rule, schema, &path, &mut found.of_schema);
     }
     // A rule with a broken surrounding is not compiled, as in Go, where compiling costs most.
-    if rules.is_empty() || !may_compile || causes.len() > before {
+    if rules.is_empty() || !may_compile(found) {
         return;
     }
+    let causes = &mut found.of_rules;
     for fault in structural::check_rules(schema, place.root) {
         let path = format!("{}.x-kubernetes-validations[{}]", place.path, fault.at);
         let field = format!("{path}.{}", fault.member);
         let rule = &rules[fault.at];
-        if !fault.detail.is_empty() {
+        if fault.member == "optionalOldSelf" {
+            let value = &rule["optionalOldSelf"];
+            causes.push(StatusCause::invalid(&field, value, &fault.detail));
+        } else if !fault.detail.is_empty() {
             let message = format!("Invalid value: {}: {}", shown(rule), fault.detail);
             causes.push(StatusCause::new("FieldValueInvalid", &field, message));
         // In a list without keys no old item belongs to a new one, so `oldSelf` could never be set.
@@ -80,9 +89,9 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
         ));
     } else if !message.is_empty() && message.trim().is_empty() {
         invalid("message", "must be non-empty if specified");
-    } else if message.trim().contains('\n') {
+    } else if message.trim().contains(LINE_ENDS) {
         invalid("message", "must not contain line breaks");
-    } else if expression.trim().contains('\n') && message.trim().is_empty() {
+    } else if expression.trim().contains(LINE_ENDS) && message.trim().is_empty() {
         let detail = "message must be specified if rule contains line breaks";
         causes.push(StatusCause::required(&field("message"), detail));
     }
@@ -109,7 +118,7 @@ fn check_rule(rule: &Value, schema: &Value, path: &str, causes: &mut Vec<StatusC
     if field_path.trim().is_empty() {
         invalid("must be non-empty if specified");
     }
-    if field_path.contains('\n') {
+    if field_path.contains(LINE_ENDS) {
         invalid("must not contain line breaks");
     }
     if field_path::resolve(field_path, schema, true).is_err() {

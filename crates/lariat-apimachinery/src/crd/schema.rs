@@ -91,7 +91,7 @@ pub(super) fn check(
         if unsound.is_empty() {
             // Defaults of a schema that is not structural cannot be checked, because it cannot be pruned.
             let prunes = !tolerated.unpruned_defaults;
-            unsound = Structural::compile(schema).check_defaults(path, prunes);
+            unsound = Structural::check_defaults(schema, path, prunes);
         }
     }
     let may_have_rules = unsound.is_empty() && unconverted.is_none();
@@ -103,7 +103,14 @@ pub(super) fn check(
         tolerated,
         ..Position::default()
     };
-    check_schema(schema, place, may_have_rules, &mut causes);
+    let mut found = Found {
+        of_schema: causes,
+        of_rules: Vec::new(),
+    };
+    check_schema(schema, place, may_have_rules, &mut found);
+    // `AllErrors`: rules come last, however deep they are.
+    let mut causes = found.of_schema;
+    causes.append(&mut found.of_rules);
     if let Some(reason) = unconverted.filter(|_| causes.is_empty()) {
         causes.push(StatusCause::invalid(path, &"".into(), reason));
     }
@@ -131,21 +138,24 @@ fn check_root(schema: &Value, path: &str) -> Option<StatusCause> {
     Some(StatusCause::invalid(path, schema, &rule))
 }
 
+/// What is wrong with a schema: with itself, and with its rules once they are compiled.
+// `OpenAPISchemaErrorList`.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) of_schema: Vec<StatusCause>,
+    pub(super) of_rules: Vec<StatusCause>,
+}
+
 /// Checks a schema and all below it.
-fn check_schema(
-    schema: &Value,
-    place: Position<'_>,
-    may_have_rules: bool,
-    causes: &mut Vec<StatusCause>,
-) {
-    let before = causes.len();
-    check_members(schema, place, causes);
-    check_below(schema, place, may_have_rules, causes);
+fn check_schema(schema: &Value, place: Position<'_>, may_have_rules: bool, found: &mut Found) {
+    let before = found.of_schema.len();
+    check_members(schema, place, &mut found.of_schema);
+    check_below(schema, place, may_have_rules, found);
     // After what lies below, as in Go, where these checks stand behind the recursion.
-    lists::check(schema, place.tolerated, place.path, causes);
-    // A rule is compiled only where nothing else is wrong.
-    let may_compile = may_have_rules && causes.len() == before;
-    check_rules(schema, place, may_compile, causes);
+    lists::check(schema, place.tolerated, place.path, &mut found.of_schema);
+    // A rule is compiled only where nothing is wrong with its schema; another broken rule does not count.
+    let may_compile = |found: &Found| may_have_rules && found.of_schema.len() == before;
+    check_rules(schema, place, may_compile, found);
 }
 
 fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCause>) {
@@ -203,7 +213,7 @@ fn check_members(schema: &Value, place: Position<'_>, causes: &mut Vec<StatusCau
     }
 }
 
-fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Vec<StatusCause>) {
+fn check_below(schema: &Value, place: Position<'_>, rules: bool, found: &mut Found) {
     let child = |member: &str| format!("{}.{member}", place.path);
     let inner = Position {
         root: false,
@@ -212,13 +222,14 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
     if let Some(additional) = schema.get("additionalProperties").filter(|a| a.is_object()) {
         let reason = "inside additionalProperties applying to object metadata";
         let path = &*child("additionalProperties");
-        let no_default = inner.no_default.or(inner.in_metadata.then_some(reason));
+        // The inner reason replaces that of the level above.
+        let no_default = inner.in_metadata.then_some(reason).or(inner.no_default);
         let below = Position {
             path,
             no_default,
             ..inner
         };
-        check_schema(additional, below, rules, causes);
+        check_schema(additional, below, rules, found);
     }
     let is_resource = place.root || flag(schema, "x-kubernetes-embedded-resource");
     for (name, property) in properties(schema) {
@@ -235,7 +246,7 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
             },
             ..inner
         };
-        check_schema(property, below, rules, causes);
+        check_schema(property, below, rules, found);
     }
     // Values in a list without keys have no old value, also if the list is far above.
     for member in ["not", "items"] {
@@ -249,35 +260,30 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, causes: &mut Ve
                 uncorrelated,
                 ..inner
             };
-            check_schema(each, below, rules, causes);
+            check_schema(each, below, rules, found);
         }
     }
-    check_named_and_listed(schema, inner, rules, causes);
+    check_named_and_listed(schema, inner, rules, found);
 }
 
 /// Checks the schemas in the maps and lists below a schema.
 ///
 /// The maps are `definitions` and `dependencies`, the lists `allOf`, `oneOf`, `anyOf` and `items`.
-fn check_named_and_listed(
-    schema: &Value,
-    inner: Position<'_>,
-    rules: bool,
-    causes: &mut Vec<StatusCause>,
-) {
+fn check_named_and_listed(schema: &Value, inner: Position<'_>, rules: bool, found: &mut Found) {
     let child = |member: &str| format!("{}.{member}", inner.path);
     for member in ["definitions", "dependencies"] {
         let all = schema.get(member).and_then(Value::as_object);
         for (name, each) in all.into_iter().flatten() {
             let path = &*child(&format!("{member}[{name}]"));
             if each.is_object() {
-                check_schema(each, Position { path, ..inner }, rules, causes);
+                check_schema(each, Position { path, ..inner }, rules, found);
             }
         }
     }
     for member in ["allOf", "oneOf", "anyOf", "items"] {
         for (at, each) in array(schema, member).iter().enumerate() {
             let path = &*child(&format!("{member}[{at}]"));
-            check_schema(each, Position { path, ..inner }, rules, causes);
+            check_schema(each, Position { path, ..inner }, rules, found);
         }
     }
 }

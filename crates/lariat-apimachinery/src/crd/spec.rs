@@ -11,9 +11,10 @@ use super::tolerated::{Tolerated, any_schema};
 use super::{conversion, lists, names, schema, version};
 use crate::cause::StatusCause;
 use crate::kinds::Definition;
-use crate::names::{NameRule, check_dns_1035};
+use crate::names::check_dns_1035;
 use crate::object::{Object, metadata_text};
 use crate::structural::Structural;
+use crate::validation::dns_subdomain;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
@@ -42,15 +43,18 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     let mut causes = Vec::new();
     let name = metadata_text(object, "name");
     let wanted = format!("{}.{}", text(&spec["names"], "plural"), text(spec, "group"));
-    // A missing name is required elsewhere.
-    if !name.is_empty() && name != wanted {
+    // A missing name is required elsewhere, and that of an object that exists is not checked again.
+    if old.is_none() && !name.is_empty() && name != wanted {
         let rule = "must be spec.names.plural+\".\"+spec.group";
         causes.push(StatusCause::invalid("metadata.name", &name.into(), rule));
     }
     let old_spec = old.map(|old| old.get("spec").unwrap_or(&empty));
     let is_changed = old_spec.is_none_or(|old| old != spec);
     if is_changed {
-        causes.extend(check_spec(spec, old_spec));
+        causes.extend(check_spec(spec, old_spec, old.is_some_and(is_established)));
+    }
+    if let Some(old) = old {
+        causes.extend(changes_of_fixed(old, object));
     }
     let accepted = &status["acceptedNames"];
     // The status comes after the specification, in the order of `ValidateCustomResourceDefinition`.
@@ -76,8 +80,20 @@ pub fn validate(object: &Object, old: Option<&Object>) -> Vec<StatusCause> {
     causes
 }
 
-fn check_spec(spec: &Value, old: Option<&Value>) -> Vec<StatusCause> {
-    let tolerated = old.map(tolerated_after).unwrap_or_default();
+/// Validates a CRD of which only the status was written.
+// `ValidateUpdateCustomResourceDefinitionStatus`, which looks at the names alone.
+#[must_use]
+pub fn validate_status(object: &Object) -> Vec<StatusCause> {
+    let accepted = object.get("status").map(|status| &status["acceptedNames"]);
+    let check = |accepted| names::check(accepted, "status.acceptedNames", false);
+    accepted.map(check).unwrap_or_default()
+}
+
+/// Checks a specification, which replaces `old` if there is one; whether that is established.
+fn check_spec(spec: &Value, old: Option<&Value>, established: bool) -> Vec<StatusCause> {
+    let mut tolerated = old.map(tolerated_after).unwrap_or_default();
+    // `allowInvalidCABundle`: nothing can be converted yet.
+    tolerated.bundle |= !established;
     let mut causes: Vec<StatusCause> = check_group(text(spec, "group")).into_iter().collect();
     match text(spec, "scope") {
         "Cluster" | "Namespaced" => {}
@@ -113,7 +129,7 @@ fn check_spec(spec: &Value, old: Option<&Value>) -> Vec<StatusCause> {
         let field = "spec.conversion.strategy";
         causes.push(StatusCause::invalid(field, &strategy.into(), rule));
     }
-    causes.extend(conversion::check(conversion, tolerated.review_versions));
+    causes.extend(conversion::check(conversion, tolerated));
     causes
 }
 
@@ -127,7 +143,8 @@ fn tolerated_after(old: &Value) -> Tolerated {
         schemas.filter(|schema| schema.is_object())
     };
     let any = |is_wrong: fn(&Value) -> bool| schemas().any(|each| any_schema(each, &is_wrong));
-    let reviews = array(&old["conversion"]["webhook"], "conversionReviewVersions");
+    let webhook = &old["conversion"]["webhook"];
+    let reviews = array(webhook, "conversionReviewVersions");
     let unpruned = |schema: &Value| Structural::compile(schema).has_unpruned_defaults();
     Tolerated {
         missing_schemas: schemas().count() < versions.len(),
@@ -136,6 +153,7 @@ fn tolerated_after(old: &Value) -> Tolerated {
         sets: any(lists::has_composite_set),
         keys: any(lists::has_vague_keys),
         review_versions: !reviews.is_empty() && !conversion::has_known_version(reviews),
+        bundle: !conversion::is_bundle(text(&webhook["clientConfig"], "caBundle")),
     }
 }
 
@@ -144,13 +162,13 @@ fn check_group(group: &str) -> Option<StatusCause> {
     if group.is_empty() {
         return Some(StatusCause::required(field, ""));
     }
-    let rule = match crate::names::check(group, NameRule::Subdomain) {
-        Err(rule) => rule,
+    let rule = match dns_subdomain(group).join(",") {
+        rules if !rules.is_empty() => rules,
         // Groups without a dot are those of Kubernetes.
-        Ok(()) if !group.contains('.') => "should be a domain with at least one dot",
-        Ok(()) => return None,
+        _ if !group.contains('.') => "should be a domain with at least one dot".to_owned(),
+        _ => return None,
     };
-    Some(StatusCause::invalid(field, &group.into(), rule))
+    Some(StatusCause::invalid(field, &group.into(), &rule))
 }
 
 /// Checks that every version has a schema, or at least every one that is served.
@@ -230,13 +248,22 @@ fn list(items: &[Value]) -> Value {
 fn check_stored_versions(spec: &Value, status: &Value) -> Vec<StatusCause> {
     let field = "status.storedVersions";
     let (versions, stored) = (array(spec, "versions"), array(status, "storedVersions"));
-    // The storage version was noted before, so only a CRD without one has none. Afterwards a
-    // status may be written that has none, which the server does not mind until the next change.
-    if stored.is_empty() && !versions.iter().any(|each| flag(each, "storage")) {
+    // The storage version was noted before, so only a CRD without one has none.
+    if stored.is_empty() {
         let rule = "must have at least one stored version";
         return vec![StatusCause::invalid(field, &list(stored), rule)];
     }
     let mut causes = Vec::new();
+    let mut names = HashSet::new();
+    for version in versions {
+        let name = text(version, "name");
+        let is_first = names.insert(name);
+        // Each stored version counts for one version: a second one with its name lacks it.
+        if flag(version, "storage") && !(is_first && stored.iter().any(|each| each == name)) {
+            let rule = format!("must have the storage version {name}");
+            causes.push(StatusCause::invalid(field, &list(stored), &rule));
+        }
+    }
     for (at, name) in stored.iter().enumerate() {
         if versions.iter().all(|version| version["name"] != *name) {
             let version = name.as_str().unwrap_or_default();
@@ -315,14 +342,16 @@ impl Approval {
     }
 }
 
+fn is_established(object: &Object) -> bool {
+    let status = object.get("status");
+    let conditions = status.map_or(&[][..], |status| array(status, "conditions"));
+    let mut conditions = conditions.iter();
+    conditions.any(|each| each["type"] == "Established" && each["status"] == "True")
+}
+
 /// Finds changes of immutable fields: those that identify the kind.
-#[must_use]
-pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
-    let established = old
-        .get("status")
-        .map_or(&[][..], |status| array(status, "conditions"))
-        .iter()
-        .any(|each| each["type"] == "Established" && each["status"] == "True");
+fn changes_of_fixed(old: &Object, new: &Object) -> Vec<StatusCause> {
+    let established = is_established(old);
     let fixed: [(&str, &str, bool); 4] = [
         // `validateCustomResourceDefinitionSpecUpdate`: until the CRD is established, no object of the kind can exist.
         ("/scope", "spec.scope", established),
@@ -335,7 +364,7 @@ pub fn validate_update(old: &Object, new: &Object) -> Vec<StatusCause> {
         .into_iter()
         .filter(|(path, _, fixed)| *fixed && at(old, path) != at(new, path));
     let cause = |(path, field, _): (&str, &str, bool)| {
-        let value = at(new, path).unwrap_or_default();
+        let value = at(new, path).unwrap_or_else(|| "".into());
         StatusCause::invalid(field, &value, "field is immutable")
     };
     changed.map(cause).collect()

@@ -17,14 +17,13 @@ enum Level {
 
 /// Members that junctors must not have, and what they must be instead.
 // `validateNestedValueValidation`: junctors only validate, everything else has to be said outside of them.
-const FORBIDDEN: [(&str, &str); 14] = [
+const FORBIDDEN: [(&str, &str); 13] = [
     ("type", "must be empty to be structural"),
     ("additionalProperties", "must be undefined to be structural"),
     ("default", "must be undefined to be structural"),
     ("title", "must be empty to be structural"),
     ("description", "must be empty to be structural"),
     ("nullable", "must be false to be structural"),
-    ("externalDocs", "must be undefined to be structural"),
     (
         "x-kubernetes-preserve-unknown-fields",
         "must be false to be structural",
@@ -304,7 +303,10 @@ fn check_nested(schema: &Value, skip_any: bool, path: &str, causes: &mut Vec<Sta
         check_nested(property, false, &path, causes);
     }
     for (member, rule) in FORBIDDEN {
-        if schema.get(member).is_some_and(is_set) {
+        // What must be undefined is a pointer in Go, but `false` additional properties are nothing there.
+        let is_pointer = rule.contains("undefined") && member != "additionalProperties";
+        let is_there = |value: &Value| is_set(value) || (is_pointer && !value.is_null());
+        if schema.get(member).is_some_and(is_there) {
             causes.push(StatusCause::forbidden(&format!("{path}.{member}"), rule));
         }
     }

@@ -21,6 +21,8 @@ pub(super) struct Tolerated {
     pub(super) keys: bool,
     /// Conversions without a known version of their reviews.
     pub(super) review_versions: bool,
+    /// Certificates of the conversion's webhook that cannot be read.
+    pub(super) bundle: bool,
 }
 
 /// Returns whether something holds for a schema, or for one inside of it.

@@ -12,7 +12,7 @@ use super::schema;
 use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
 use crate::go_text;
-use crate::structural::json_path::JsonPath;
+use crate::structural::json_path::{JsonPath, PathError};
 use crate::structural::{duplicate, field_path, too_many};
 
 const COLUMN_TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
@@ -54,6 +54,7 @@ pub(super) fn check(
         "selectableFields",
     ];
     let shared = members.map(is_shared);
+    let is_schema_shared = shared[0];
     let (mut own, mut common) = (Vec::new(), Vec::new());
     for (at, version) in versions.iter().enumerate() {
         let path = format!("spec.versions[{at}]");
@@ -64,6 +65,8 @@ pub(super) fn check(
             let scope = Scope {
                 old: old.iter().find(|old| old["name"] == version["name"]),
                 has_status: has_status(version),
+                // A shared schema is no longer at the version when its fields are checked.
+                has_schema: !is_schema_shared && version["schema"]["openAPIV3Schema"].is_object(),
                 tolerated,
             };
             own.extend(check_member(version, member, scope, &path));
@@ -80,6 +83,7 @@ pub(super) fn check(
         let scope = Scope {
             old: old.first(),
             has_status: any_status,
+            has_schema: is_schema_shared && first["schema"].is_object(),
             tolerated,
         };
         common.extend(check_member(first, member, scope, &path));
@@ -97,6 +101,8 @@ struct Scope<'a> {
     /// The version that it replaces.
     old: Option<&'a Value>,
     has_status: bool,
+    /// Whether there is a schema where selectable fields are looked up.
+    has_schema: bool,
     tolerated: Tolerated,
 }
 
@@ -105,7 +111,7 @@ fn check_member(version: &Value, member: &str, scope: Scope<'_>, path: &str) -> 
         "schema" => schema::check(&version["schema"], scope.has_status, scope.tolerated, path),
         "subresources" => check_scale(&version["subresources"]["scale"], path),
         "additionalPrinterColumns" => check_columns(array(version, member), path),
-        _ => check_selectable(version, scope.old, path),
+        _ => check_selectable(version, scope, path),
     }
 }
 
@@ -149,10 +155,6 @@ fn check_scale(scale: &Value, path: &str) -> Vec<StatusCause> {
             "" => return None,
             value if !value.starts_with('.') => {
                 "must be a simple json path starting with .".to_owned()
-            }
-            // The scale subresource writes at these paths, so each must lead to one place.
-            value if value.contains(['[', ']']) => {
-                "must be a json path in the dot notation".to_owned()
             }
             value
                 if roots
@@ -213,9 +215,10 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
             path if !path.starts_with('.') => {
                 "must be a simple json path starting with .".to_owned()
             }
+            // `validateSimpleJSONPath` does not parse the path: one that cannot be read is no reason to refuse.
             path => match JsonPath::parse(path) {
-                Ok(_) => continue,
-                Err(error) => format!("is an invalid path: {error}"),
+                Ok(_) | Err(PathError::Malformed(_)) => continue,
+                Err(PathError::TooLarge(error)) => format!("is an invalid path: {error}"),
             },
         };
         causes.push(StatusCause::invalid(
@@ -227,21 +230,19 @@ fn check_columns(columns: &[Value], path: &str) -> Vec<StatusCause> {
     causes
 }
 
-fn check_selectable(version: &Value, old: Option<&Value>, path: &str) -> Vec<StatusCause> {
+fn check_selectable(version: &Value, scope: Scope<'_>, path: &str) -> Vec<StatusCause> {
     let fields = array(version, "selectableFields");
     // `findTooManySelectableFieldsAllowed`: as many as there were, if they are the same.
-    let is_kept = old.is_some_and(|old| array(old, "selectableFields") == fields);
+    let is_kept = |old: &Value| array(old, "selectableFields") == fields;
+    let is_kept = scope.old.is_some_and(is_kept);
     let mut causes = Vec::new();
-    let schema = &version["schema"];
     // The second sentence says the opposite of what it means; it is the server's.
-    let (has_schema, detail) = if path == "spec.selectableFields" {
-        let detail = "may only be set when validations.schema is included";
-        (schema.is_object(), detail)
+    let detail = if path == "spec.selectableFields" {
+        "may only be set when validations.schema is included"
     } else {
-        let detail = "may only be set when `version.schema.openAPIV3Schema` is not included";
-        (schema["openAPIV3Schema"].is_object(), detail)
+        "may only be set when `version.schema.openAPIV3Schema` is not included"
     };
-    if !fields.is_empty() && !has_schema {
+    if !fields.is_empty() && !scope.has_schema {
         return vec![StatusCause::invalid(path, &"".into(), detail)];
     }
     let mut seen = HashSet::new();

@@ -11,7 +11,7 @@ use super::version::version_order;
 use crate::client_config::ClientConfig;
 use crate::object::Object;
 use crate::structural::Structural;
-use crate::structural::json_path::JsonPath;
+use crate::structural::json_path::{JsonPath, PathError};
 
 /// The parts of a CustomResourceDefinition that decide how its kind is served.
 #[derive(Debug, Clone, Deserialize)]
@@ -263,9 +263,11 @@ fn storage_version(spec: &Spec) -> &str {
     stored.map_or("", |version| &version.name)
 }
 
+/// Returns the columns of a version, up to the first whose path cannot be read.
+// `tableconvertor.New` returns what it has so far, and its error is only logged.
 fn columns_of(version: &Version) -> Result<Vec<Column>, String> {
-    let columns = version.additional_printer_columns.iter().enumerate();
-    let compiled = columns.map(|(at, column)| {
+    let mut compiled = Vec::new();
+    for (at, column) in version.additional_printer_columns.iter().enumerate() {
         let member = format!("additionalPrinterColumns[{at}].jsonPath");
         let description = match column.description.as_str() {
             "" => {
@@ -275,20 +277,24 @@ fn columns_of(version: &Version) -> Result<Vec<Column>, String> {
             }
             description => description.to_owned(),
         };
-        Ok(Column {
+        let path = match JsonPath::parse(&column.json_path) {
+            Ok(path) => path,
+            Err(PathError::Malformed(_)) => break,
+            Err(error) => return Err(invalid(version, &member, &error)),
+        };
+        compiled.push(Column {
             name: column.name.clone(),
             kind: column.kind.clone(),
             format: column.format.clone(),
             description,
             priority: column.priority,
-            path: JsonPath::parse(&column.json_path)
-                .map_err(|error| invalid(version, &member, &error))?,
-        })
-    });
-    compiled.collect()
+            path,
+        });
+    }
+    Ok(compiled)
 }
 
-fn invalid(version: &Version, member: &str, error: &str) -> String {
+fn invalid(version: &Version, member: &str, error: &PathError) -> String {
     let version = &version.name;
     format!("{member} of version {version} is an invalid path: {error}")
 }

@@ -33,6 +33,22 @@ pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec
     Ok(unknown)
 }
 
+/// Converts the metadata of an object to the form in which Go writes them, and returns unknown fields.
+///
+/// # Errors
+///
+/// As for [`decode`].
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, Misfit> {
+    let (types, id) = super::builtin::object_meta();
+    let typed = TypeRef::new(types, id);
+    match metadata {
+        Value::Null => *metadata = Value::Object(Map::new()),
+        Value::Object(members) => return decode(typed, members),
+        other => return Err(Misfit::new(other, typed)),
+    }
+    Ok(Vec::new())
+}
+
 fn members(
     typed: TypeRef<'_>,
     object: &mut Map<String, Value>,

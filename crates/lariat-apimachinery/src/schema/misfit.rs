@@ -57,7 +57,7 @@ enum Wanted {
 
 impl Misfit {
     /// A value that is of its type and cannot be read.
-    pub(super) fn unreadable(reason: String) -> Self {
+    pub(crate) fn unreadable(reason: String) -> Self {
         Self(Box::new(Reason::Unreadable(reason)))
     }
 

@@ -21,6 +21,7 @@ pub(crate) use builtin::kinds;
 #[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
 pub use custom::custom;
+pub(crate) use decode::decode_metadata;
 pub use decode::{decode, has_empty, wrap_numbers, write_whole_numbers};
 pub use field_path::{FieldPath, Step};
 pub use misfit::Misfit;

@@ -2,11 +2,14 @@
 
 use serde_json::Value;
 
+use super::embedded::{Level, Unread};
 use super::fault::NO_FIELD;
 use super::node::Node;
 use super::validate::Subject;
 use super::{default_check, defaults, embedded, lists, prune, rules};
 use crate::cause::StatusCause;
+use crate::object::Object;
+use crate::schema::Misfit;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
 // `hasBlockingErr`: a wrong type would make rules fail for other reasons, and the length limits keep the cost of rules
@@ -95,13 +98,26 @@ impl Structural {
         defaults::fill(object, &self.root);
     }
 
-    /// Finds invalid defaults; `path` is the path of the schema in the CRD.
+    /// Reads metadata, and resources inside of the object, as the server does; returns the paths of unknown members.
+    ///
+    /// # Errors
+    ///
+    /// A type or metadata cannot be read.
+    pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, Misfit> {
+        let mut unknown = Vec::new();
+        embedded::coerce(object, &self.root, "", Level::Root, &mut unknown)
+            .map_err(Unread::into_misfit)?;
+        Ok(unknown)
+    }
+
+    /// Finds invalid defaults of a schema; `path` is its path in the CRD.
     ///
     /// Unknown fields of defaults are found only if they have to be pruned.
     #[must_use]
-    pub fn check_defaults(&self, path: &str, pruned: bool) -> Vec<StatusCause> {
+    pub fn check_defaults(schema: &Value, path: &str, pruned: bool) -> Vec<StatusCause> {
         let mut causes = Vec::new();
-        default_check::check(&self.root, pruned, path, &mut causes);
+        let root = Node::compile_structural(schema);
+        default_check::check(&root, pruned, path, &mut causes);
         causes
     }
 
@@ -126,7 +142,7 @@ impl Structural {
         let outcome = self.root.check(subject);
         let causes = outcome.faults().iter().map(|fault| fault.cause(None));
         let mut causes: Vec<_> = causes.collect();
-        embedded::check(object, &self.root, "", true, &mut causes);
+        embedded::check(object, &self.root, "", Level::Root, &mut causes);
         self.validate_further(causes, object, old)
     }
 
@@ -148,6 +164,16 @@ impl Structural {
             causes.extend(outcome.faults().iter().map(|fault| fault.cause(prefix)));
         }
         self.validate_further(causes, object, Some(old))
+    }
+
+    /// Returns what is wrong by rules with a valid object, and was wrong before.
+    #[must_use]
+    pub fn tolerated(&self, object: &Object, old: &Object) -> Vec<StatusCause> {
+        if !self.has_rules {
+            return Vec::new();
+        }
+        let (object, old) = (object.clone().into(), old.clone().into());
+        rules::evaluate(&self.root, &object, Some(&old)).tolerated
     }
 
     /// Checks uniqueness in lists, and rules.
@@ -176,7 +202,7 @@ impl Structural {
             causes.push(StatusCause::invalid(NO_FIELD, &Value::Null, rule));
             return causes;
         }
-        causes.extend(rules::evaluate(&self.root, object, old));
+        causes.extend(rules::evaluate(&self.root, object, old).causes);
         causes
     }
 

@@ -43,6 +43,41 @@ impl<'a> Elements<'a> {
     }
 }
 
+/// Returns whether a value is the same as before, as far as its schema tells what belongs together.
+///
+/// Elements of lists of type `map` are matched by their keys, so their order does not count. An object with a member of
+/// which the schema says nothing never counts as unchanged.
+// `CachedDeepEqual`.
+pub(super) fn is_unchanged(node: &Node, value: &Value, old: &Value) -> bool {
+    match (value, old) {
+        (Value::Array(elements), Value::Array(before)) => {
+            if elements.len() != before.len() {
+                return false;
+            }
+            if node.extensions.list_type.as_deref() != Some("map") || elements.is_empty() {
+                return elements == before;
+            }
+            let Some(items) = &node.shape.items else {
+                return false;
+            };
+            let olds = Elements::of(node, Some(old));
+            let mut elements = elements.iter();
+            elements.all(|each| {
+                let found = olds.find(each);
+                found.is_some_and(|old| is_unchanged(items, each, old))
+            })
+        }
+        (Value::Object(members), Value::Object(before)) => {
+            let is_same = |(name, value): (&String, &Value)| {
+                let pair = node.member(name).zip(before.get(name));
+                pair.is_some_and(|(node, old)| is_unchanged(node, value, old))
+            };
+            members.len() == before.len() && members.iter().all(is_same)
+        }
+        _ => value == old,
+    }
+}
+
 fn identity<'a>(keys: &[String], element: &'a Value) -> Identity<'a> {
     keys.iter().map(|key| element.get(key)).collect()
 }

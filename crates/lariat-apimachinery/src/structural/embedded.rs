@@ -1,6 +1,6 @@
-//! Whole resources inside of resources: they need a type, like any other.
+//! Whole resources inside of resources: they have a type and metadata, like any other.
 //!
-//! Source: `schema/objectmeta/validation.go`.
+//! Source: `schema/objectmeta`.
 
 use serde_json::{Map, Value};
 
@@ -8,33 +8,160 @@ use super::node::Node;
 use super::prune::child;
 use crate::cause::StatusCause;
 use crate::names::check_dns_1035;
+use crate::schema::{self, Misfit};
+use crate::validation::validate_embedded;
 
-/// Checks every embedded resource in a value.
+/// What a value is, apart from what its schema says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    /// A whole object, whose type the server knows.
+    Root,
+    /// A resource, whether its schema says so or not.
+    Resource,
+    /// A part of an object.
+    Part,
+}
+
+impl Level {
+    fn is_resource(self, node: &Node) -> bool {
+        match self {
+            Self::Root => false,
+            Self::Resource => true,
+            Self::Part => node.extensions.embedded,
+        }
+    }
+}
+
+/// What cannot be read.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// The metadata of the object itself.
+    Root(Misfit),
+    /// The type or the metadata of a resource inside of it.
+    Inside(StatusCause),
+}
+
+impl Unread {
+    /// Returns what is said of it.
+    pub(super) fn into_misfit(self) -> Misfit {
+        match self {
+            Self::Root(misfit) => misfit,
+            Self::Inside(cause) => Misfit::unreadable(cause.text()),
+        }
+    }
+}
+
+/// Puts the metadata of resources into the form in which Go writes them.
 ///
-/// With `root`, the value itself is a whole object.
+/// Returns the paths of unknown members of metadata.
+///
+/// # Errors
+///
+/// A type or metadata cannot be read, in the words of the server.
+// `CoerceWithOptions`, and `unstructuredSchemaCoercer.apply` for the root.
+pub(super) fn coerce(
+    value: &mut Value,
+    node: &Node,
+    path: &str,
+    level: Level,
+    unknown: &mut Vec<String>,
+) -> Result<(), Unread> {
+    match value {
+        Value::Object(members) => {
+            if level == Level::Root
+                && let Some(metadata) = members.get_mut("metadata")
+            {
+                coerce_metadata(metadata, "metadata", unknown).map_err(Unread::Root)?;
+            }
+            if level.is_resource(node) {
+                coerce_resource(members, path, unknown)?;
+            }
+            for (name, value) in members {
+                if let Some((member, path)) = below(node, path, name) {
+                    coerce(value, member, &path, Level::Part, unknown)?;
+                }
+            }
+        }
+        Value::Array(elements) => {
+            if let Some(items) = &node.shape.items {
+                for (at, element) in elements.iter_mut().enumerate() {
+                    let path = format!("{path}[{at}]");
+                    coerce(element, items, &path, Level::Part, unknown)?;
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn coerce_resource(
+    members: &mut Map<String, Value>,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), Unread> {
+    for name in ["apiVersion", "kind"] {
+        let other = members.get(name).filter(|value| !value.is_string());
+        if let Some(other) = other {
+            let cause = StatusCause::invalid(&child(path, name), other, "must be a string");
+            return Err(Unread::Inside(cause));
+        }
+    }
+    if let Some(metadata) = members.get_mut("metadata") {
+        let given = metadata.clone();
+        let path = child(path, "metadata");
+        coerce_metadata(metadata, &path, unknown).map_err(|misfit| {
+            Unread::Inside(StatusCause::invalid(&path, &given, &misfit.to_string()))
+        })?;
+    }
+    Ok(())
+}
+
+fn coerce_metadata(
+    metadata: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), Misfit> {
+    let mut found = schema::decode_metadata(metadata)?;
+    found.sort_unstable();
+    unknown.extend(found.iter().map(|name| format!("{path}.{name}")));
+    Ok(())
+}
+
+/// Returns the schema of a member, and its path; an entry of a map is written in brackets.
+fn below<'a>(node: &'a Node, path: &str, name: &str) -> Option<(&'a Node, String)> {
+    match node.shape.properties.get(name) {
+        Some(property) => Some((property, child(path, name))),
+        None => Some((node.shape.additional_schema()?, format!("{path}[{name}]"))),
+    }
+}
+
+/// Checks every resource in a value.
+// `Validate`.
 pub(super) fn check(
     value: &Value,
     node: &Node,
     path: &str,
-    root: bool,
+    level: Level,
     causes: &mut Vec<StatusCause>,
 ) {
     match value {
         Value::Object(members) => {
             // The root has a type because it could not be decoded otherwise.
-            if node.extensions.embedded && !root {
-                check_type(members, path, causes);
+            if level.is_resource(node) {
+                check_resource(members, path, causes);
             }
             for (name, value) in members {
-                if let Some(member) = node.member(name) {
-                    check(value, member, &child(path, name), false, causes);
+                if let Some((member, path)) = below(node, path, name) {
+                    check(value, member, &path, Level::Part, causes);
                 }
             }
         }
         Value::Array(elements) => {
             if let Some(items) = &node.shape.items {
                 for (at, element) in elements.iter().enumerate() {
-                    check(element, items, &format!("{path}[{at}]"), false, causes);
+                    let path = format!("{path}[{at}]");
+                    check(element, items, &path, Level::Part, causes);
                 }
             }
         }
@@ -42,7 +169,7 @@ pub(super) fn check(
     }
 }
 
-fn check_type(members: &Map<String, Value>, path: &str, causes: &mut Vec<StatusCause>) {
+fn check_resource(members: &Map<String, Value>, path: &str, causes: &mut Vec<StatusCause>) {
     for name in ["apiVersion", "kind"] {
         let field = child(path, name);
         match members.get(name) {
@@ -57,6 +184,10 @@ fn check_type(members: &Map<String, Value>, path: &str, causes: &mut Vec<StatusC
             Some(Value::String(text)) => check_text(name, text, &field, causes),
             Some(other) => causes.push(StatusCause::invalid(&field, other, "must be a string")),
         }
+    }
+    if let Some(metadata) = members.get("metadata") {
+        let found = validate_embedded(metadata).into_iter();
+        causes.extend(found.map(|cause| cause.below(path)));
     }
 }
 

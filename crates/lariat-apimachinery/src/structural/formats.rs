@@ -7,6 +7,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::go_url;
+
 /// The formats of texts, without dashes, in the order of the alphabet.
 // `supportedVersionedFormats`. A schema may name any other format, which then is ignored.
 const TEXTS: [&str; 26] = [
@@ -57,14 +59,10 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "hostname",
             r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$".into(),
         ),
-        (
-            "mac",
-            "^(([0-9A-Fa-f]{2}[:-]){5}[0-9A-Fa-f]{2}|([0-9A-Fa-f]{2}[:-]){7}[0-9A-Fa-f]{2}|([0-9A-Fa-f]{2}[:-]){19}[0-9A-Fa-f]{2}|([0-9A-Fa-f]{4}\\.){2,9}[0-9A-Fa-f]{4})$".into(),
-        ),
+        ("mac", mac()),
         ("rgbcolor", color),
-        ("ssn", r"^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$".into()),
-        // `url.ParseRequestURI` accepts an absolute path as well as an absolute URI.
-        ("uri", r"^([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\x00-\x1f\x7f]+|/[^\s\x00-\x1f\x7f]*)$".into()),
+        // `IsSSN` asks for a length that has room for both separators.
+        ("ssn", r"^[0-9]{3}[- ][0-9]{2}[- ][0-9]{4}$".into()),
         // The variant digit is checked for versions 4 and 5 only.
         ("uuid", uuid("[0-9a-f]{4}", "[0-9a-f]{4}")),
         ("uuid3", uuid("3[0-9a-f]{3}", "[0-9a-f]{4}")),
@@ -76,7 +74,16 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
         ),
         (
             "duration",
-            r"^([+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)|[0-9]+\s*(ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?))$".into(),
+            r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$".into(),
+        ),
+        (
+            // `ParseDuration` of `strfmt` looks for numbers with a unit anywhere, and minds nothing else.
+            "duration of Scala",
+            r"(?i)[0-9]+[\t\n\f\r ]*((ns|us|ms|s|m|h|d|w|µs|hr|wk)([^a-zµ]|$)|nano|micro|milli|sec|min|hour|day|week)".into(),
+        ),
+        (
+            "creditcard",
+            "^(4[0-9]{12}([0-9]{3})?|5[1-5][0-9]{14}|6(011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(0[0-5]|[68][0-9])[0-9]{11}|(2131|1800|35[0-9]{3})[0-9]{11})$".into(),
         ),
         ("label", format!("^{label}$")),
         ("subdomain", format!(r"^{label}(\.{label})*$")),
@@ -90,12 +97,24 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
     expressions.into_iter().map(compile).collect()
 });
 
+/// Octets with the same separator throughout, as `net.ParseMAC` reads them.
+fn mac() -> String {
+    let octet = "[0-9A-Fa-f]{2}";
+    let separated = |by: &str| {
+        let of = |count| format!("({octet}{by}){{{count}}}{octet}");
+        [5, 7, 19].map(of).join("|")
+    };
+    let (colons, dashes) = (separated(":"), separated("-"));
+    let words = [2, 3, 9].map(|count| format!(r"({octet}{octet}\.){{{count}}}{octet}{octet}"));
+    format!("^({colons}|{dashes}|{})$", words.join("|"))
+}
+
 fn uuid(third: &str, fourth: &str) -> String {
     format!("(?i)^[0-9a-f]{{8}}-?[0-9a-f]{{4}}-?{third}-?{fourth}-?[0-9a-f]{{12}}$")
 }
 
 /// Returns whether the server checks a format of these types.
-pub(super) fn is_known(types: &[String], format: &str) -> bool {
+pub(crate) fn is_known(types: &[String], format: &str) -> bool {
     // With several types, formats are looked up as for a schema without a type.
     let one = match types {
         [one] => one.as_str(),
@@ -119,6 +138,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
     match &*normal(format) {
         "cidr" => is_cidr(text),
         "creditcard" => is_credit_card(text),
+        "duration" => matches("duration", text) || matches("duration of Scala", text),
         "date" => is_date(text),
         "datetime" => text
             .split_once(['T', 't'])
@@ -134,6 +154,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
         "isbn" => is_isbn10(text) || is_isbn13(text),
         "isbn10" => is_isbn10(text),
         "isbn13" => is_isbn13(text),
+        "uri" => go_url::is_request_uri(text),
         "k8slongname" => text.len() <= 253 && matches("subdomain", text),
         "k8sshortname" => text.len() <= 63 && matches("label", text),
         other => matches(other, text),
@@ -208,16 +229,17 @@ fn is_isbn13(text: &str) -> bool {
     })
 }
 
-/// Checks length and check digit.
+/// Checks the issuer and the check digit.
 fn is_credit_card(text: &str) -> bool {
-    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
+    let plain: String = text.chars().filter(char::is_ascii_digit).collect();
+    let digits: Vec<u32> = plain.chars().filter_map(|c| c.to_digit(10)).collect();
     let doubled = |(at, digit): (usize, &u32)| match (at % 2, digit * 2) {
         // Luhn: from the right, every second digit is doubled, and the digits of the product are added.
         (0, _) => *digit,
         (_, twice) => twice / 10 + twice % 10,
     };
     let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
-    (13..=16).contains(&digits.len()) && sum.is_multiple_of(10)
+    matches("creditcard", &plain) && sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

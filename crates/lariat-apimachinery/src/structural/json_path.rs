@@ -7,6 +7,8 @@
 
 mod search;
 
+use std::fmt;
+
 use serde_json::Value;
 
 use self::search::Search;
@@ -32,7 +34,7 @@ const MOST_SEGMENTS: usize = 256;
 /// let object = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
 /// assert_eq!(path.first(&object), Some(&json!("True")));
 /// assert_eq!(path.first(&json!({})), None);
-/// # Ok::<(), String>(())
+/// # Ok::<(), lariat_apimachinery::structural::json_path::PathError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonPath {
@@ -67,6 +69,37 @@ enum Operand {
     Literal(Value),
 }
 
+/// Why a path cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PathError {
+    /// It cannot be read.
+    Malformed(String),
+    /// It has more steps or levels than a path may have here.
+    TooLarge(String),
+}
+
+impl fmt::Display for PathError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(text) | Self::TooLarge(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for PathError {}
+
+impl From<PathError> for String {
+    fn from(error: PathError) -> Self {
+        error.to_string()
+    }
+}
+
+impl From<String> for PathError {
+    fn from(text: String) -> Self {
+        Self::Malformed(text)
+    }
+}
+
 /// The comparisons of a filter, longer ones before those they begin with.
 const OPERATORS: [&str; 6] = ["==", "!=", "<=", ">=", "<", ">"];
 
@@ -76,7 +109,7 @@ impl JsonPath {
     /// # Errors
     ///
     /// What is wrong with it, or that it is too long.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, PathError> {
         Limits::new().path(text)
     }
 
@@ -85,7 +118,7 @@ impl JsonPath {
     /// # Errors
     ///
     /// It has too many names.
-    pub fn dotted(text: &str) -> Result<Self, String> {
+    pub fn dotted(text: &str) -> Result<Self, PathError> {
         let mut limits = Limits::new();
         // The paths of a scale subresource have no brackets or escapes, so a dot always separates.
         let names = text.strip_prefix('.').unwrap_or(text).split('.');
@@ -112,7 +145,7 @@ impl JsonPath {
     ///
     /// assert_eq!(JsonPath::parse(".spec.replicas")?.members(), Some(vec!["spec", "replicas"]));
     /// assert_eq!(JsonPath::parse(".spec.items[0]")?.members(), None);
-    /// # Ok::<(), String>(())
+    /// # Ok::<(), lariat_apimachinery::structural::json_path::PathError>(())
     /// ```
     pub fn members(&self) -> Option<Vec<&str>> {
         self.segments.iter().map(Segment::name).collect()
@@ -134,7 +167,7 @@ impl Limits {
         }
     }
 
-    fn path(&mut self, text: &str) -> Result<JsonPath, String> {
+    fn path(&mut self, text: &str) -> Result<JsonPath, PathError> {
         let text = text.trim();
         // Columns are written `.spec.x`, but the Go code puts braces around them before it parses, so a path that has
         // its own is fine too.
@@ -147,7 +180,7 @@ impl Limits {
         self.segments_of(rest)
     }
 
-    fn segments_of(&mut self, mut rest: &str) -> Result<JsonPath, String> {
+    fn segments_of(&mut self, mut rest: &str) -> Result<JsonPath, PathError> {
         let mut segments = Vec::new();
         while !rest.is_empty() {
             let (some, after) = self.next_segments(rest)?;
@@ -158,22 +191,23 @@ impl Limits {
     }
 
     /// Counts a segment.
-    fn segment(&mut self, segment: Segment) -> Result<Segment, String> {
+    fn segment(&mut self, segment: Segment) -> Result<Segment, PathError> {
         let left = self.segments.checked_sub(1);
-        self.segments = left.ok_or_else(|| format!("more than {MOST_SEGMENTS} steps"))?;
+        self.segments =
+            left.ok_or_else(|| PathError::TooLarge(format!("more than {MOST_SEGMENTS} steps")))?;
         Ok(segment)
     }
 
     /// Reads one segment, which is none for a dot that only separates.
     ///
     /// A name in brackets may be several.
-    fn next_segments<'a>(&mut self, text: &'a str) -> Result<(Vec<Segment>, &'a str), String> {
+    fn next_segments<'a>(&mut self, text: &'a str) -> Result<(Vec<Segment>, &'a str), PathError> {
         if let Some(rest) = text.strip_prefix("..") {
             return Ok((vec![self.segment(Segment::Descend)?], rest));
         }
         if let Some(rest) = text.strip_prefix('[') {
             // Not the first bracket: a filter may have brackets of its own, and a text may contain one.
-            let end = closing(rest).ok_or("unterminated array")?;
+            let end = closing(rest).ok_or_else(|| "unterminated array".to_owned())?;
             let path = self.bracketed(rest[..end].trim())?;
             return Ok((path.segments, &rest[end + 1..]));
         }
@@ -191,7 +225,7 @@ impl Limits {
     }
 
     /// Reads the content of brackets.
-    fn bracketed(&mut self, text: &str) -> Result<JsonPath, String> {
+    fn bracketed(&mut self, text: &str) -> Result<JsonPath, PathError> {
         // The filter comes first, since what is inside may look like any of the other forms.
         if let Some(filter) = text
             .strip_prefix("?(")
@@ -219,7 +253,7 @@ impl Limits {
         self.one(range(text)?)
     }
 
-    fn one(&mut self, segment: Segment) -> Result<JsonPath, String> {
+    fn one(&mut self, segment: Segment) -> Result<JsonPath, PathError> {
         let segments = vec![self.segment(segment)?];
         Ok(JsonPath { segments })
     }
@@ -227,17 +261,19 @@ impl Limits {
     /// Reads something one level deeper.
     fn nested<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&mut Self) -> Result<T, PathError>,
+    ) -> Result<T, PathError> {
         let left = self.levels.checked_sub(1);
-        self.levels = left.ok_or_else(|| format!("filters nest deeper than {DEEPEST} levels"))?;
+        self.levels = left.ok_or_else(|| {
+            PathError::TooLarge(format!("filters nest deeper than {DEEPEST} levels"))
+        })?;
         let result = read(self);
         // Given back, since filters side by side do not nest; segments are not, since their sum is limited.
         self.levels += 1;
         result
     }
 
-    fn filter(&mut self, text: &str) -> Result<Filter, String> {
+    fn filter(&mut self, text: &str) -> Result<Filter, PathError> {
         let split = operator_of(text);
         let left = self.operand(split.map_or(text, |(at, _)| &text[..at]))?;
         let compared = match split {
@@ -247,7 +283,7 @@ impl Limits {
         Ok(Filter { left, compared })
     }
 
-    fn operand(&mut self, text: &str) -> Result<Operand, String> {
+    fn operand(&mut self, text: &str) -> Result<Operand, PathError> {
         let text = text.trim();
         // Anything else is a literal, in JSON or in single quotes.
         if text.starts_with(['@', '.', '$']) {
@@ -258,7 +294,7 @@ impl Limits {
         }
         serde_json::from_str(text)
             .map(Operand::Literal)
-            .map_err(|_| format!("unrecognized text in a filter: {text}"))
+            .map_err(|_| format!("unrecognized text in a filter: {text}").into())
     }
 }
 
@@ -447,7 +483,7 @@ mod tests {
             |levels: usize| format!(".a{}@.b{}", "[?(@".repeat(levels), ")]".repeat(levels));
         assert!(JsonPath::parse(&nested(DEEPEST)).is_ok());
         let error = JsonPath::parse(&nested(DEEPEST + 1)).unwrap_err();
-        assert_eq!(error, "filters nest deeper than 32 levels");
+        assert_eq!(error.to_string(), "filters nest deeper than 32 levels");
         assert!(JsonPath::parse(&nested(100_000)).is_err());
         // A quote in a name opens no text, and hides no bracket.
         assert!(JsonPath::parse(&format!(".a'{}", &nested(100_000)[2..])).is_err());
@@ -456,7 +492,7 @@ mod tests {
         assert!(JsonPath::parse(&".a".repeat(MOST_SEGMENTS)).is_ok());
         for path in [".a", "..", "[0,0]", "[?(@.a)]"] {
             let error = JsonPath::parse(&path.repeat(MOST_SEGMENTS + 1)).unwrap_err();
-            assert_eq!(error, "more than 256 steps", "{path}");
+            assert_eq!(error.to_string(), "more than 256 steps", "{path}");
         }
     }
 

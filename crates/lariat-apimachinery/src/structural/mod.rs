@@ -27,6 +27,7 @@ mod validate;
 
 pub use compiled::Structural;
 pub(crate) use fault::{duplicate, too_many};
+pub(crate) use formats::is_known as is_known_format;
 pub(crate) use rules::{
     Program, check_expression, check_expression_about, compile, context, describe, run, to_cel,
 };

@@ -88,12 +88,26 @@ pub(super) struct Extensions {
 impl Node {
     /// Compiles a schema; parts of a wrong type count as absent.
     pub(super) fn compile(schema: &Value) -> Self {
+        Self::compile_as(schema, Form::Whole)
+    }
+
+    /// Compiles a schema as the server does to check its defaults.
+    // `ToKubeOpenAPI`, which neither strips formats nor knows the types of integers or strings.
+    pub(super) fn compile_structural(schema: &Value) -> Self {
+        Self::compile_as(schema, Form::Structural)
+    }
+
+    fn compile_as(schema: &Value, form: Form) -> Self {
         let empty = Map::new();
-        let members = Members(schema.as_object().unwrap_or(&empty));
+        let object = schema.as_object().unwrap_or(&empty);
+        let members = Members { object, form };
         let extensions = Extensions::of(&members);
+        let is_whole = form == Form::Whole;
         let types: Vec<String> = match members.text("type") {
             // Such a schema has no `type` of its own, because it could name only one of the two.
-            _ if extensions.int_or_string => vec!["integer".to_owned(), "string".to_owned()],
+            _ if is_whole && extensions.int_or_string => {
+                vec!["integer".to_owned(), "string".to_owned()]
+            }
             None | Some("") => Vec::new(),
             Some(name) => vec![name.to_owned()],
         };
@@ -101,12 +115,17 @@ impl Node {
         Self {
             format: format
                 // An unknown format would change how a wrong type is worded, so it is dropped here.
-                .filter(|format| formats::is_known(&types, format))
+                .filter(|format| !format.is_empty())
+                .filter(|format| !is_whole || formats::is_known(&types, format))
                 .map(str::to_owned),
             types,
             nullable: members.flag("nullable"),
             // A default of null is none, as in `defaulting.Default`.
-            default: members.0.get("default").filter(|d| !d.is_null()).cloned(),
+            default: members
+                .object
+                .get("default")
+                .filter(|d| !d.is_null())
+                .cloned(),
             shape: Shape::of(&members),
             bounds: Bounds::of(&members),
             junctors: Junctors::of(&members),
@@ -144,13 +163,14 @@ impl Node {
 
 impl Shape {
     fn of(members: &Members<'_>) -> Self {
-        let compile = |(name, schema): (&String, &Value)| (name.clone(), Node::compile(schema));
-        let properties = members.0.get("properties").and_then(Value::as_object);
-        let additional = match members.0.get("additionalProperties") {
+        let node = |schema: &Value| Node::compile_as(schema, members.form);
+        let compile = |(name, schema): (&String, &Value)| (name.clone(), node(schema));
+        let properties = members.object.get("properties").and_then(Value::as_object);
+        let additional = match members.object.get("additionalProperties") {
             // Absent differs from `true`: without it, unknown members are pruned.
             None | Some(Value::Null) => None,
             Some(Value::Bool(allowed)) => Some(Additional::Any(*allowed)),
-            Some(schema) => Some(Additional::Schema(Box::new(Node::compile(schema)))),
+            Some(schema) => Some(Additional::Schema(Box::new(node(schema)))),
         };
         Self {
             properties: properties.into_iter().flatten().map(compile).collect(),
@@ -202,7 +222,8 @@ impl Pattern {
 
 impl Junctors {
     fn of(members: &Members<'_>) -> Self {
-        let compile = |name| members.array(name).iter().map(Node::compile).collect();
+        let node = |schema: &Value| Node::compile_as(schema, members.form);
+        let compile = |name| members.array(name).iter().map(node).collect();
         Self {
             all_of: compile("allOf"),
             any_of: compile("anyOf"),
@@ -225,28 +246,43 @@ impl Extensions {
     }
 }
 
+/// What a schema is compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// To check objects.
+    Whole,
+    /// To check defaults.
+    Structural,
+}
+
 /// The members of a schema, read leniently.
-struct Members<'a>(&'a Map<String, Value>);
+struct Members<'a> {
+    object: &'a Map<String, Value>,
+    form: Form,
+}
 
 impl<'a> Members<'a> {
     fn text(&self, name: &str) -> Option<&'a str> {
-        self.0.get(name)?.as_str()
+        self.object.get(name)?.as_str()
     }
 
     fn flag(&self, name: &str) -> bool {
-        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+        self.object
+            .get(name)
+            .and_then(Value::as_bool)
+            .unwrap_or(false)
     }
 
     fn number(&self, name: &str) -> Option<f64> {
-        self.0.get(name)?.as_f64()
+        self.object.get(name)?.as_f64()
     }
 
     fn count(&self, name: &str) -> Option<i64> {
-        self.0.get(name)?.as_i64()
+        self.object.get(name)?.as_i64()
     }
 
     fn array(&self, name: &str) -> &'a [Value] {
-        let array = self.0.get(name).and_then(Value::as_array);
+        let array = self.object.get(name).and_then(Value::as_array);
         array.map_or(&[], Vec::as_slice)
     }
 
@@ -256,7 +292,7 @@ impl<'a> Members<'a> {
     }
 
     fn schema(&self, name: &str) -> Option<Box<Node>> {
-        let schema = self.0.get(name).filter(|schema| schema.is_object())?;
-        Some(Box::new(Node::compile(schema)))
+        let schema = self.object.get(name).filter(|schema| schema.is_object())?;
+        Some(Box::new(Node::compile_as(schema, self.form)))
     }
 }

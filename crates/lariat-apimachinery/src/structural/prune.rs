@@ -34,6 +34,8 @@ pub(super) struct Pruning {
     pub(super) removed: Vec<String>,
     /// The removed members of metadata, which the server reports after all others.
     pub(super) metadata: Vec<String>,
+    /// Metadata are not looked at.
+    leaves_metadata: bool,
 }
 
 /// The path of a value to prune, and what applies to it.
@@ -53,6 +55,12 @@ impl Pruning {
         self.visit(value, node, PruneContext { path, root, keeps });
     }
 
+    /// Prunes a part of an object by its schema alone.
+    pub(super) fn prune_fields(&mut self, value: &mut Value, node: &Node, is_resource: bool) {
+        self.leaves_metadata = true;
+        self.prune(value, Some(node), is_resource);
+    }
+
     fn visit(&mut self, value: &mut Value, node: Option<&Node>, context: PruneContext<'_>) {
         // `context.keeps` reaches here through lists only: `visit_member` resets it, so that a schema below prunes
         // again.
@@ -63,7 +71,7 @@ impl Pruning {
                 let path = child(context.path, name);
                 // Type and metadata of a resource stay, whether the schema declares them or not.
                 if embedded && META.contains(&name.as_str()) {
-                    if name == "metadata" {
+                    if name == "metadata" && !self.leaves_metadata {
                         self.prune_metadata(value, &path);
                     }
                     return true;

@@ -86,11 +86,32 @@ impl Checked<'_> {
             return (limit, float(limit));
         }
         // The server compares whole numbers with limits that are cut to whole ones.
-        if self.number.is_f64() {
+        if !self.is_integer() {
             (limit, float(limit))
         } else {
             (limit.trunc(), limit.trunc().to_string())
         }
+    }
+
+    /// Checks that the number itself is of the type; a single one is of 32 bits.
+    // `IsValueValidAgainstRange`.
+    pub(super) fn check_range(&self, single: bool, outcome: &mut Outcome) {
+        let value = self.number.as_f64().unwrap_or_default();
+        let shown = match self.integer {
+            // Every number that Go decodes as an integer fits into 64 bits.
+            Some(integer) if self.is_integer() && integer.format != Some("int32") => return,
+            Some(integer) if !integer.has(value) => integer.shown(),
+            None if single && value.abs() > f64::from(f32::MAX) => {
+                "of type number with format float".to_owned()
+            }
+            _ => return,
+        };
+        let path = self.path;
+        outcome.fail_as_a_whole(format!("Checked value must be {shown} in {path}"));
+    }
+
+    fn is_integer(&self) -> bool {
+        self.number.as_i64().is_some()
     }
 
     fn fail(&self, rest: &str, outcome: &mut Outcome) {

@@ -31,7 +31,8 @@ impl Node {
             self.check_content(subject, &mut outcome);
         }
         // `ratchetingValueValidator.Validate`: if the value as a whole did not change, nothing in it is wrong.
-        if subject.old == Some(subject.value) {
+        let is_unchanged = |old| correlate::is_unchanged(self, subject.value, old);
+        if !outcome.is_valid() && subject.old.is_some_and(is_unchanged) {
             outcome.forget_faults();
         }
         outcome
@@ -53,20 +54,13 @@ impl Node {
                 }
             }
             Value::Number(number) => {
-                let is_wide = |number: i64| i32::try_from(number).is_err();
-                // `IsValueValidAgainstRange`. Every integer that Go decodes fits into 64 bits, so only this width can
-                // fail.
-                if self.format.as_deref() == Some("int32") && number.as_i64().is_some_and(is_wide) {
-                    outcome.fail_as_a_whole(format!(
-                        "Checked value must be of type integer with format int32 in {}",
-                        subject.path
-                    ));
-                }
                 let checked = Checked {
                     number,
                     path: subject.path,
                     integer: self.integer(),
                 };
+                let is_single = self.format.as_deref() == Some("float");
+                checked.check_range(is_single, outcome);
                 scalars::check_number(&self.bounds, &checked, outcome);
             }
             Value::Array(elements) => self.check_elements(elements, subject, outcome),
@@ -95,21 +89,6 @@ impl Node {
         }
         let (found, format) = type_of(subject.value);
         if let Some(wanted) = self.misfit(subject.value, found, format) {
-            if let (Value::Number(_), Some(format @ ("int32" | "int64"))) =
-                (subject.value, wanted.as_deref())
-            {
-                let path = subject.path;
-                outcome.fail_as_a_whole(format!(
-                    "Checked value must be of type integer with format {format} in {path}"
-                ));
-            }
-            let only_integers = self.types.iter().all(|name| name == "integer");
-            if wanted.is_none() && found == "number" && only_integers {
-                let path = subject.path;
-                outcome.fail_as_a_whole(format!(
-                    "Checked value must be of type integer (default format) in {path}"
-                ));
-            }
             // If the format is what is wrong, Go names formats on both sides of the sentence.
             let found = wanted.as_ref().map_or(found, |_| format);
             let wanted = wanted.unwrap_or_else(|| self.types.join(","));
@@ -129,7 +108,7 @@ impl Node {
             return (!self.nullable).then_some(None);
         }
         let numeric = self.is_type("number") || self.is_type("integer");
-        let whole = value.as_f64().is_some_and(|number| number.fract() == 0.0);
+        let whole = value.as_f64().is_some_and(is_whole);
         let fits = self.is_type(found)
             || (found == "number" && whole && self.is_type("integer"))
             || (found == "integer" && self.is_type("number"));
@@ -186,7 +165,9 @@ impl Node {
         }
         let old = subject.old.and_then(Value::as_object);
         for (name, value) in members {
-            let old = old.and_then(|old| old.get(name));
+            // `SubPropertyValidator`: the type of an object is the same after every conversion, so it is always new.
+            let is_type = subject.path.is_empty() && matches!(&**name, "kind" | "apiVersion");
+            let old = old.filter(|_| !is_type).and_then(|old| old.get(name));
             let declared = self.shape.properties.get(name);
             match (declared, &self.shape.additional) {
                 (Some(node), _) => {
@@ -317,12 +298,21 @@ fn type_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
         Value::Bool(_) => ("boolean", ""),
-        Value::Number(number) if number.is_f64() => ("number", "float64"),
+        // What does not fit into 64 bits with a sign is a fraction to Go.
+        Value::Number(number) if number.as_i64().is_none() => ("number", "float64"),
         Value::Number(_) => ("integer", "int64"),
         Value::String(_) => ("string", ""),
         Value::Array(_) => ("array", ""),
         Value::Object(_) => ("object", ""),
     }
+}
+
+/// Returns whether a fraction counts as a whole number.
+// `IsFloat64AJSONInteger`, which has only what JavaScript can represent exactly, and a tolerance.
+fn is_whole(number: f64) -> bool {
+    const MOST: f64 = ((1_u64 << 53) - 1) as f64;
+    let (cut, size) = (number.trunc(), number.abs());
+    size <= MOST && (cut == number || (number - cut).abs() / (size + cut.abs()) < 1e-9)
 }
 
 /// Compares as the server does, to which `1` and `1.0` are the same.

@@ -52,6 +52,38 @@ pub fn validate_metadata(
     causes.into_list()
 }
 
+/// Validates the metadata of a resource that is a part of another one.
+// `validateEmbeddedResource`.
+pub(crate) fn validate_embedded(metadata: &Value) -> Vec<StatusCause> {
+    let object = Object::from_iter([("metadata".to_owned(), metadata.clone())]);
+    let metadata = Field::of(&object, "metadata");
+    let mut causes = Causes::default();
+    let given = |name, format, causes: &mut Causes| {
+        let field = metadata.get(name);
+        if !field.is_void() {
+            causes.check_format(&field, format);
+        }
+    };
+    given("generateName", formats::path_segment_prefix, &mut causes);
+    given("name", formats::path_segment, &mut causes);
+    given("namespace", formats::dns_label, &mut causes);
+    causes.check_not_negative(&metadata.get("generation"));
+    labels::check_labels(&metadata.get("labels"), &mut causes);
+    check_owners(&metadata.get("ownerReferences"), &mut causes);
+    labels::check_annotations(&metadata.get("annotations"), &mut causes);
+    check_finalizers(&metadata.get("finalizers"), &mut causes);
+    for entry in metadata.get("managedFields").items() {
+        let (operation, kind) = (entry.get("operation"), entry.get("fieldsType"));
+        if !matches!(operation.text(), "Apply" | "Update") {
+            causes.invalid_as(&operation, operation.text(), "must be `Apply` or `Update`");
+        }
+        if !matches!(kind.text(), "" | "FieldsV1") {
+            causes.invalid(&kind, "must be `FieldsV1`");
+        }
+    }
+    causes.into_list()
+}
+
 /// Groups whose metadata is checked by the rules of all objects alone.
 ///
 /// Other groups have further rules in `k8s.io/kubernetes`.

@@ -59,9 +59,14 @@ mod storage;
 mod volumes;
 mod warnings;
 
+pub(crate) use admission::check_address;
+pub(crate) use causes::Causes;
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
 pub use equality::are_equal;
+pub(crate) use field::Field;
+pub(crate) use formats::{dns_1035_label, dns_subdomain};
+pub(crate) use metadata::validate_embedded;
 pub use metadata::validate_metadata;
 pub use pod::quality_of_service;
 pub use warnings::{deletion_warning, warnings};

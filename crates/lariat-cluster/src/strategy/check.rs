@@ -23,7 +23,7 @@ pub(crate) fn check(
     let mut causes = found;
     let metadata = validation::validate_metadata(resource, object, old);
     let before = causes.len();
-    causes.extend(special::validate(resource, object, old));
+    causes.extend(special::validate(resource, object, old, part));
     let new_form = autoscalers::in_second(resource, object);
     let old_form = old.and_then(|old| autoscalers::in_second(resource, old));
     causes.extend(validation::validate(

@@ -3,6 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
 use lariat_apimachinery::object::Object;
+use lariat_apimachinery::schema::Misfit;
 use lariat_apimachinery::structural::Structural;
 use lariat_apimachinery::structural::json_path::JsonPath;
 use lariat_apimachinery::{go_text, schema};
@@ -18,6 +19,16 @@ pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
     match &resource.schema {
         Some(schema) => with_value(object, |object| refine(schema, object)),
         None => Vec::new(),
+    }
+}
+
+/// Reads metadata, and resources inside of the object, as Go reads them into structures.
+///
+/// Returns the paths of unknown members.
+pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| schema.coerce(object)),
+        None => Ok(Vec::new()),
     }
 }
 

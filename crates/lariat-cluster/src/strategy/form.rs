@@ -6,7 +6,7 @@ use lariat_apimachinery::schema::{self, Misfit};
 use lariat_apimachinery::{crd, defaults};
 
 use super::autoscalers;
-use super::custom::{conform, conform_applied};
+use super::custom::{coerce, conform, conform_applied};
 use super::metadata::as_go_writes;
 
 /// Decodes the result of an apply; returns the members unknown to its kind.
@@ -29,7 +29,8 @@ pub(crate) fn read_applied(
 pub(crate) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
     if resource.rules.custom {
         as_go_writes(object);
-        let unknown = conform(resource, object);
+        let mut unknown = conform(resource, object);
+        unknown.extend(coerce(resource, object)?);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);
     }

@@ -67,8 +67,8 @@ pub(crate) fn replacement_as_sent(
     custom::complete(resource, &mut new);
     let raises = raises_as_sent || raises_generation(resource, part, has_empty, old, &new);
     if found.is_empty() && !raises && !managed::differ(old, &new) {
-        // These parts of some Pods may not be written at all, so a write without a change is checked as well.
-        if matches!(part, Part::Ephemeral | Part::Resize) {
+        // `BeforeUpdate` comes first: some Pods may not be resized at all, and a schema may have changed.
+        if resource.rules.custom || matches!(part, Part::Ephemeral | Part::Resize) {
             check(resource, &new, Some(Replaced { part, old }), found)?;
         }
         // As GuaranteedUpdate in the storage of etcd: no event, and no new version.
@@ -82,7 +82,6 @@ pub(crate) fn replacement_as_sent(
     if raises {
         raise_generation(&mut new);
     }
-    special::check_update(resource, old, &new)?;
     check(resource, &new, Some(Replaced { part, old }), found)?;
     if special::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
@@ -151,7 +150,6 @@ pub(crate) fn keeps_metadata(resource: &Resource) -> bool {
                 | ("networking.k8s.io", "servicecidrs")
                 | ("flowcontrol.apiserver.k8s.io", _)
                 | ("apiregistration.k8s.io", "apiservices")
-                | ("apiextensions.k8s.io", "customresourcedefinitions")
                 | (
                     "admissionregistration.k8s.io",
                     "validatingadmissionpolicies"
@@ -173,7 +171,7 @@ fn changes_of_fixed(
     let is_sent = |value: &Value| !value.is_null() && *value != "";
     let members: &[&str] = match part {
         // The new object starts from the old metadata, and takes no other metadata from the client.
-        Part::Status if resource.rules.custom => &["uid"],
+        Part::Status if resource.rules.custom => &[],
         Part::Ephemeral | Part::Resize => &["uid", "deletionGracePeriodSeconds"],
         Part::Status if keeps_metadata(resource) || is_pod(resource) => {
             &["uid", "deletionGracePeriodSeconds"]

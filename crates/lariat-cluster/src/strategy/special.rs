@@ -77,6 +77,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
                 new.insert("spec".into(), spec);
             }
         }
+        Some(Special::Definition) if part == Part::Status => crd::prepare_status(new),
         Some(Special::Definition) => crd::prepare_update(new),
         Some(Special::DaemonSet) => workloads::count_templates(Some(old), new),
         Some(Special::Deployment) if part == Part::Status => workloads::keep_rollback(old, new),
@@ -123,36 +124,18 @@ fn drop_balancer(service: &mut Object) {
 
 /// Finds what is wrong with an object by the rules of its kind.
 ///
-/// It may replace an old one.
+/// It may replace an old one, of which `part` is written.
 pub(crate) fn validate(
     resource: &Resource,
     object: &Object,
     old: Option<&Object>,
+    part: Part,
 ) -> Vec<StatusCause> {
     match special(resource) {
+        Some(Special::Definition) if part == Part::Status => crd::validate_status(object),
         Some(Special::Definition) => crd::validate(object, old),
         _ => Vec::new(),
     }
-}
-
-/// Refuses changes the kind does not allow.
-pub(crate) fn check_update(
-    resource: &Resource,
-    old: &Object,
-    new: &Object,
-) -> Result<(), ApiError> {
-    let causes = match special(resource) {
-        Some(Special::Definition) => crd::validate_update(old, new),
-        _ => Vec::new(),
-    };
-    if causes.is_empty() {
-        return Ok(());
-    }
-    Err(ApiError::invalid(
-        resource,
-        metadata_text(new, "name"),
-        &causes,
-    ))
 }
 
 /// Refuses to delete what the cluster cannot do without.

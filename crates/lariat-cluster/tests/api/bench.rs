@@ -157,7 +157,12 @@ impl Bench {
     pub(crate) async fn define(&self, definition: &Value) {
         let answer = self.post(DEFINITIONS, definition).await;
         assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
-        let name = text(definition, "/metadata/name");
+        self.wait_established(text(definition, "/metadata/name"))
+            .await;
+    }
+
+    /// Waits until a CRD is served.
+    pub(crate) async fn wait_established(&self, name: &str) {
         let mut watch = self
             .watch(&format!(
                 "{DEFINITIONS}?watch=1&fieldSelector=metadata.name={name}"

@@ -85,19 +85,22 @@ pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
                 uses_old_self: rule.is_transition,
             });
         };
-        if let Err(detail) = check_rule(rule, &node, root) {
-            report("rule", format!("compilation failed: {detail}"));
+        let broken = check_rule(rule, &node, root).err();
+        let is_broken = broken.is_some();
+        if let Some(detail) = broken {
+            report("rule", detail);
+        }
+        // `compileRule` does not look at the rest of a rule that it cannot compile: `oldSelf` counts as unused.
+        let uses_old_self = rule.is_transition && !is_broken;
         // Reported without an error: whether `oldSelf` may be used here depends on the lists around this schema, which
         // the caller knows.
-        } else if rule.is_transition {
+        if uses_old_self {
             report("rule", String::new());
         } else if rule.optional_old_self.is_some() {
             let detail = "may not be set if oldSelf is not used in rule";
             report("optionalOldSelf", detail.to_owned());
         }
-        let message = rule.message_program.as_ref();
-        if let Some(Err(detail)) = message.map(|program| check_message(program, &node, root)) {
-            let detail = format!("messageExpression compilation failed: {detail}");
+        if !is_broken && let Err(detail) = check_message(rule, &node, root) {
             report("messageExpression", detail);
         }
     }
@@ -105,24 +108,32 @@ pub fn check_rules(schema: &Value, root: bool) -> Vec<RuleFault> {
 }
 
 fn check_rule(rule: &Rule, node: &Node, root: bool) -> Result<(), String> {
-    let program = rule.program.as_ref().map_err(Clone::clone)?;
-    match walk(program, node, root)? {
-        // An unknown type passes: this check must not refuse a rule that the server accepts.
-        Some(found) if !found.is_empty() && !found.iter().any(|kind| kind == "boolean") => {
-            Err("must evaluate to a bool".to_owned())
-        }
-        _ => Ok(()),
+    let failed = |detail: String| format!("compilation failed: {detail}");
+    let found = found_types(&rule.program, &rule.text, node, root).map_err(failed)?;
+    if may_be("boolean", &found) {
+        Ok(())
+    } else {
+        Err("cel expression must evaluate to a bool".to_owned())
     }
 }
 
-fn check_message(program: &Result<Program, String>, node: &Node, root: bool) -> Result<(), String> {
-    let program = program.as_ref().map_err(Clone::clone)?;
-    match walk(program, node, root)? {
-        Some(found) if !found.is_empty() && !found.iter().any(|kind| kind == "string") => {
-            Err("must evaluate to a string".to_owned())
-        }
-        _ => Ok(()),
+fn check_message(rule: &Rule, node: &Node, root: bool) -> Result<(), String> {
+    let Some(program) = &rule.message_program else {
+        return Ok(());
+    };
+    let failed = |detail: String| format!("messageExpression compilation failed: {detail}");
+    let found = found_types(program, &rule.message_text, node, root).map_err(failed)?;
+    if may_be("string", &found) {
+        Ok(())
+    } else {
+        Err("messageExpression must evaluate to a string".to_owned())
     }
+}
+
+/// Returns whether a value of some types may be of one; without known types it may.
+// An unknown type passes: this check must not refuse a rule that the server accepts.
+fn may_be(kind: &str, found: &[String]) -> bool {
+    found.is_empty() || found.iter().any(|each| each == kind)
 }
 
 /// Compiles an expression in which only some names are declared.
@@ -179,14 +190,20 @@ pub(crate) fn check_expression_about(
 }
 
 /// Walks an expression; returns the types of its value as far as they are known.
-fn walk(program: &Program, node: &Node, root: bool) -> Result<Option<Vec<String>>, String> {
+fn found_types(
+    program: &Result<Program, String>,
+    text: &str,
+    node: &Node,
+    root: bool,
+) -> Result<Vec<String>, String> {
+    let program = program.as_ref().map_err(Clone::clone)?;
     // What was before may be an optional, whose members are other ones.
     let names = vec![("self", Kind::Of(node, root)), ("oldSelf", Kind::Unknown)];
-    let found = walk_in(program, &names).map_err(|fault| fault.shown(""))?;
+    let found = walk_in(program, &names).map_err(|fault| fault.shown(text))?;
     Ok(match found {
-        Kind::Of(node, _) => Some(node.types.clone()),
-        Kind::Named(name) => Some(vec![name.to_owned()]),
-        Kind::Unknown => None,
+        Kind::Of(node, _) => node.types.clone(),
+        Kind::Named(name) => vec![name.to_owned()],
+        Kind::Unknown => Vec::new(),
     })
 }
 

@@ -11,7 +11,7 @@ use super::program::{self, Program};
 use super::rule::Rule;
 use super::values::{root_view, to_cel};
 use crate::cause::StatusCause;
-use crate::structural::correlate::Elements;
+use crate::structural::correlate::{self, Elements};
 use crate::structural::fault::{NO_FIELD, duplicate, shown};
 use crate::structural::node::Node;
 use crate::structural::prune::child;
@@ -20,14 +20,18 @@ use crate::structural::prune::child;
 // `MaxEvaluatedMessageExpressionSizeBytes`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
+/// The rules that an object breaks.
+#[derive(Debug, Default)]
+pub(in crate::structural) struct Broken {
+    pub(in crate::structural) causes: Vec<StatusCause>,
+    /// What an unchanged part of the object broke before.
+    pub(in crate::structural) tolerated: Vec<StatusCause>,
+}
+
 /// Finds the rules that an object breaks.
 ///
 /// Rules that an unchanged part of the object broke before are tolerated, but not rules that cannot be evaluated.
-pub(in crate::structural) fn evaluate(
-    node: &Node,
-    object: &Value,
-    old: Option<&Value>,
-) -> Vec<StatusCause> {
+pub(in crate::structural) fn evaluate(node: &Node, object: &Value, old: Option<&Value>) -> Broken {
     let checked = CheckedValue {
         value: object,
         old,
@@ -56,28 +60,28 @@ pub(in crate::structural) fn evaluate_default(
         root: node.extensions.embedded,
         parent_unchanged: false,
     };
-    let causes = evaluate_value(node, unchanged);
+    let causes = evaluate_value(node, unchanged).causes;
     if causes.is_empty() {
         let old = None;
-        evaluate_value(node, CheckedValue { old, ..unchanged })
+        evaluate_value(node, CheckedValue { old, ..unchanged }).causes
     } else {
         causes
     }
 }
 
-fn evaluate_value(node: &Node, checked: CheckedValue<'_>) -> Vec<StatusCause> {
+fn evaluate_value(node: &Node, checked: CheckedValue<'_>) -> Broken {
     let mut run = Run {
         context: program::context(),
-        causes: Vec::new(),
+        broken: Broken::default(),
     };
     run.visit(node, checked);
-    run.causes
+    run.broken
 }
 
 struct Run {
     /// What every rule may call.
     context: Context<'static>,
-    causes: Vec<StatusCause>,
+    broken: Broken,
 }
 
 /// A value of an object, while rules are evaluated.
@@ -94,11 +98,11 @@ struct CheckedValue<'a> {
 }
 
 impl CheckedValue<'_> {
-    fn is_unchanged(&self) -> bool {
+    fn is_unchanged(&self, node: &Node) -> bool {
         match self.old {
             // `ratchetingOptions.shouldRatchetError`: an item that cannot be matched with an old one, as in an atomic
             // list, counts as changed if the value around it did.
-            Some(old) => old == self.value,
+            Some(old) => correlate::is_unchanged(node, self.value, old),
             None => self.parent_unchanged,
         }
     }
@@ -114,7 +118,7 @@ impl Run {
         if !node.rules.is_empty() {
             self.check(node, checked);
         }
-        let parent_unchanged = checked.is_unchanged();
+        let parent_unchanged = checked.is_unchanged(node);
         match checked.value {
             Value::Object(members) => {
                 for (name, value) in members {
@@ -191,9 +195,29 @@ impl Run {
             } else {
                 judge(rule, node, checked, [&scope, &scope])
             };
-            self.causes.extend(cause);
+            // Only a rule that does not hold is tolerated for an unchanged value, not one that fails. Transition rules
+            // are about a change, so they hold for an unchanged value too.
+            match cause {
+                Some(Judged::Broken(cause))
+                    if !rule.is_transition && checked.is_unchanged(node) =>
+                {
+                    self.broken.tolerated.push(cause);
+                }
+                Some(Judged::Broken(cause) | Judged::Failed(cause)) => {
+                    self.broken.causes.push(cause);
+                }
+                None => {}
+            }
         }
     }
+}
+
+/// A rule of which a value is no instance.
+enum Judged {
+    /// It does not hold.
+    Broken(StatusCause),
+    /// It cannot be evaluated.
+    Failed(StatusCause),
 }
 
 /// Evaluates a rule; returns the cause if it does not hold.
@@ -205,7 +229,7 @@ fn judge(
     node: &Node,
     checked: CheckedValue<'_>,
     [scope, message_scope]: [&Context<'_>; 2],
-) -> Option<StatusCause> {
+) -> Option<Judged> {
     let field = match checked.path {
         "" => NO_FIELD,
         path => path,
@@ -214,7 +238,8 @@ fn judge(
     let kind = node.types.first().map_or("", String::as_str);
     let broken = |detail: String| {
         let message = format!("Invalid value: {kind:?}: {detail}");
-        Some(StatusCause::new("FieldValueInvalid", field, message))
+        let cause = StatusCause::new("FieldValueInvalid", field, message);
+        Some(Judged::Failed(cause))
     };
     let program = match &rule.program {
         Ok(program) => program,
@@ -224,10 +249,7 @@ fn judge(
     };
     match run(program, scope) {
         Ok(Cel::Bool(true)) => None,
-        // Only a rule that does not hold is tolerated for an unchanged value, not one that fails. Transition rules are
-        // about a change, so they hold for an unchanged value too.
-        Ok(_) if !rule.is_transition && checked.is_unchanged() => None,
-        Ok(_) => Some(complain(rule, kind, checked, message_scope)),
+        Ok(_) => Some(Judged::Broken(complain(rule, kind, checked, message_scope))),
         // The server's compiler finds wrong types, so this can only come of a value without a static type, such as
         // `int-or-string`.
         Err(Some(ExecutionError::NoSuchOverload)) => broken(format!(

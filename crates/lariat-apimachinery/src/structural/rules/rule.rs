@@ -15,6 +15,7 @@ pub(crate) struct Rule {
     pub(crate) field_path: String,
     pub(crate) optional_old_self: Option<bool>,
     pub(crate) program: Result<Program, String>,
+    pub(crate) message_text: String,
     pub(crate) message_program: Option<Result<Program, String>>,
     /// The rule compares with what was before.
     pub(crate) is_transition: bool,
@@ -40,6 +41,7 @@ impl Rule {
             optional_old_self: rule["optionalOldSelf"].as_bool(),
             program,
             message_program: message_expression.map(|text| compile(&text)),
+            message_text: text("messageExpression"),
             is_transition,
         }
     }

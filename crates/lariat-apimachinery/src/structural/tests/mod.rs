@@ -70,12 +70,12 @@ fn types_are_checked() {
     let whole = "FieldValueInvalid <nil>: Invalid value: \"\": Checked value must be of type integer (default format) in \
                  spec.x";
     let found = wrong("integer", "number");
-    check(json!({"type": "integer"}), json!(1.5), &[whole, &found]);
+    check(json!({"type": "integer"}), json!(1.5), &[&found, whole]);
     let narrow = json!({"type": "integer", "format": "int32"});
     let range = "FieldValueInvalid <nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in \
                  spec.x";
     let found = wrong("int32", "float64");
-    check(narrow.clone(), json!(1.5), &[range, &found]);
+    check(narrow.clone(), json!(1.5), &[&found, range]);
     check(narrow, json!(1_i64 << 40), &[range]);
     check(json!({"type": "integer"}), json!(2.0), &[]);
     check(json!({"type": "number"}), json!(2), &[]);

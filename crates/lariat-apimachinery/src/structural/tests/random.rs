@@ -78,7 +78,7 @@ proptest! {
         let _ = structural.validate(&value, None);
         let _ = structural.validate(&new, Some(&old));
         let _ = structural.validate_status(&new, &old);
-        let _ = structural.check_defaults("schema", true);
+        let _ = Structural::check_defaults(structural.raw(), "schema", true);
         let _ = crate::structural::check_rules(&schema, true);
     }
 

@@ -1,10 +1,11 @@
 //! Where a webhook is.
 
+use crate::go_url;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-pub(in crate::validation) fn check(config: &Field<'_>, causes: &mut Causes) {
+pub(crate) fn check(config: &Field<'_>, causes: &mut Causes) {
     let (url, service) = (config.get("url"), config.get("service"));
     // None and both have the same message.
     if url.is_set() == service.is_set() {
@@ -19,29 +20,13 @@ pub(in crate::validation) fn check(config: &Field<'_>, causes: &mut Causes) {
 const FORM: &str = "; desired format: https://host[/path]";
 
 fn check_url(at: &Field<'_>, causes: &mut Causes) {
-    let text = at.text();
     // `ValidateWebhookURL` reports a URL that cannot be parsed as a required value.
-    if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
-        let error = format!("parse {text:?}: net/url: invalid control character in URL");
-        causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
-        return;
-    }
-    if text.starts_with(':') {
-        let error = format!("parse {text:?}: missing protocol scheme");
-        causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
-        return;
-    }
-    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
-    let (before, query) = before.split_once('?').unwrap_or((before, ""));
-    let (scheme, rest) = before.split_once(':').unwrap_or(("", before));
-    // Go's parser has no host without the two slashes.
-    let authority = rest.strip_prefix("//").unwrap_or_default();
-    let authority = authority.split('/').next().unwrap_or_default();
-    let (user, host) = match authority.rsplit_once('@') {
-        Some((user, host)) => (Some(user), host),
-        None => (None, authority),
+    let url = match go_url::parse(at.text()) {
+        Ok(url) => url,
+        Err(error) => {
+            return causes.required(at, &format!("url must be a valid URL: {error}{FORM}"));
+        }
     };
-    let scheme = scheme.to_lowercase();
     let mut wrong = |is_wrong: bool, shown: &str, detail: String| {
         if is_wrong {
             causes.invalid_as(at, shown, &detail);
@@ -49,18 +34,19 @@ fn check_url(at: &Field<'_>, causes: &mut Causes) {
     };
     let only = format!("'https' is the only allowed URL scheme{FORM}");
     // All parts are checked, so one URL may have several causes.
-    wrong(scheme != "https", &scheme, only);
+    wrong(url.scheme != "https", &url.scheme, only);
     wrong(
-        host.is_empty(),
-        host,
+        url.host.is_empty(),
+        url.host,
         format!("host must be specified{FORM}"),
     );
     let part = |what: &str| format!("{what} not permitted in the URL");
     wrong(
-        user.is_some(),
-        user.unwrap_or_default(),
+        url.user.is_some(),
+        url.user.unwrap_or_default(),
         part("user information is"),
     );
+    let (fragment, query) = (url.fragment, url.query);
     wrong(!fragment.is_empty(), fragment, part("fragments are"));
     wrong(!query.is_empty(), query, part("query parameters are"));
 }

@@ -8,6 +8,7 @@ mod policies;
 mod rules;
 mod webhooks;
 
+pub(crate) use address::check as check_address;
 pub(super) use bindings::{mutating_policy_binding, validating_policy_binding};
 pub(super) use policies::{mutating_policy, validating_policy};
 pub(super) use webhooks::{mutating_webhooks, validating_webhooks};

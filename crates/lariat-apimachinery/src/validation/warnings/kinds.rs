@@ -2,6 +2,7 @@
 
 use super::collected::Warnings;
 use super::{addresses, certificates, finalizers, labels, pods, services, storage};
+use crate::crd;
 use crate::kinds::Resource;
 use crate::object::{Object, metadata_text};
 use crate::validation::context::Part;
@@ -38,6 +39,7 @@ pub fn warnings(
     match part {
         Part::Main => warn_of_main(resource, object, old, &mut warnings),
         Part::Status if !resource.rules.custom => warn_of_status(resource, object, &mut warnings),
+        Part::Status => warn_of_rules(resource, object, old, &mut warnings),
         _ => {}
     }
     warnings.into_list()
@@ -73,6 +75,7 @@ fn warn_of_main(
     // Custom resources have no other warnings here; those about deprecated versions are added to every answer
     // elsewhere.
     if resource.rules.custom {
+        warn_of_rules(resource, object, old, warnings);
         finalizers::check(object, old, warnings);
         return;
     }
@@ -120,6 +123,7 @@ fn warn_of_main(
         ("storage.k8s.io", "StorageClass") => storage::storage_class(object, all),
         ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(object, all),
         ("storage.k8s.io", "CSIDriver") => storage::driver(object, old, all),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object, old, all),
         ("node.k8s.io", "RuntimeClass") => runtime_class(object, all),
         ("resource.k8s.io", "ResourceSlice") => device_slice(&spec, all),
         // An error instead of a warning with the feature gate `ManifestBasedAdmissionControlConfig`, which is off.
@@ -130,6 +134,31 @@ fn warn_of_main(
             ));
         }
         _ => {}
+    }
+}
+
+/// Warns of rules that an unchanged part of a custom resource breaks.
+// `validateExpressions`, which makes warnings of what it tolerates.
+fn warn_of_rules(
+    resource: &Resource,
+    object: &Object,
+    old: Option<&Object>,
+    warnings: &mut Warnings,
+) {
+    let Some((schema, old)) = resource.schema.as_ref().zip(old) else {
+        return;
+    };
+    for cause in schema.tolerated(object, old) {
+        warnings.add(cause.text());
+    }
+}
+
+/// Warns of formats that the server does not check, unless the old definition names them as well.
+fn definition(object: &Object, old: Option<&Object>, warnings: &mut Warnings) {
+    let known = old.map(crd::unrecognized_formats).unwrap_or_default();
+    let found = crd::unrecognized_formats(object).into_iter();
+    for format in found.filter(|format| !known.contains(format)) {
+        warnings.add(format!("unrecognized format {format:?}"));
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::status::ApiError;
 use crate::store::Stored;
+use crate::strategy::Part;
 use crate::verbs::call::Call;
 use crate::verbs::form::{self, Origin};
 use crate::verbs::update;
@@ -38,6 +39,15 @@ pub(super) fn check_type(call: &Call, patched: &mut Object) -> Result<(), ApiErr
     if kind.is_empty() && !keeps_kind {
         let reason = "Object 'Kind' is missing in the patched object";
         return Err(form::refuse(call, Origin::Patch, reason));
+    }
+    if call.resource.rules.custom && api_version.is_empty() {
+        // `ObjectKinds` of the types of unstructured objects.
+        let reason = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+        return Err(ApiError::internal_error(reason));
+    }
+    // `statusStrategy.PrepareForUpdate` starts from the old object, whose type takes the place of the patched one.
+    if call.resource.rules.custom && call.part() == Part::Status {
+        return Ok(());
     }
     if call.resource.rules.custom && (!keeps_kind || !keeps_version) {
         let (at, given, wanted) = if keeps_kind {
