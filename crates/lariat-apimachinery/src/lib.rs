@@ -52,6 +52,7 @@
 //! Answers and texts are those of kube-apiserver 1.36, checked against recordings of it; see `docs/conformance.md` in
 //! the repository.
 
+mod checks;
 pub mod schema;
 pub mod structural;
 

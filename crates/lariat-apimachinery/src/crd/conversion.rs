@@ -9,8 +9,11 @@ use serde_json::Value;
 use super::parts::{array, text};
 use super::tolerated::Tolerated;
 use crate::cause::StatusCause;
+use crate::checks::causes::Causes;
+use crate::checks::field::Field;
+use crate::checks::formats::dns_1035_label;
 use crate::object::Object;
-use crate::validation::{Causes, Field, check_address, dns_1035_label};
+use crate::validation::check_address;
 
 const PATH: &str = "spec.conversion";
 

@@ -3,7 +3,6 @@
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
 
 mod conversion;
-mod formats;
 mod lists;
 mod names;
 mod parts;
@@ -19,7 +18,6 @@ mod tests;
 mod tolerated;
 mod version;
 
-pub(crate) use formats::unrecognized_formats;
 pub use prepare::{CLEANUP, prepare_create, prepare_status, prepare_update, set_defaults};
 pub use review::{ask_conversion, read_conversion};
 pub use spec::{validate, validate_status};

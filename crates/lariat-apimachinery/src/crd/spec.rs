@@ -7,14 +7,15 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::parts::{array, flag, text};
-use super::tolerated::{Tolerated, any_schema};
+use super::tolerated::Tolerated;
 use super::{conversion, lists, names, schema, version};
 use crate::cause::StatusCause;
+use crate::checks::formats::dns_subdomain;
 use crate::kinds::Definition;
 use crate::names::check_dns_1035;
 use crate::object::{Object, metadata_text};
 use crate::structural::Structural;
-use crate::validation::dns_subdomain;
+use crate::structural::any_schema;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const APPROVAL_HELP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::node::Node;
 use super::prune::child;
 use crate::cause::StatusCause;
+use crate::checks::metadata::validate_embedded;
 use crate::names::check_dns_1035;
 use crate::schema::{self, Misfit};
-use crate::validation::validate_embedded;
 
 /// What a value is, apart from what its schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,6 +24,7 @@ mod scalars;
 #[cfg(test)]
 mod tests;
 mod validate;
+mod walk;
 
 pub use compiled::Structural;
 pub(crate) use fault::{duplicate, too_many};
@@ -32,3 +33,4 @@ pub(crate) use rules::{
     Program, check_expression, check_expression_about, compile, context, describe, run, to_cel,
 };
 pub use rules::{RuleFault, check_rules};
+pub(crate) use walk::any_schema;

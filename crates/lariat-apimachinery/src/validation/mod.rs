@@ -9,30 +9,22 @@
 //! How a kind is written: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
 //! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through
 //! `Field`, which knows its path, and reads as the zero of its type where nothing is. Rules about single members are
-//! tables (`rule`), the forms of texts are functions (`formats`); rules about several members are functions beside the
+//! tables (`rule`), the forms of texts are functions (`formats`), all in `checks`; rules about several members are functions beside the
 //! kind. What held before and is merely kept is let through where the API server does: functions that are stricter with
 //! new values get the replaced value too.
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
-mod addresses;
-mod causes;
 mod claims;
 mod conditions;
 mod context;
 mod decide;
 mod dump;
 mod durations;
-mod equality;
-mod field;
-mod formats;
-mod labels;
 mod metadata;
 mod paths;
 mod resources;
-mod rule;
 mod signers;
-mod structs;
 #[cfg(test)]
 mod testing;
 mod unified;
@@ -59,14 +51,12 @@ mod storage;
 mod volumes;
 mod warnings;
 
+use crate::checks::{addresses, causes, field, formats, labels, rule, structs};
+
+pub use crate::checks::equality::are_equal;
 pub(crate) use admission::check_address;
-pub(crate) use causes::Causes;
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
-pub use equality::are_equal;
-pub(crate) use field::Field;
-pub(crate) use formats::{dns_1035_label, dns_subdomain};
-pub(crate) use metadata::validate_embedded;
 pub use metadata::validate_metadata;
 pub use pod::quality_of_service;
 pub use warnings::{deletion_warning, warnings};

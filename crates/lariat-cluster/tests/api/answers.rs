@@ -2,9 +2,9 @@
 //!
 //! In `answers.txt`, a line `= name` begins a sequence on a cluster of its own. A line that is not indented is a
 //! request: method, path, then `table` if a table is asked for, and a body, before which `merge`, `strategic`, `json` or
-//! `apply` says which patch it is. `DEFINE` and a body create a CRD and wait until it is served. Indented lines check the
-//! answer: a status code, a JSON pointer with its value (`null` if absent), `!` with the Status message, `?` with the
-//! fields of the causes, or `warning` with a part of a warning.
+//! `apply` says which patch it is. Indented lines check the answer: a status code, a JSON pointer with its value (`null`
+//! if absent), `!` with the Status message, `?` with the fields of the causes, or `warning` with a part of a warning.
+//! After a write of a CRD the next request waits until it has taken effect.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,11 +21,6 @@ async fn answers_are_those_of_a_genuine_server() {
         let bench = Bench::new().await;
         let mut answer = None;
         for line in steps.lines().filter(|line| !line.is_empty()) {
-            if let Some(definition) = line.strip_prefix("DEFINE ") {
-                let definition = serde_json::from_str(definition).expect(line);
-                bench.define(&definition).await;
-                continue;
-            }
             match line.strip_prefix(' ') {
                 None => answer = Some(request(&bench, line).await),
                 Some(part) => {
@@ -58,7 +53,7 @@ async fn request(bench: &Bench, line: &str) -> Answer {
     let headers = [("content-type", media), ("accept", accept)];
     let answer = bench.ask(method, path, &headers, body.to_owned()).await;
     if path.starts_with(DEFINITIONS) && answer.code == StatusCode::OK {
-        // A changed schema counts a little later, too.
+        // A changed schema counts a little later. Time is paused, so this lasts until the server is idle.
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
     if path == DEFINITIONS && answer.code == StatusCode::CREATED {

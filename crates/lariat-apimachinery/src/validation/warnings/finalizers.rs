@@ -1,10 +1,10 @@
 //! Finalizers of custom resources whose names others may use as well.
 
 use super::collected::Warnings;
+use crate::checks::metadata::STANDARD_FINALIZERS;
 use crate::object::Object;
 use crate::validation::field::Field;
 use crate::validation::formats;
-use crate::validation::metadata::STANDARD_FINALIZERS;
 
 /// Warns of new finalizers without a domain.
 ///

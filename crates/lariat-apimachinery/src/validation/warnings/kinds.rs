@@ -1,8 +1,7 @@
 //! The warnings of each kind.
 
 use super::collected::Warnings;
-use super::{addresses, certificates, finalizers, labels, pods, services, storage};
-use crate::crd;
+use super::{addresses, certificates, definitions, finalizers, labels, pods, services, storage};
 use crate::kinds::Resource;
 use crate::object::{Object, metadata_text};
 use crate::validation::context::Part;
@@ -123,7 +122,9 @@ fn warn_of_main(
         ("storage.k8s.io", "StorageClass") => storage::storage_class(object, all),
         ("storage.k8s.io", "CSIStorageCapacity") => storage::capacity(object, all),
         ("storage.k8s.io", "CSIDriver") => storage::driver(object, old, all),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object, old, all),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            definitions::definition(object, old, all)
+        }
         ("node.k8s.io", "RuntimeClass") => runtime_class(object, all),
         ("resource.k8s.io", "ResourceSlice") => device_slice(&spec, all),
         // An error instead of a warning with the feature gate `ManifestBasedAdmissionControlConfig`, which is off.
@@ -150,15 +151,6 @@ fn warn_of_rules(
     };
     for cause in schema.tolerated(object, old) {
         warnings.add(cause.text());
-    }
-}
-
-/// Warns of formats that the server does not check, unless the old definition names them as well.
-fn definition(object: &Object, old: Option<&Object>, warnings: &mut Warnings) {
-    let known = old.map(crd::unrecognized_formats).unwrap_or_default();
-    let found = crd::unrecognized_formats(object).into_iter();
-    for format in found.filter(|format| !known.contains(format)) {
-        warnings.add(format!("unrecognized format {format:?}"));
     }
 }
 

@@ -5,6 +5,7 @@
 mod addresses;
 mod certificates;
 mod collected;
+mod definitions;
 mod finalizers;
 mod kinds;
 mod labels;
