@@ -164,6 +164,7 @@ impl Side {
                 How::Answer | How::Watch => self.answer(step, &fill).await,
             };
             self.collected(step, &answer, &fill).await;
+            self.named(step, &answer, &fill).await;
             fill.learn(step.id, &answer);
             answers.push(answer);
         }
@@ -260,6 +261,36 @@ impl Side {
                 .is_ok_and(|left| waits_for_collector(&left))
         {
             sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// Waits until the controller of CRDs has decided about the names of a new one.
+    async fn named(&self, step: &Step, answer: &Answer, fill: &Fill) {
+        let is_one = |found: &Value| found["kind"] == "CustomResourceDefinition";
+        let is_stored =
+            answer.status == 201 && !step.query.iter().any(|(name, _)| name == "dryRun");
+        let Some(found) = answer.json().filter(|found| is_stored && is_one(found)) else {
+            return;
+        };
+        let name = found["metadata"]["name"].as_str().unwrap_or_default();
+        let path = fill.text(&step.path);
+        // An apply has the name in its path.
+        let path = if path.ends_with(name) {
+            path
+        } else {
+            format!("{path}/{name}")
+        };
+        let end = Instant::now() + Duration::from_secs(15);
+        let waits = |found: &Value| {
+            let conditions = found["status"]["conditions"].as_array();
+            let has = |kind: &str, status: &str| {
+                let mut conditions = conditions.into_iter().flatten();
+                conditions.any(|each| each["type"] == kind && each["status"] == status)
+            };
+            is_one(found) && !has("NamesAccepted", "False") && !has("Established", "True")
+        };
+        while Instant::now() < end && self.get(&path).await.is_ok_and(|found| waits(&found)) {
+            sleep(Duration::from_millis(20)).await;
         }
     }
 

@@ -34,17 +34,20 @@ fn compare(path: (&str, &str), one: &Value, other: &Value) -> bool {
                 })
         }
         (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|(one, other)| compare(path, one, other))
+            // The requests of a claim are a list, and no amounts.
+            let mut pairs = one.iter().zip(other);
+            one.len() == other.len() && pairs.all(|(one, other)| are_equal(one, other))
         }
         (Value::String(one), Value::String(other)) => {
-            one == other || is_amount(path) && Quantity::parse(one) == Quantity::parse(other)
+            one == other || is_amount(path) && are_same_amount(one, other)
         }
         _ => one == other,
     }
+}
+
+fn are_same_amount(one: &str, other: &str) -> bool {
+    let amount = Quantity::parse(one);
+    amount.is_some() && amount == Quantity::parse(other)
 }
 
 /// Returns whether a member is an amount.
@@ -55,4 +58,20 @@ fn is_amount((within, name): (&str, &str)) -> bool {
             (within, name),
             ("resourceFieldRef", "divisor") | ("emptyDir", "sizeLimit")
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_that_are_no_amounts_are_compared_as_they_are() {
+        let named = |name: &str| json!({"devices": {"requests": [{"name": name}]}});
+        assert!(!are_equal(&named("gpu"), &named("")));
+        let broken = |amount: &str| json!({"limits": {"cpu": amount}});
+        assert!(!are_equal(&broken("x"), &broken("y")));
+        assert!(are_equal(&broken("1"), &broken("1000m")));
+    }
 }

@@ -17,11 +17,11 @@ pub(super) fn node(object: &mut Object) {
             |first| first.as_str(),
         );
     }
-    if let Some(status) = inner(object, "status") {
-        if let Some(capacity) = status.get("capacity").cloned() {
-            // `SetDefaults_NodeStatus`.
-            set(status, "allocatable", capacity);
-        }
+    if let Some(status) = inner(object, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        // `SetDefaults_NodeStatus`.
+        set(status, "allocatable", capacity);
     }
 }
 

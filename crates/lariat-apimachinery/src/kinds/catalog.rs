@@ -26,11 +26,14 @@ pub struct Catalog {
     /// By group and version, the core group first.
     // In two levels, so that a lookup, of which every request makes several, allocates no key.
     groups: BTreeMap<String, BTreeMap<String, Version>>,
-    /// The served versions of each table, computed at first use.
-    served: Arc<OnceLock<HashMap<(TableId, String), Vec<String>>>>,
+    /// The served versions of each table and group, computed at first use.
+    served: Arc<OnceLock<Served>>,
     /// The OpenAPI document of all of them.
     whole: Arc<Written>,
 }
+
+/// Versions by the table of a resource and its group.
+type Served = HashMap<(TableId, String), Vec<String>>;
 
 /// What is served in one version.
 #[derive(Debug, Clone, Default)]

@@ -134,12 +134,7 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    if server.stopped.is_cancelled() {
-        return Err(ApiError::shut_down());
-    }
-    if !is_long_running(&arrival) {
-        timeout::check(arrival.query.text("timeout"))?;
-    }
+    check_arrival(&server, &arrival)?;
     let user = authenticate::admit(&server, &arrival, |user| {
         if let Some(mark) = arrival.mark {
             server.journal.sent_by(mark, user.name());
@@ -195,6 +190,17 @@ where
         server,
     };
     Ok(objects::answer(call, verb, form).await)
+}
+
+/// Refuses a request to a stopped server, and a timeout that cannot be read.
+fn check_arrival(server: &Server, arrival: &Arrival) -> Result<(), ApiError> {
+    if server.stopped.is_cancelled() {
+        return Err(ApiError::shut_down());
+    }
+    if is_long_running(arrival) {
+        return Ok(());
+    }
+    timeout::check(arrival.query.text("timeout"))
 }
 
 /// Returns whether a request has no end of its own, or is none of the API.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Filter, Operand, Segment};
+use super::path::{Filter, Operand, Segment};
 
 /// How many values a search may look at before it gives up.
 const MOST_VALUES: usize = 100_000;

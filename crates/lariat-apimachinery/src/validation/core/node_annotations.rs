@@ -13,13 +13,13 @@ const AVOIDED: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 // `ValidateNodeSpecificAnnotations`.
 pub(super) fn check(annotations: &Field<'_>, causes: &mut Causes) {
     // `ValidateTaintsInNodeAnnotations`.
-    match read(annotations.text_of(TAINTS), |value| wrong_taints(value)) {
+    match read(annotations.text_of(TAINTS), wrong_taints) {
         Ok(taints) => check_taints(&annotations.get(TAINTS).with(&taints), causes),
         // The value in the cause is the name of the annotation.
         Err(error) => causes.invalid_as(annotations, TAINTS, &error),
     }
     // `ValidateAvoidPodsInNodeAnnotations`.
-    match read(annotations.text_of(AVOIDED), |value| wrong_avoided(value)) {
+    match read(annotations.text_of(AVOIDED), wrong_avoided) {
         Ok(avoided) => {
             let list = annotations.get(AVOIDED);
             for entry in list.with(&avoided["preferAvoidPods"]).items() {

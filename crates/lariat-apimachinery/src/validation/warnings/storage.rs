@@ -50,7 +50,7 @@ fn check_plugins(source: &Field<'_>, names: &[&str], warnings: &mut Warnings) {
 }
 
 /// Returns the member of a plugin, whose name in messages is that of Go's field.
-fn member_of<'a>(plugin: &'a str) -> &'a str {
+fn member_of(plugin: &str) -> &str {
     if plugin == "storageOS" {
         "storageos"
     } else {

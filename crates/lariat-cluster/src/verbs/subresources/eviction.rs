@@ -29,20 +29,7 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
     } else {
         "policy/v1"
     };
-    let mut eviction = read_body(
-        call,
-        Expected {
-            kind: "Eviction",
-            api_version,
-            custom: false,
-        },
-    )?;
-    call.check_same_namespace(&eviction)?;
-    if metadata_text(&eviction, "name") != call.name() {
-        return Err(ApiError::bad_request(
-            "name in URL does not match name in Eviction object",
-        ));
-    }
+    let mut eviction = read(call, api_version)?;
     let options = DeleteOptions::of_eviction(&eviction)?;
     options.check_eviction(call.name(), dry_run)?;
     eviction = admit(call, api_version, dry_run, eviction).await?;
@@ -85,6 +72,23 @@ pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
             return Ok(Answer::ActionDone);
         }
     }
+}
+
+/// Reads an eviction, which has the name and the namespace of its Pod.
+fn read(call: &Call, api_version: &str) -> Result<Object, ApiError> {
+    let expected = Expected {
+        kind: "Eviction",
+        api_version,
+        custom: false,
+    };
+    let eviction = read_body(call, expected)?;
+    call.check_same_namespace(&eviction)?;
+    if metadata_text(&eviction, "name") != call.name() {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
+    }
+    Ok(eviction)
 }
 
 /// Runs mutating and validating admission for an eviction.

@@ -1,10 +1,4 @@
-//! HorizontalPodAutoscalers in their two versions.
-//!
-//! Version 1 keeps what it has no members for in annotations. Source:
-//! `k8s.io/kubernetes/pkg/apis/autoscaling/v1/conversion.go`.
-
-mod metrics;
-mod written;
+//! The objects of both versions.
 
 use std::sync::LazyLock;
 
@@ -13,10 +7,10 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::schema::{self, Schema};
 use serde_json::{Value, json};
 
-use self::metrics::{newer, older};
-use self::written::{behavior_of, go_behavior, text_of};
-use super::metadata::copy_member;
-use super::part::Part;
+use super::metrics::{newer, older};
+use super::written::{behavior_of, go_behavior, text_of};
+use crate::strategy::metadata::copy_member;
+use crate::strategy::part::Part;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -38,7 +32,7 @@ const OF_TOLERANCES: [&str; 2] = [
 ];
 
 /// Returns whether objects of a resource are autoscalers, of any version.
-pub(crate) fn is_autoscaler(resource: &Resource) -> bool {
+fn is_autoscaler(resource: &Resource) -> bool {
     !resource.rules.custom
         && (&*resource.group, &*resource.plural) == ("autoscaling", "horizontalpodautoscalers")
 }
@@ -46,7 +40,7 @@ pub(crate) fn is_autoscaler(resource: &Resource) -> bool {
 /// Reads the annotations of an autoscaler that a client sent, and writes them anew.
 ///
 /// Go converts the object to its internal type and back, so what cannot be read is dropped.
-pub(super) fn read(resource: &Resource, object: &mut Object) {
+pub(in crate::strategy) fn read(resource: &Resource, object: &mut Object) {
     if !is_autoscaler(resource) {
         return;
     }
@@ -61,7 +55,7 @@ pub(super) fn read(resource: &Resource, object: &mut Object) {
 /// Restores the annotations about what a write cannot change.
 ///
 /// In Go these are members of the spec or of the status.
-pub(super) fn keep(part: Part, old: Option<&Object>, new: &mut Object) {
+pub(in crate::strategy) fn keep(part: Part, old: Option<&Object>, new: &mut Object) {
     let names = match part {
         Part::Main => OF_STATUS,
         Part::Status => OF_SPEC,
