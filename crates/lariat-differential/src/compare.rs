@@ -329,7 +329,9 @@ fn changes(events: &[Value]) -> Vec<Value> {
     let mut last: BTreeMap<String, Value> = BTreeMap::new();
     let mut changes = Vec::new();
     for event in events {
-        let mut state = event["object"].clone();
+        // A watch of tables sends a row of one.
+        let row = event["object"].pointer("/rows/0/object");
+        let mut state = row.unwrap_or(&event["object"]).clone();
         let uid = state["metadata"]["uid"].to_string();
         if let Some(metadata) = state["metadata"].as_object_mut() {
             metadata.remove("resourceVersion");
@@ -541,6 +543,20 @@ mod tests {
         }
     }
 
+    /// Makes each event one of a watch of tables.
+    fn in_tables(answer: Answer) -> Answer {
+        let Content::Events(mut events) = answer.content else {
+            panic!("no events");
+        };
+        for event in &mut events {
+            event["object"] = json!({"kind": "Table", "rows": [{"object": event["object"]}]});
+        }
+        Answer {
+            content: Content::Events(events),
+            ..answer
+        }
+    }
+
     #[test]
     fn differences_of_one_cause_have_one_class() {
         let refusal = |field: &str| {
@@ -575,6 +591,11 @@ mod tests {
             (
                 events(&[("ADDED", 1), ("MODIFIED", 1)]),
                 events(&[("ADDED", 1)]),
+                "Pod events: a version without a change",
+            ),
+            (
+                in_tables(events(&[("ADDED", 1), ("MODIFIED", 1)])),
+                in_tables(events(&[("ADDED", 1)])),
                 "Pod events: a version without a change",
             ),
             (
