@@ -45,13 +45,15 @@ pub fn rfc3339_micro(text: &str) -> Result<Timestamp, String> {
 fn parse(text: &str, layout: &str) -> Result<Timestamp, String> {
     let mut reader = Reader { rest: text };
     let read = reader.time(layout == RFC3339_MICRO);
-    let (text, rest) = (quoted(text), quoted(reader.rest));
-    read.map_err(|fault| match fault {
-        Fault::Unread(element) => {
-            format!("parsing time {text} as {layout:?}: cannot parse {rest} as {element:?}")
+    read.map_err(|fault| {
+        let (text, rest) = (quoted(text), quoted(reader.rest));
+        match fault {
+            Fault::Unread(element) => {
+                format!("parsing time {text} as {layout:?}: cannot parse {rest} as {element:?}")
+            }
+            Fault::OutOfRange(what) => format!("parsing time {text}: {what} out of range"),
+            Fault::Extra => format!("parsing time {text}: extra text: {rest}"),
         }
-        Fault::OutOfRange(what) => format!("parsing time {text}: {what} out of range"),
-        Fault::Extra => format!("parsing time {text}: extra text: {rest}"),
     })
 }
 

@@ -184,26 +184,24 @@ impl<'a> Parts<'a> {
 
     /// Returns the amount in billionths, rounded away from zero.
     fn nanos(&self, factor: i128, power: i32) -> Option<i128> {
-        let mut nanos = 0_i128;
-        for digit in self.whole.bytes() {
-            nanos = nanos
+        // Digits behind these are smaller than a billionth of anything that a quantity can be, so they only round up.
+        const COUNTED: usize = 18;
+        let (counted, smaller) = self.fraction.split_at(self.fraction.len().min(COUNTED));
+        let mut amount = 0_i128;
+        for digit in self.whole.bytes().chain(counted.bytes()) {
+            amount = amount
                 .checked_mul(10)?
-                .checked_add(i128::from(digit - b'0') * UNIT)?;
+                .checked_add(i128::from(digit - b'0'))?;
         }
-        let mut place = UNIT;
-        for digit in self.fraction.bytes() {
-            // Zero behind the ninth digit.
-            place /= 10;
-            nanos = nanos.checked_add(i128::from(digit - b'0') * place)?;
-        }
-        let mut smaller = self.fraction.bytes().skip(9);
-        let rest = i128::from(smaller.any(|digit| digit != b'0'));
-        let scale = 10_i128.checked_pow(power.unsigned_abs())?;
-        let nanos = nanos.checked_mul(factor)?;
-        // What is smaller than a billionth counts as one.
-        match power {
-            0.. => nanos.checked_mul(scale)?.checked_add(rest),
-            _ => Some(nanos.checked_add(rest + scale - 1)? / scale),
+        let amount = amount.checked_mul(factor)?;
+        let has_more = smaller.bytes().any(|digit| digit != b'0');
+        let places = 9 + power - i32::try_from(counted.len()).ok()?;
+        let scale = 10_i128.saturating_pow(places.unsigned_abs());
+        if places >= 0 {
+            amount.checked_mul(scale)?.checked_add(has_more.into())
+        } else {
+            let is_rounded = has_more || amount % scale != 0;
+            Some(amount / scale + i128::from(is_rounded))
         }
     }
 
@@ -222,10 +220,10 @@ impl<'a> Parts<'a> {
             Some((Form::Binary, factor, _)) => {
                 // Digits that the suffix stands for, as Go estimates them.
                 let taken = factor.ilog2() as usize * 3 / 10;
-                let is_odd = |value: i128| value & 7 != 0;
+                let has_low_bits = |value: i128| value & 7 != 0;
                 self.fraction.is_empty()
                     && whole.len() + taken < 15
-                    && whole.parse().is_ok_and(is_odd)
+                    && whole.parse().is_ok_and(has_low_bits)
             }
             Some((_, _, power)) => {
                 let scale = power - i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
@@ -340,6 +338,9 @@ mod tests {
             ("-1", "-1"),
             ("0.1Ki", "102400m"),
             ("0.0000000001", "1n"),
+            ("0.0000000001k", "100n"),
+            ("0.1234567891k", "123456789100n"),
+            ("0.1234567891Gi", "132560717913417319n"),
             ("-", "0"),
             (".", "0"),
             ("m", "0"),

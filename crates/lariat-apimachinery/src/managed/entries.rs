@@ -24,7 +24,7 @@ const ANCIENT: &str = "ancient-changes";
 ///
 /// An applier has one entry for all API versions. An updater has one entry for each version.
 ///
-/// Its order is not that of the entries, but the one in which conflicts name managers.
+/// `Ord` is the order in which conflicts list managers; `write` sorts the entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manager {
     /// Its name, such as `kubectl`.

@@ -387,7 +387,7 @@ fn time_of(
         Ok(time) => time,
         Err(error) => return Fit::Unreadable(error),
     };
-    // The last days of the year 9999 cannot be told apart.
+    // `Timestamp` cannot represent the last day of the year 9999; such a time is kept as sent.
     if time == Timestamp::MAX {
         return Fit::Fits;
     }

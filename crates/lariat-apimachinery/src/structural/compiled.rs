@@ -36,8 +36,8 @@ const BLOCKING: [&str; 5] = [
 /// assert_eq!(schema.prune(&mut object), ["colour"]);
 /// schema.default(&mut object);
 /// assert_eq!(object, json!({"size": 3}));
-/// assert!(schema.validate(&object, None).is_empty());
-/// assert_eq!(schema.validate(&json!({"size": 10}), None).len(), 1);
+/// assert!(schema.validate(&object, None, &[]).is_empty());
+/// assert_eq!(schema.validate(&json!({"size": 10}), None, &[]).len(), 1);
 /// ```
 #[derive(Debug)]
 pub struct Structural {
@@ -129,10 +129,16 @@ impl Structural {
 
     /// Validates an object, which replaces `old` if there is one.
     ///
-    /// A rule that uses `oldSelf` runs without `old` only if it has `optionalOldSelf`. The result is empty for a valid
-    /// object.
+    /// A rule that uses `oldSelf` runs without `old` only if it has `optionalOldSelf`. `metadata` is what is wrong with
+    /// the metadata: some causes, such as a missing name, keep rules from being evaluated. The result does not include
+    /// them, and is empty for a valid object.
     #[must_use]
-    pub fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<StatusCause> {
+    pub fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        metadata: &[StatusCause],
+    ) -> Vec<StatusCause> {
         let path = "";
         let subject = Subject {
             value: object,
@@ -143,12 +149,17 @@ impl Structural {
         let causes = outcome.faults().iter().map(|fault| fault.cause(None));
         let mut causes: Vec<_> = causes.collect();
         embedded::check(object, &self.root, "", Level::Root, &mut causes);
-        self.validate_further(causes, object, old)
+        self.validate_further(causes, metadata, (object, old))
     }
 
     /// Validates an object of which only the status was written.
     #[must_use]
-    pub fn validate_status(&self, object: &Value, old: &Value) -> Vec<StatusCause> {
+    pub fn validate_status(
+        &self,
+        object: &Value,
+        old: &Value,
+        metadata: &[StatusCause],
+    ) -> Vec<StatusCause> {
         // `ValidateStatusUpdate`: faults of the rest of the object, which this write cannot mend, do not block it.
         // `statusStrategy.ValidateUpdate` does not look at embedded resources either, not even at those of the status.
         let node = self.root.shape.properties.get("status");
@@ -163,7 +174,7 @@ impl Structural {
             let prefix = Some("status");
             causes.extend(outcome.faults().iter().map(|fault| fault.cause(prefix)));
         }
-        self.validate_further(causes, object, Some(old))
+        self.validate_further(causes, metadata, (object, Some(old)))
     }
 
     /// Returns what is wrong by rules with a valid object, and was wrong before.
@@ -180,8 +191,8 @@ impl Structural {
     fn validate_further(
         &self,
         mut causes: Vec<StatusCause>,
-        object: &Value,
-        old: Option<&Value>,
+        metadata: &[StatusCause],
+        (object, old): (&Value, Option<&Value>),
     ) -> Vec<StatusCause> {
         // The order of these checks is the order of the causes in the answer: schema, embedded objects, lists, rules.
         // Ratcheting is for the object as a whole: if the old one had any duplicate in any list, no duplicate of the
@@ -193,10 +204,9 @@ impl Structural {
         if !self.has_rules {
             return causes;
         }
-        if causes
-            .iter()
-            .any(|cause| BLOCKING.contains(&cause.reason()))
-        {
+        // `hasBlockingErr`.
+        let mut all = metadata.iter().chain(&causes);
+        if all.any(|cause| BLOCKING.contains(&cause.reason())) {
             let rule = "some validation rules were not checked because the object was invalid; \
                 correct the existing errors to complete validation";
             causes.push(StatusCause::invalid(NO_FIELD, &Value::Null, rule));

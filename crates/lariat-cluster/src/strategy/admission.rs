@@ -63,14 +63,14 @@ pub(crate) fn admit_create(
 ) -> Result<(), ApiError> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => {
-            let name = metadata_text(object, "name").to_owned();
-            let forbidden = |reason: &str| ApiError::forbidden(resource, &name, reason);
             // In the order of the plugins of kube-apiserver.
             limits::set_defaults(server, object);
-            accounts::admit(server, object).map_err(|reason| forbidden(&reason))?;
+            let admitted = accounts::admit(server, object);
+            admitted.map_err(|reason| limits::refuse(resource, object, &reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-                set_priority(server, spec).map_err(|reason| forbidden(&reason))?;
+                let set = set_priority(server, spec);
                 tolerate(spec);
+                set.map_err(|reason| limits::refuse(resource, object, &reason))?;
             }
             Ok(())
         }

@@ -32,7 +32,7 @@ pub(crate) fn check(
         old_form.as_ref().or(old),
         part,
     ));
-    causes.extend(custom::validate(resource, object, replaced));
+    causes.extend(custom::validate(resource, object, replaced, &metadata));
     let has_others = causes.len() > before;
     if !(has_others && replaced.is_none() && checks_metadata_last(resource)) {
         causes.splice(before..before, metadata);

@@ -101,10 +101,13 @@ pub(crate) fn refine_stored(resource: &Resource, object: &mut Object) {
 }
 
 /// Finds what is wrong with a custom resource by its schema.
+///
+/// `metadata` is what is wrong with its metadata, which may keep rules from being evaluated.
 pub(crate) fn validate(
     resource: &Resource,
     object: &Object,
     replaced: Option<Replaced<'_>>,
+    metadata: &[StatusCause],
 ) -> Vec<StatusCause> {
     let Some(schema) = &resource.schema else {
         return Vec::new();
@@ -112,9 +115,9 @@ pub(crate) fn validate(
     let value = Value::Object(object.clone());
     let old = replaced.map(|replaced| (replaced.part, Value::Object(replaced.old.clone())));
     let mut causes = match &old {
-        Some((Part::Status, old)) => schema.validate_status(&value, old),
-        Some((_, old)) => schema.validate(&value, Some(old)),
-        None => schema.validate(&value, None),
+        Some((Part::Status, old)) => schema.validate_status(&value, old, metadata),
+        Some((_, old)) => schema.validate(&value, Some(old), metadata),
+        None => schema.validate(&value, None, metadata),
     };
     if let Some(scale) = &resource.rules.scale {
         let part = replaced.map_or(Part::Main, |replaced| replaced.part);

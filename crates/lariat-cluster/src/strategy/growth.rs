@@ -20,7 +20,7 @@ const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 ///
 /// # Errors
 ///
-/// It must not grow.
+/// 403: the claim is not bound, or its class does not allow it to grow.
 pub(crate) fn check_growth(
     server: &Server,
     resource: &Resource,

@@ -101,12 +101,12 @@ pub(crate) fn used(
     sum
 }
 
-fn refuse(resource: &Resource, object: &Object, reason: &str) -> ApiError {
-    let name = match metadata_text(object, "name") {
-        "" => metadata_text(object, "generateName"),
-        name => name,
-    };
-    ApiError::forbidden(resource, name, reason)
+/// Refuses an object, which may have no name yet.
+// `extractResourceName` in `k8s.io/apiserver/pkg/admission`.
+pub(super) fn refuse(resource: &Resource, object: &Object, reason: &str) -> ApiError {
+    let names = ["name", "generateName"].map(|member| metadata_text(object, member));
+    let name = names.into_iter().find(|name| !name.is_empty());
+    ApiError::forbidden(resource, name.unwrap_or("Unknown"), reason)
 }
 
 fn in_namespace(server: &Server, table: &str, namespace: &str) -> Vec<Arc<Stored>> {

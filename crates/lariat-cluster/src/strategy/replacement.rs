@@ -224,7 +224,7 @@ fn raises_generation(
 ) -> bool {
     let rule = resource.rules.generation;
     let differs_in = |member: &str| {
-        let of = |object: &Object| object.get("metadata")?.get(member).cloned();
+        let of = |object| Object::get(object, "metadata").and_then(|metadata| metadata.get(member));
         of(old) != of(new)
     };
     let outside: &[&str] = match rule {
@@ -246,11 +246,11 @@ fn raises_generation(
 
 /// Returns whether objects differ in more than the form of amounts.
 fn content_differs(old: &Object, new: &Object, outside: &[&str]) -> bool {
-    let mut members = old.keys().chain(new.keys());
-    members.any(|member| {
-        let of = |object: &Object| object.get(member).is_some();
-        let value = |object| Object::get(object, member).unwrap_or(&Value::Null);
-        !outside.contains(&member.as_str())
-            && (of(old) != of(new) || !are_equal(value(old), value(new)))
-    })
+    let counts = |member: &str| !outside.contains(&member);
+    let is_kept = |member: &str, value| old.get(member).is_some_and(|was| are_equal(was, value));
+    let mut lost = old.keys().filter(|member| !new.contains_key(*member));
+    lost.any(|member| counts(member))
+        || new
+            .iter()
+            .any(|(member, value)| counts(member) && !is_kept(member, value))
 }

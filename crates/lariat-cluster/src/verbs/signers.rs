@@ -18,7 +18,7 @@ const GROUP: &str = "certificates.k8s.io";
 ///
 /// # Errors
 ///
-/// As said.
+/// 403: the user may neither `approve` nor `sign` for this signer.
 pub(super) fn check(
     server: &Server,
     resource: &Resource,

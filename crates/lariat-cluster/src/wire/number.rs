@@ -1,5 +1,7 @@
 //! Numbers in texts, with the errors of Go's `strconv`.
 
+use lariat_apimachinery::go_text;
+
 /// Reads an integer as `ParseInt`.
 pub(crate) fn signed(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -19,7 +21,8 @@ fn refuse(function: &str, text: &str, digits: &str) -> String {
     } else {
         "invalid syntax"
     };
-    format!("strconv.{function}: parsing {text:?}: {reason}")
+    let text = go_text::quoted(text);
+    format!("strconv.{function}: parsing {text}: {reason}")
 }
 
 #[cfg(test)]

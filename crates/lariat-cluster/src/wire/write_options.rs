@@ -101,29 +101,25 @@ fn of_validation(value: &str) -> Option<StatusCause> {
 
 // ValidateFieldManager.
 fn of_manager(name: &str) -> Vec<StatusCause> {
-    let mut causes = Vec::new();
     if name.len() > LONGEST_NAME {
         let message = format!("Too long: may not be more than {LONGEST_NAME} bytes");
-        causes.push(StatusCause::new(
+        // Each odd character would be shown with the whole name.
+        return vec![StatusCause::new(
             "FieldValueTooLong",
             "fieldManager",
             message,
-        ));
+        )];
     }
     let odd = name
         .char_indices()
         .filter(|(_, character)| !is_print(*character));
-    for (at, character) in odd {
-        let (shown, code) = (go_text::quoted(name), character as u32);
+    let cause = |(at, character)| {
+        let (shown, code) = (go_text::quoted(name), u32::from(character));
         let message =
             format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})");
-        causes.push(StatusCause::new(
-            "FieldValueInvalid",
-            "fieldManager",
-            message,
-        ));
-    }
-    causes
+        StatusCause::new("FieldValueInvalid", "fieldManager", message)
+    };
+    odd.map(cause).collect()
 }
 
 /// Returns whether a character is one of Go's `unicode.IsPrint`, which `%q` leaves as it is.

@@ -212,7 +212,7 @@ impl Run {
     }
 }
 
-/// A rule of which a value is no instance.
+/// Why a rule refuses a value.
 enum Judged {
     /// It does not hold.
     Broken(StatusCause),

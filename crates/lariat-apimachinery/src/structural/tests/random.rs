@@ -75,9 +75,9 @@ proptest! {
         let mut value = new.clone();
         structural.prune(&mut value);
         structural.default(&mut value);
-        let _ = structural.validate(&value, None);
-        let _ = structural.validate(&new, Some(&old));
-        let _ = structural.validate_status(&new, &old);
+        let _ = structural.validate(&value, None, &[]);
+        let _ = structural.validate(&new, Some(&old), &[]);
+        let _ = structural.validate_status(&new, &old, &[]);
         let _ = Structural::check_defaults(structural.raw(), "schema", true);
         let _ = crate::structural::check_rules(&schema, true);
     }

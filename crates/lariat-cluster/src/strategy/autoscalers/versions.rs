@@ -37,7 +37,7 @@ fn is_autoscaler(resource: &Resource) -> bool {
         && (&*resource.group, &*resource.plural) == ("autoscaling", "horizontalpodautoscalers")
 }
 
-/// Reads the annotations of an autoscaler that a client sent, and writes them anew.
+/// Normalizes the annotations of an autoscaler that a client sent.
 ///
 /// Go converts the object to its internal type and back, so what cannot be read is dropped.
 pub(in crate::strategy) fn read(resource: &Resource, object: &mut Object) {

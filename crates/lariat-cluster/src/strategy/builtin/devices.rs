@@ -20,7 +20,7 @@ const ADMIN_LABEL: &str = "resource.kubernetes.io/admin-access";
 /// The devices that a claim was given.
 const RESULTS: [&str; 4] = ["status", "allocation", "devices", "results"];
 
-/// Finds a new claim for administration in a namespace that is not for that.
+/// Refuses admin access to devices in a namespace without the label for it.
 // `AuthorizedForAdmin`.
 pub(in crate::strategy) fn check_new(
     server: &Server,
@@ -39,7 +39,7 @@ pub(in crate::strategy) fn check_new(
     check_admin(server, object, &place)
 }
 
-/// Finds devices for administration in a namespace that is not for that.
+/// Refuses a status with admin access in a namespace without the label for it.
 // `AuthorizedForAdminStatus`.
 pub(in crate::strategy) fn check_status(
     server: &Server,

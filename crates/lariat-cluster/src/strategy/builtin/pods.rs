@@ -1,5 +1,7 @@
 //! Pods, and templates of them.
 
+use std::collections::{HashMap, VecDeque};
+
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::validation;
 use serde_json::{Value, json};
@@ -53,14 +55,19 @@ fn keep_generations(old: &Object, new: &mut Object) {
     if number(new) == 0 && number(old) != 0 {
         new[OBSERVED] = old[OBSERVED].clone();
     }
-    let mut known: Vec<&Value> = old["conditions"].as_array().into_iter().flatten().collect();
+    fn kind(condition: &Value) -> &str {
+        condition["type"].as_str().unwrap_or_default()
+    }
+    let mut known: HashMap<&str, VecDeque<&Value>> = HashMap::new();
+    for condition in old["conditions"].as_array().into_iter().flatten() {
+        let of_kind = known.entry(kind(condition)).or_default();
+        of_kind.push_back(condition);
+    }
     let conditions = new.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
         // There may be several conditions of a type; each takes the generation of one.
-        let place = known
-            .iter()
-            .position(|each| each["type"] == condition["type"]);
-        let Some(was) = place.map(|place| known.remove(place)) else {
+        let of_kind = known.get_mut(kind(condition));
+        let Some(was) = of_kind.and_then(VecDeque::pop_front) else {
             continue;
         };
         if number(condition) == 0 && number(was) != 0 {
