@@ -101,25 +101,27 @@ fn of_validation(value: &str) -> Option<StatusCause> {
 
 // ValidateFieldManager.
 fn of_manager(name: &str) -> Vec<StatusCause> {
+    let mut causes = Vec::new();
     if name.len() > LONGEST_NAME {
         let message = format!("Too long: may not be more than {LONGEST_NAME} bytes");
-        // Each odd character would be shown with the whole name.
-        return vec![StatusCause::new(
-            "FieldValueTooLong",
-            "fieldManager",
-            message,
-        )];
+        let cause = StatusCause::new("FieldValueTooLong", "fieldManager", message);
+        causes.push(cause);
     }
+    // Each odd character is shown with the whole name, so of a name that is far too long none is.
+    if name.len() > 2 * LONGEST_NAME || name.chars().all(is_print) {
+        return causes;
+    }
+    let shown = go_text::quoted(name);
     let odd = name
         .char_indices()
         .filter(|(_, character)| !is_print(*character));
-    let cause = |(at, character)| {
-        let (shown, code) = (go_text::quoted(name), u32::from(character));
+    causes.extend(odd.map(|(at, character)| {
+        let code = u32::from(character);
         let message =
             format!("Invalid value: {shown}: invalid character U+{code:04X} (at position {at})");
         StatusCause::new("FieldValueInvalid", "fieldManager", message)
-    };
-    odd.map(cause).collect()
+    }));
+    causes
 }
 
 /// Returns whether a character is one of Go's `unicode.IsPrint`, which `%q` leaves as it is.
