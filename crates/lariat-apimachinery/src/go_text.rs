@@ -115,7 +115,8 @@ pub fn json(value: &Value) -> String {
 }
 
 /// Returns whether a character can be printed, as `unicode.IsPrint` does; a space can.
-pub(crate) fn is_print(character: char) -> bool {
+#[must_use]
+pub fn is_print(character: char) -> bool {
     // A combining mark is printed as well.
     let pair = ['a', character].iter().collect::<String>();
     let mut escaped = pair.escape_debug().skip(1);

@@ -57,14 +57,18 @@ fn parse(text: &str, layout: &str) -> Result<Timestamp, String> {
     })
 }
 
-/// Quotes a text as Go's `time` does, which escapes bytes.
-fn quoted(text: &str) -> String {
-    let escaped = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' => format!("\\{}", char::from(byte)),
-        b' '..=0x7f => char::from(byte).to_string(),
-        _ => format!("\\x{byte:02x}"),
-    });
-    format!("\"{}\"", escaped.collect::<String>())
+/// Quotes a text as Go's package `time` does, byte by byte.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => quoted.extend(['\\', char::from(byte)]),
+            b' '..=0x7f => quoted.push(char::from(byte)),
+            other => quoted += &format!("\\x{other:02x}"),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 enum Fault {

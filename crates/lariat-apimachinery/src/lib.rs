@@ -78,6 +78,7 @@ pub mod object;
 pub mod quantity;
 pub mod selector;
 
+pub mod go_duration;
 pub mod go_json;
 pub mod go_text;
 pub mod go_time;

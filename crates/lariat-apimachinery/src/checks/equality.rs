@@ -6,7 +6,9 @@ use crate::quantity::Quantity;
 
 /// Returns whether two values are equal, whatever the form of amounts is.
 ///
-/// Source: `Semantic.DeepEqual` in `k8s.io/apimachinery/pkg/api/equality`, to which `1Gi` is `1073741824`.
+/// `1Gi` equals `1073741824`.
+///
+/// Source: `Semantic.DeepEqual` in `k8s.io/apimachinery/pkg/api/equality`.
 ///
 /// ```
 /// use lariat_apimachinery::validation::are_equal;
@@ -19,16 +21,26 @@ use crate::quantity::Quantity;
 /// ```
 #[must_use]
 pub fn are_equal(one: &Value, other: &Value) -> bool {
-    compare(("", ""), one, other)
+    let path = Path::default();
+    compare(path, one, other)
 }
 
-/// Compares values of a member, which is named with the one it is in.
-fn compare(path: (&str, &str), one: &Value, other: &Value) -> bool {
+/// A member, and the member it is in.
+#[derive(Debug, Clone, Copy, Default)]
+struct Path<'a> {
+    within: &'a str,
+    name: &'a str,
+}
+
+fn compare(path: Path<'_>, one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
             one.len() == other.len()
                 && one.iter().all(|(name, value)| {
-                    let path = (path.1, name.as_str());
+                    let path = Path {
+                        within: path.name,
+                        name,
+                    };
                     let other = other.get(name);
                     other.is_some_and(|other| compare(path, value, other))
                 })
@@ -52,10 +64,10 @@ fn are_same_amount(one: &str, other: &str) -> bool {
 
 /// Returns whether a member is an amount.
 // Maps of a client, such as labels, have texts only, so none is within a member with one of these names.
-fn is_amount((within, name): (&str, &str)) -> bool {
-    matches!(within, "limits" | "requests" | "overhead")
+fn is_amount(path: Path<'_>) -> bool {
+    matches!(path.within, "limits" | "requests" | "overhead")
         || matches!(
-            (within, name),
+            (path.within, path.name),
             ("resourceFieldRef", "divisor") | ("emptyDir", "sizeLimit")
         )
 }

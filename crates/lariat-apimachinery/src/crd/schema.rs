@@ -138,7 +138,7 @@ fn check_root(schema: &Value, path: &str) -> Option<StatusCause> {
     Some(StatusCause::invalid(path, schema, &rule))
 }
 
-/// What is wrong with a schema: with itself, and with its rules once they are compiled.
+/// The faults of a schema, and those of its rules.
 // `OpenAPISchemaErrorList`.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -268,7 +268,7 @@ fn check_below(schema: &Value, place: Position<'_>, rules: bool, found: &mut Fou
 
 /// Checks the schemas in the maps and lists below a schema.
 ///
-/// The maps are `definitions` and `dependencies`, the lists `allOf`, `oneOf`, `anyOf` and `items`.
+/// These are `definitions`, `dependencies`, `allOf`, `oneOf`, `anyOf` and `items`.
 fn check_named_and_listed(schema: &Value, inner: Position<'_>, rules: bool, found: &mut Found) {
     let child = |member: &str| format!("{}.{member}", inner.path);
     for member in ["definitions", "dependencies"] {

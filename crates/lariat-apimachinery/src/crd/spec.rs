@@ -90,7 +90,9 @@ pub fn validate_status(object: &Object) -> Vec<StatusCause> {
     accepted.map(check).unwrap_or_default()
 }
 
-/// Checks a specification, which replaces `old` if there is one; whether that is established.
+/// Checks a specification, which replaces `old` if there is one.
+///
+/// `established` says whether the CRD is served.
 fn check_spec(spec: &Value, old: Option<&Value>, established: bool) -> Vec<StatusCause> {
     let mut tolerated = old.map(tolerated_after).unwrap_or_default();
     // `allowInvalidCABundle`: nothing can be converted yet.

@@ -237,7 +237,7 @@ fn tolerations(object: &mut Object) {
     });
 }
 
-/// Strips an expression that is reserved from the selector of a PodDisruptionBudget.
+/// Removes a reserved expression from the selector of a PodDisruptionBudget.
 pub(super) fn disruption_budget(object: &mut Object) {
     const RESERVED: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
     let selector = inner(object, "spec").and_then(|spec| inner(spec, "selector"));

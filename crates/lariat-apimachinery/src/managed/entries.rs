@@ -66,7 +66,7 @@ impl Manager {
     }
 }
 
-/// As Go sorts the identifiers of managers, which are JSON: names end with a quotation mark.
+/// Go sorts the JSON of managers, in which names end with a quotation mark.
 impl Ord for Manager {
     fn cmp(&self, other: &Self) -> Ordering {
         let [name, others] = [self, other].map(|manager| manager.name.bytes().chain([b'"']));

@@ -35,7 +35,7 @@ impl PathElement {
         Self(format!("i:{at}").into())
     }
 
-    /// Reads an element from a `managedFields` entry, however its JSON was written; `None` if its kind is unknown.
+    /// Reads an element of a `managedFields` entry; `None` if its kind is unknown.
     ///
     /// Source: `DeserializePathElement`.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, String> {
@@ -59,7 +59,7 @@ impl PathElement {
         }))
     }
 
-    /// Compares as Go's `PathElement.Compare`: members, keys, values and indexes, and each by what it means.
+    /// Compares as Go's `PathElement.Compare`: by kind, then by value.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         let rank = |element: &Self| "fkvi".find(&element.0[..1]);
         let [one, two] = [self, other].map(|element| &element.0[2..]);
@@ -82,7 +82,7 @@ impl PathElement {
     }
 }
 
-/// Reads the first value of a text; what follows it does not count, as for jsoniter.
+/// Reads the first value of a text, and ignores the rest as jsoniter does.
 fn first_value(text: &str) -> Result<Value, String> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     let value = values.next().unwrap_or(Ok(Value::Null));

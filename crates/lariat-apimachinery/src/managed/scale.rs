@@ -17,8 +17,8 @@ static IN_SCALE: LazyLock<Set> = LazyLock::new(|| Set::of(&["spec.replicas"]));
 
 /// Converts owners between an object and its scale.
 ///
-/// A write of a scale records its manager in the scale, under `autoscaling/v1`. In the object that manager gets an
-/// entry of its own for the replicas, under the version of the object and without a time.
+/// In `managedFields` of the scale, its writer has an entry under `autoscaling/v1`. In the object, the writer has an
+/// entry for the replicas alone, under the version of the object and without a time.
 #[derive(Debug)]
 pub struct Scaled<'a> {
     /// Where the replicas are in the object, such as `["spec", "replicas"]`.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::embedded::{Level, Unread};
+use super::embedded::Level;
 use super::fault::NO_FIELD;
 use super::node::Node;
 use super::validate::Subject;
@@ -44,6 +44,7 @@ pub struct Structural {
     raw: Value,
     root: Node,
     has_rules: bool,
+    has_resources: bool,
 }
 
 impl Structural {
@@ -56,6 +57,7 @@ impl Structural {
         Self {
             raw: schema.clone(),
             has_rules: root.has_rules(),
+            has_resources: root.has_resources(),
             root,
         }
     }
@@ -105,8 +107,11 @@ impl Structural {
     /// A type or metadata cannot be read.
     pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, Misfit> {
         let mut unknown = Vec::new();
-        embedded::coerce(object, &self.root, "", Level::Root, &mut unknown)
-            .map_err(Unread::into_misfit)?;
+        embedded::coerce_root(object, &mut unknown)?;
+        if self.has_resources {
+            embedded::coerce(object, &self.root, "", Level::Root, &mut unknown)
+                .map_err(|cause| Misfit::unreadable(cause.text()))?;
+        }
         Ok(unknown)
     }
 
@@ -148,8 +153,10 @@ impl Structural {
         let outcome = self.root.check(subject);
         let causes = outcome.faults().iter().map(|fault| fault.cause(None));
         let mut causes: Vec<_> = causes.collect();
-        embedded::check(object, &self.root, "", Level::Root, &mut causes);
-        self.validate_further(causes, metadata, (object, old))
+        if self.has_resources {
+            embedded::check(object, &self.root, "", Level::Root, &mut causes);
+        }
+        self.validate_further(causes, metadata, object, old)
     }
 
     /// Validates an object of which only the status was written.
@@ -174,7 +181,7 @@ impl Structural {
             let prefix = Some("status");
             causes.extend(outcome.faults().iter().map(|fault| fault.cause(prefix)));
         }
-        self.validate_further(causes, metadata, (object, Some(old)))
+        self.validate_further(causes, metadata, object, Some(old))
     }
 
     /// Returns what is wrong by rules with a valid object, and was wrong before.
@@ -192,7 +199,8 @@ impl Structural {
         &self,
         mut causes: Vec<StatusCause>,
         metadata: &[StatusCause],
-        (object, old): (&Value, Option<&Value>),
+        object: &Value,
+        old: Option<&Value>,
     ) -> Vec<StatusCause> {
         // The order of these checks is the order of the causes in the answer: schema, embedded objects, lists, rules.
         // Ratcheting is for the object as a whole: if the old one had any duplicate in any list, no duplicate of the

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::embedded::{self, Level, Unread};
+use super::embedded::{self, Level};
 use super::node::Node;
 use super::prune::{META, Pruning};
 use super::rules;
@@ -123,8 +123,8 @@ fn check_in_meta(
         let rule = format!("must result in valid metadata: {error}");
         causes.push(StatusCause::invalid(field, default, &rule));
     };
-    if let Err(unread) = embedded::coerce(&mut object, resource, "", level, &mut Vec::new()) {
-        return wrong(unread.into_misfit().to_string());
+    if let Err(cause) = embedded::coerce(&mut object, resource, "", level, &mut Vec::new()) {
+        return wrong(cause.text());
     }
     let mut found = Vec::new();
     embedded::check(&object, resource, "", level, &mut found);
@@ -179,7 +179,7 @@ fn check_one(
         // The server shows a default as it has read it by then.
         causes.push(StatusCause::invalid(field, &read, rule));
     }
-    if let Err(Unread::Inside(cause)) = coerced {
+    if let Err(cause) = coerced {
         causes.push(cause);
         return;
     }

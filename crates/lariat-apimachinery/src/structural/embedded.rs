@@ -32,47 +32,36 @@ impl Level {
     }
 }
 
-/// What cannot be read.
-#[derive(Debug)]
-pub(super) enum Unread {
-    /// The metadata of the object itself.
-    Root(Misfit),
-    /// The type or the metadata of a resource inside of it.
-    Inside(StatusCause),
-}
-
-impl Unread {
-    /// Returns what is said of it.
-    pub(super) fn into_misfit(self) -> Misfit {
-        match self {
-            Self::Root(misfit) => misfit,
-            Self::Inside(cause) => Misfit::unreadable(cause.text()),
-        }
+/// Puts the metadata of an object into the form in which Go writes them.
+///
+/// # Errors
+///
+/// They cannot be read.
+// `unstructuredSchemaCoercer.apply`.
+pub(super) fn coerce_root(object: &mut Value, unknown: &mut Vec<String>) -> Result<(), Misfit> {
+    match object.get_mut("metadata") {
+        Some(metadata) => coerce_metadata(metadata, "metadata", unknown),
+        None => Ok(()),
     }
 }
 
-/// Puts the metadata of resources into the form in which Go writes them.
+/// Puts the metadata of resources inside of an object into that form.
 ///
 /// Returns the paths of unknown members of metadata.
 ///
 /// # Errors
 ///
 /// A type or metadata cannot be read, in the words of the server.
-// `CoerceWithOptions`, and `unstructuredSchemaCoercer.apply` for the root.
+// `CoerceWithOptions`.
 pub(super) fn coerce(
     value: &mut Value,
     node: &Node,
     path: &str,
     level: Level,
     unknown: &mut Vec<String>,
-) -> Result<(), Unread> {
+) -> Result<(), StatusCause> {
     match value {
         Value::Object(members) => {
-            if level == Level::Root
-                && let Some(metadata) = members.get_mut("metadata")
-            {
-                coerce_metadata(metadata, "metadata", unknown).map_err(Unread::Root)?;
-            }
             if level.is_resource(node) {
                 coerce_resource(members, path, unknown)?;
             }
@@ -99,20 +88,19 @@ fn coerce_resource(
     members: &mut Map<String, Value>,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), Unread> {
+) -> Result<(), StatusCause> {
     for name in ["apiVersion", "kind"] {
         let other = members.get(name).filter(|value| !value.is_string());
         if let Some(other) = other {
             let cause = StatusCause::invalid(&child(path, name), other, "must be a string");
-            return Err(Unread::Inside(cause));
+            return Err(cause);
         }
     }
     if let Some(metadata) = members.get_mut("metadata") {
         let given = metadata.clone();
         let path = child(path, "metadata");
-        coerce_metadata(metadata, &path, unknown).map_err(|misfit| {
-            Unread::Inside(StatusCause::invalid(&path, &given, &misfit.to_string()))
-        })?;
+        coerce_metadata(metadata, &path, unknown)
+            .map_err(|misfit| StatusCause::invalid(&path, &given, &misfit.to_string()))?;
     }
     Ok(())
 }

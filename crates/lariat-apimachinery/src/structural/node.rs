@@ -150,14 +150,23 @@ impl Node {
 
     /// Returns whether this node or any below it has a rule.
     pub(super) fn has_rules(&self) -> bool {
-        // Rules below `allOf` and its like are not allowed in a structural schema, so those are left out.
-        let mut below = self
-            .shape
+        !self.rules.is_empty() || self.below().any(Self::has_rules)
+    }
+
+    /// Returns whether this node or any below it is a whole resource.
+    pub(super) fn has_resources(&self) -> bool {
+        self.extensions.embedded || self.below().any(Self::has_resources)
+    }
+
+    // Rules and resources below `allOf` and its like are not allowed in a structural schema, so those are left out.
+    fn below(&self) -> impl Iterator<Item = &Self> {
+        let shape = &self.shape;
+        let items = shape.items.as_deref();
+        shape
             .properties
             .values()
-            .chain(self.shape.items.as_deref())
-            .chain(self.shape.additional_schema());
-        !self.rules.is_empty() || below.any(Self::has_rules)
+            .chain(items)
+            .chain(shape.additional_schema())
     }
 }
 

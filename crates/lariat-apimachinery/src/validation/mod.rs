@@ -20,7 +20,6 @@ mod conditions;
 mod context;
 mod decide;
 mod dump;
-mod durations;
 mod metadata;
 mod paths;
 mod resources;

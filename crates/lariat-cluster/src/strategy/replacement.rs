@@ -55,12 +55,9 @@ pub(crate) fn replacement_as_sent(
     // Before anything is restored: what a client made up is refused, not replaced without a word.
     found.extend(changes_of_fixed(resource, part, old, &sent));
     let mut new = restrict(resource, part, old, sent);
-    let raises_as_sent = resource.rules.generation == Generation::ContentAndLabels && {
-        // endpointSliceStrategy.PrepareForUpdate compares before it drops the topology.
-        let mut whole = new.clone();
-        custom::complete(resource, &mut whole);
-        raises_generation(resource, part, has_empty, old, &whole)
-    };
+    // endpointSliceStrategy.PrepareForUpdate compares before it drops the topology, which no stored slice has.
+    let raises_as_sent =
+        resource.rules.generation == Generation::ContentAndLabels && has_topology(&new);
     defaults::drop_disabled(resource, &mut new);
     keep_metadata(old, metadata_mut(&mut new));
     special::prepare_update(resource, part, old, &mut new);
@@ -213,6 +210,16 @@ fn late_finalizers(old: &Object, new: &Object) -> Option<StatusCause> {
         quoted.join(", ")
     );
     (!late.is_empty()).then(|| StatusCause::forbidden("metadata.finalizers", &message))
+}
+
+/// Returns whether an endpoint of a slice has the topology that is no longer kept.
+fn has_topology(slice: &Object) -> bool {
+    let endpoints = slice.get("endpoints").and_then(Value::as_array);
+    let mut topologies = endpoints
+        .into_iter()
+        .flatten()
+        .filter_map(|endpoint| endpoint["deprecatedTopology"].as_object());
+    topologies.any(|topology| !topology.is_empty())
 }
 
 fn raises_generation(

@@ -121,19 +121,28 @@ pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
 /// As `Updater.update`, which compares the objects in the version of each owner.
 fn disown_in_others(call: &Call, writer: &Writer, live: &Object, new: &mut Object) {
     let resource = &call.resource;
-    let owns = |object: &Object, version: &str| {
+    let owns = |object: &Object, matches: &dyn Fn(&str) -> bool| {
         let entries = object
             .get("metadata")
             .and_then(|it| it["managedFields"].as_array());
-        let mut entries = entries.into_iter().flatten();
-        entries.any(|entry| entry["apiVersion"] == version)
+        let mut versions = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry["apiVersion"].as_str());
+        versions.any(matches)
     };
-    let others = writer.catalog.all().filter(|other| {
-        other.table == resource.table && other.api_version() != resource.api_version()
-    });
+    // Nearly always; then the catalog need not be searched.
+    let own = resource.api_version();
+    if !owns(new, &|version| version != own) {
+        return;
+    }
+    let others = writer
+        .catalog
+        .all()
+        .filter(|other| other.table == resource.table && other.api_version() != own);
     for other in others {
         let version = other.api_version();
-        if !owns(new, &version) {
+        if !owns(new, &|each| each == version) {
             continue;
         }
         let converted = |object: &Object| view::in_version(resource, other, object.clone());

@@ -25,6 +25,11 @@ pub(crate) enum WriteOptions {
 }
 
 impl WriteOptions {
+    /// Returns those of a patch.
+    pub(crate) fn of_patch(applies: bool) -> Self {
+        if applies { Self::Apply } else { Self::Patch }
+    }
+
     fn kind(self) -> &'static str {
         match self {
             Self::Create => "CreateOptions",
@@ -108,13 +113,13 @@ fn of_manager(name: &str) -> Vec<StatusCause> {
         causes.push(cause);
     }
     // Each odd character is shown with the whole name, so of a name that is far too long none is.
-    if name.len() > 2 * LONGEST_NAME || name.chars().all(is_print) {
+    if name.len() > 2 * LONGEST_NAME || name.chars().all(go_text::is_print) {
         return causes;
     }
     let shown = go_text::quoted(name);
     let odd = name
         .char_indices()
-        .filter(|(_, character)| !is_print(*character));
+        .filter(|(_, character)| !go_text::is_print(*character));
     causes.extend(odd.map(|(at, character)| {
         let code = u32::from(character);
         let message =
@@ -122,13 +127,4 @@ fn of_manager(name: &str) -> Vec<StatusCause> {
         StatusCause::new("FieldValueInvalid", "fieldManager", message)
     }));
     causes
-}
-
-/// Returns whether a character is one of Go's `unicode.IsPrint`, which `%q` leaves as it is.
-fn is_print(character: char) -> bool {
-    if character.is_ascii() {
-        return !character.is_ascii_control();
-    }
-    let text = character.to_string();
-    go_text::quoted(&text).trim_matches('"') == text
 }

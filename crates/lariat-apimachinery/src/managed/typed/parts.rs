@@ -22,7 +22,7 @@ pub(super) fn is_void(value: Option<&Value>) -> bool {
     }
 }
 
-/// Returns whether a value has nothing inside of a form; one of another form counts as empty.
+/// Returns whether a value is an empty list or map, or not of the form at all.
 pub(super) fn is_empty_as(form: &Resolved<'_>, value: Option<&Value>) -> bool {
     let is_list = matches!(form, Resolved::List(_) | Resolved::AnyList);
     match value {

@@ -102,7 +102,8 @@ impl CheckedValue<'_> {
         match self.old {
             // `ratchetingOptions.shouldRatchetError`: an item that cannot be matched with an old one, as in an atomic
             // list, counts as changed if the value around it did.
-            Some(old) => correlate::is_unchanged(node, self.value, old),
+            // What is in an unchanged value is unchanged.
+            Some(old) => self.parent_unchanged || correlate::is_unchanged(node, self.value, old),
             None => self.parent_unchanged,
         }
     }

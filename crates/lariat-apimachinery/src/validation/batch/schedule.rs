@@ -4,7 +4,7 @@
 
 use std::num::IntErrorKind;
 
-use crate::validation::durations;
+use crate::go_duration;
 
 struct Bounds {
     least: u64,
@@ -71,7 +71,7 @@ fn check_named(schedule: &str) -> Result<(), String> {
         return Err(format!("unrecognized descriptor: {schedule}"));
     };
     let wrong = |error| format!("failed to parse duration {schedule}: {error}");
-    durations::check(span).map_err(wrong)
+    go_duration::check(span).map_err(wrong)
 }
 
 fn check_range(text: &str, bounds: &Bounds) -> Result<(), String> {

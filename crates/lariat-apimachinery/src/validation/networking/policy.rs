@@ -134,7 +134,7 @@ fn check_block(block: &Field<'_>, options: &Options<'_>, causes: &mut Causes) {
         let Some((inner, inner_length)) = check(&except, causes) else {
             continue;
         };
-        let is_inside = contains((around, length), addresses::network_number(inner, inner_length))
+        let is_inside = contains(around, length, addresses::network_number(inner, inner_length))
             // Strict: an exception as large as the block would leave nothing.
             && length < inner_length;
         if !is_inside {
@@ -144,7 +144,7 @@ fn check_block(block: &Field<'_>, options: &Options<'_>, causes: &mut Causes) {
 }
 
 // `IPNet.Contains`. The lengths of networks are compared as they were written, which is not done here.
-fn contains((around, length): (IpAddr, u8), inner: IpAddr) -> bool {
+fn contains(around: IpAddr, length: u8, inner: IpAddr) -> bool {
     let number = addresses::network_number(around, length);
     // Of a mask for IPv6 the last 32 bits count if the address is one of IPv4.
     let length = if number.is_ipv4() && around.is_ipv6() {

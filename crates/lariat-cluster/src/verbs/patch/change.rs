@@ -33,12 +33,7 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
     call.check_patch_type()?;
     call.check_named()?;
     let applies = call.media_type() == APPLY;
-    let options = if applies {
-        WriteOptions::Apply
-    } else {
-        WriteOptions::Patch
-    };
-    let dry_run = call.query.check_write(options)?;
+    let dry_run = call.query.check_write(WriteOptions::of_patch(applies))?;
     if applies {
         return apply::apply(call, dry_run).await;
     }

@@ -89,12 +89,7 @@ async fn put(call: &Call) -> Result<Answer, ApiError> {
 
 async fn change(call: &Call) -> Result<Answer, ApiError> {
     let applies = call.media_type() == patch::APPLY;
-    let options = if applies {
-        WriteOptions::Apply
-    } else {
-        WriteOptions::Patch
-    };
-    let dry_run = call.query.check_write(options)?;
+    let dry_run = call.query.check_write(WriteOptions::of_patch(applies))?;
     if applies {
         return apply(call, dry_run).await;
     }
