@@ -195,7 +195,7 @@ fn metadata(random: &mut Rng) -> Edit {
         (&["finalizers"], json!([])),
         (&["ownerReferences"], json!([owner(true)])),
         (&["ownerReferences"], json!([{}])),
-        (&["name"], json!("Bad_Name")),
+        (&["name"], json!("Bad_Name.${id}")),
         (&["name"], json!("")),
         (&["namespace"], json!("other")),
         (&["generation"], json!(7)),
