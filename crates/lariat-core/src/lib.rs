@@ -40,12 +40,14 @@ mod raw;
 mod selector;
 
 mod cause;
+mod causes;
 mod table_size;
 mod text;
 
 pub mod clock;
 
-pub use cause::{Cause, Causes, CausingRun, RelatedChange, Subject};
+pub use cause::{Cause, CausingRun, RelatedChange, Subject};
+pub use causes::Causes;
 pub use credentials::without_credentials;
 pub use diff::{changed_fields, comparable, compare_fields, field_path};
 pub use json::{JsonCursor, UnexpectedJson};

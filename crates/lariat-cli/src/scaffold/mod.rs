@@ -6,6 +6,8 @@ mod changes;
 mod definitions;
 mod existing;
 mod names;
+#[cfg(test)]
+mod names_tests;
 mod options;
 mod own;
 mod permissions;

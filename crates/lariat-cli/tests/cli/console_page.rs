@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::chromium::Browser;
-use crate::console::{Bench, until};
+use crate::console_bench::{Bench, until};
 use crate::program::Folder;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -11,5 +11,6 @@ mod chromium;
 mod arguments;
 mod cluster;
 mod console;
+mod console_bench;
 mod console_page;
 mod kubeconfig;

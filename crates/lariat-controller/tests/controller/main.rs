@@ -10,6 +10,7 @@ mod content_filter;
 mod debouncing;
 mod electing;
 mod electing_bench;
+mod electing_deadlines;
 mod enqueueing;
 mod factory;
 mod failing;
@@ -36,6 +37,7 @@ mod metrics;
 mod metrics_lives;
 #[cfg(feature = "metrics")]
 mod metrics_requests;
+mod middleware;
 mod options;
 mod outcomes;
 mod pausing;

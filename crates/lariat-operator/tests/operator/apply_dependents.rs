@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default};
-use crate::apply_steps::rig_with;
+use crate::apply_steps_bench::rig_with;
 use crate::bench::{SECOND, settle};
 
 fn password(value: &str) -> Dependent {

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time;
 
 use crate::apply_rig::{Rig, config};
-use crate::apply_steps::{chain, gate, open, rig_with, there};
+use crate::apply_steps_bench::{chain, gate, open, rig_with, there};
 use crate::bench::{SECOND, settle};
 
 #[tokio::test(start_paused = true)]

@@ -1,28 +1,28 @@
 //! Tests of objects that are created, or changed by a function.
 
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use lariat_cache::{KindOptions, Storage, Transform};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::pod;
-use lariat_controller::Outcome;
 use lariat_core::Gvk;
-use lariat_operator::{ApiError, Budget, CachedApi, Guard, GuardError, Mutation, Reconcile};
+use lariat_operator::{ApiError, CachedApi, Mutation};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Widget, WidgetStatus, hang_watches, key, settle};
-use crate::planning::{lines, plan};
-use crate::reconciling::Log;
 
-fn empty(name: &str) -> ConfigMap {
+pub(crate) fn empty(name: &str) -> ConfigMap {
     serde_json::from_value(json!({"metadata": {"namespace": "default", "name": name}}))
         .expect("it is one")
 }
 
-type Changed = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+pub(crate) type Changed = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Sets a value.
-fn set(name: &'static str, value: &'static str) -> impl FnMut(&mut ConfigMap) -> Changed + Send {
+pub(crate) fn set(
+    name: &'static str,
+    value: &'static str,
+) -> impl FnMut(&mut ConfigMap) -> Changed + Send {
     move |config| {
         let data = config.data.get_or_insert_default();
         data.insert(name.to_owned(), value.to_owned());
@@ -385,78 +385,4 @@ async fn fields_that_the_type_does_not_know_stay() {
         "the defaults are there: {spec:?}"
     );
     assert!(spec.containers[0].termination_message_path.is_some());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_plan_shows_what_would_be_done() {
-    let bench = Bench::new().await;
-    let api = CachedApi::new(&bench.factory.for_object::<ConfigMap>());
-    let log = Log::default();
-    let seen = log.clone();
-    let there: Api<ConfigMap> = Api::default_namespaced(bench.cluster.client());
-    there
-        .create(&PostParams::default(), &empty("b"))
-        .await
-        .unwrap();
-    bench.create("a", 1).await;
-    let operator = plan(&bench, move |cx: Reconcile<Widget>| {
-        let (seen, api) = (seen.clone(), api.clone());
-        async move {
-            for name in ["a", "b"] {
-                let config = empty(name);
-                let done = api.create_or_patch(&config, |config| {
-                    cx.set_controller(&mut config.metadata)?;
-                    set("x", "1")(config)
-                });
-                seen.add(format!("{name} {}", done.await?.mutation));
-            }
-            Ok(Outcome::done())
-        }
-    });
-    bench.start().await;
-    settle().await;
-    assert_eq!(log.take(), ["a created", "b updated"]);
-    let planned = lines(&operator.planned());
-    let begins = |text: &str| planned.iter().any(|line| line.contains(text));
-    assert!(begins("would create v1 ConfigMap default/a"), "{planned:?}");
-    assert!(begins("would patch v1 ConfigMap default/b"), "{planned:?}");
-    assert!(there.get_opt("a").await.unwrap().is_none());
-    assert_eq!(there.get("b").await.unwrap().data, None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_guard_counts_what_is_sent_and_nothing_else() {
-    let bench = Bench::new().await;
-    let guard = Guard::new().creates(Budget::rate(1, crate::guard::MINUTE));
-    let api = bench.operator.api::<Secret>();
-    let log = Log::default();
-    let seen = log.clone();
-    bench.create("a", 1).await;
-    let reconciler = bench
-        .operator
-        .reconciler("makes", &bench.widgets)
-        .guard(guard);
-    reconciler
-        .register(move |cx: Reconcile<Widget>| {
-            let (seen, api) = (seen.clone(), api.clone());
-            async move {
-                for name in ["one", "one", "two"] {
-                    let secret: Secret = serde_json::from_value(
-                        json!({"metadata": {"name": name, "namespace": cx.key().namespace()}}),
-                    )?;
-                    match api.create_or_update(&secret, |_| Ok(())).await {
-                        Ok(done) => seen.add(format!("{name} {}", done.mutation)),
-                        Err(error) => {
-                            assert!(GuardError::find(&error).is_some(), "{error}");
-                            seen.add(format!("{name} refused"));
-                        }
-                    }
-                }
-                Ok(Outcome::done())
-            }
-        })
-        .unwrap();
-    bench.start().await;
-    settle().await;
-    assert_eq!(log.take(), ["one created", "one unchanged", "two refused"]);
 }

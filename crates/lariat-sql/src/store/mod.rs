@@ -20,6 +20,8 @@ pub(crate) use turns::Stored;
 pub(crate) use writer::{Reached, Writer};
 
 #[cfg(test)]
+mod arbitrary;
+#[cfg(test)]
 mod associated_tests;
 #[cfg(all(test, feature = "postgres"))]
 mod postgres_tests;

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokio::runtime::Runtime;
 
-use super::tests::{Stage, access, agree, change, keys as keys_of, new_keys, query};
+use super::arbitrary::{access, change, query};
+use super::tests::{Stage, agree, keys as keys_of, new_keys};
 use super::{Database, Writer, associated_tests as associated};
 use crate::param::{Arg, Param};
 use crate::postgres::Postgres;

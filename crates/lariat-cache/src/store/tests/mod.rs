@@ -3,6 +3,7 @@
 mod filter;
 mod model;
 mod own_writes;
+mod own_writes_forgotten;
 mod packing;
 mod queries;
 

@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::*;
 
 /// The number of a write that was sent after all others.
-const LAST: u64 = u64::MAX;
+pub(super) const LAST: u64 = u64::MAX;
 
-fn state(uid: u8, version: u64) -> RawObject {
+pub(super) fn state(uid: u8, version: u64) -> RawObject {
     object(0, TestState { uid, version })
 }
 
 /// Reads a list that begins and ends at this moment.
-fn list(store: &Store, version: u64, objects: Vec<RawObject>) -> Vec<Change> {
+pub(super) fn list(store: &Store, version: u64, objects: Vec<RawObject>) -> Vec<Change> {
     let listing = store.begin_listing(false, Content::Whole, None);
     let mut changes = store.list_page(&listing, objects);
     changes.extend(store.end_listing(&listing, &version.into()));
@@ -20,7 +20,7 @@ fn list(store: &Store, version: u64, objects: Vec<RawObject>) -> Vec<Change> {
 }
 
 /// Returns the version of the object that is shown.
-fn shown(store: &Store) -> Option<u64> {
+pub(super) fn shown(store: &Store) -> Option<u64> {
     let object = store.get(state(1, 1).key())?;
     object.version().to_string().parse().ok()
 }
@@ -425,95 +425,6 @@ fn an_answer_that_was_read_as_metadata_gets_its_content_from_the_watch() {
     assert!(!has_content());
     assert!(changes(&store, vec![Delta::Present(state(1, 2))]).is_empty());
     assert!(has_content());
-}
-
-fn own_writes(store: &Store) -> (usize, usize) {
-    store.kept.writer.lock().own_writes()
-}
-
-/// Writes an object that no list and no watch is going to show.
-fn leave(store: &Store, number: usize) {
-    let metadata = json!({"name": format!("o{number}"), "uid": number.to_string(),
-        "resourceVersion": (number + 10).to_string()});
-    let json = json!({ "metadata": metadata }).to_string();
-    store.left(&RawObject::parse(json.as_bytes(), &gvk()).unwrap());
-}
-
-#[tokio::test(start_paused = true)]
-async fn writes_that_nothing_is_going_to_show_are_forgotten_after_a_minute() {
-    let store = Store::default();
-    list(&store, 1, vec![]);
-    for number in 0..50_000 {
-        leave(&store, number);
-        tokio::time::advance(Duration::from_millis(100)).await;
-    }
-    // Of the last minute are 600.
-    let remembered = own_writes(&store);
-    assert!(remembered.0 <= 1_201, "{remembered:?}");
-    assert!(remembered.0 <= remembered.1, "{remembered:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
-    let store = Store::default();
-    let [deleted, neighbour] = [2, 0].map(|key| object(key, TestState { uid: 5, version: 2 }));
-    let (own, other) = (deleted.key().namespace(), neighbour.key().namespace());
-    assert_ne!(own, other);
-    for namespace in [own, other] {
-        let listing = store.begin_listing(true, Content::Whole, namespace.map(Arc::from));
-        store.end_listing(&listing, &1.into());
-    }
-    store.deleted(deleted.key(), deleted.uid(), None, LAST);
-    tokio::time::advance(Duration::from_secs(90)).await;
-    store.watch_opened(other);
-    store.watch_opened(own);
-    let late = vec![Delta::Present(deleted)];
-    assert_eq!(changes(&store, late), Vec::<String>::new());
-}
-
-/// As behind a proxy that cuts each watch after 50 seconds.
-#[tokio::test(start_paused = true)]
-async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
-    let store = Store::default();
-    list(&store, 1, vec![]);
-    let (deleted, other) = (state(1, 2), |version| {
-        object(1, TestState { uid: 9, version })
-    });
-    store.deleted(deleted.key(), deleted.uid(), None, LAST);
-    for version in 3..13 {
-        store.watch_opened(None);
-        tokio::time::advance(Duration::from_millis(100)).await;
-        changes(&store, vec![Delta::Present(other(version))]);
-        tokio::time::advance(Duration::from_millis(49_900)).await;
-    }
-    assert_eq!(own_writes(&store).0, 0);
-    // A server that was restored from a backup has the object again.
-    let reported = changes(&store, vec![Delta::Present(state(1, 14))]);
-    assert_eq!(reported, ["added 14"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
-    let store = Store::default();
-    let listing = store.begin_listing(true, Content::Whole, None);
-    for number in 0..5_000 {
-        leave(&store, number);
-        tokio::time::advance(Duration::from_millis(100)).await;
-    }
-    assert_eq!(own_writes(&store).0, 5_000);
-    // The list shows the first of them as it was before.
-    let metadata = json!({"name": "o0", "uid": "0", "resourceVersion": "2"});
-    let json = json!({ "metadata": metadata }).to_string();
-    let page = vec![RawObject::parse(json.as_bytes(), &gvk()).unwrap()];
-    assert!(store.list_page(&listing, page).is_empty());
-    // One that was given up shows nothing.
-    store.abandon_lists();
-    for number in 5_000..20_000 {
-        leave(&store, number);
-        tokio::time::advance(Duration::from_millis(100)).await;
-    }
-    let remembered = own_writes(&store);
-    assert!(remembered.0 <= 1_201, "{remembered:?}");
 }
 
 #[test]
