@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, PendingWrite, WriteGate, Written};
+use lariat_cache::{Admission, CachedObject, OwnWrite, PendingWrite, WriteGate};
 use lariat_core::{CausingRun, Gvk, ObjectKey, Subject};
 use lariat_lease::Leadership;
 
@@ -107,7 +107,7 @@ impl Caller {
     }
 
     /// Returns a write of the call, attributed to the handler.
-    pub(crate) fn write<'a>(&'a self, name: &'a Arc<str>, written: &'a Written) -> Write<'a> {
+    pub(crate) fn write<'a>(&'a self, name: &'a Arc<str>, written: &'a OwnWrite) -> Write<'a> {
         Write {
             before: written.before.as_ref(),
             after: &written.after,

@@ -14,7 +14,7 @@ mod user;
 pub(crate) use budget::{Budget, Share, SharedBudget};
 pub(crate) use progress::{Progress, Segment, Trouble};
 pub(crate) use publisher::{Meaning, Publisher};
-pub use publisher::{Subscriber, Subscription, Written};
+pub use publisher::{OwnWrite, Subscriber, Subscription};
 pub use status::{KindStatus, Phase, Reconnect};
 pub(crate) use updates::LastUpdates;
 pub(crate) use user::{Usage, User};

@@ -51,13 +51,13 @@ pub trait Subscriber: Send + Sync + 'static {
     /// Receives an answered write of this process, after its change was published.
     ///
     /// It is also called if the write changed nothing. It is called on the task that waits for the answer.
-    fn wrote(&self, _written: &Written) {}
+    fn wrote(&self, _written: &OwnWrite) {}
 }
 
 /// A write of this process that was answered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Written {
+pub struct OwnWrite {
     /// The cached state when the write was sent; `None` if there was no such object.
     pub before: Option<Arc<CachedObject>>,
     /// The state in the API server's answer, or a newer one.
@@ -217,7 +217,7 @@ impl Publisher {
         let Some(after) = self.store.get(&key) else {
             return;
         };
-        let written = Written {
+        let written = OwnWrite {
             before: sent.before,
             after,
             version,

@@ -31,7 +31,7 @@ mod stream;
 mod watch;
 
 pub(crate) use intake::Intake;
-pub use policy::{Decision, Ending, ReflectorPolicy};
+pub use policy::{Attempt, Decision, ReflectorPolicy};
 pub(crate) use reflector::{Exit, Reading, Reflector};
 pub(crate) use rereads::Rereads;
 pub(crate) use server::SharedServer;

@@ -37,12 +37,12 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat::cache::{Ending, ReflectorPolicy};
+/// use lariat::cache::{Attempt, ReflectorPolicy};
 /// use lariat_flight::{End, NextStep, Stage};
 ///
 /// let now = tokio::time::Instant::now().into_std();
 /// let mut policy = ReflectorPolicy::new(false, true);
-/// let expired = Ending { stage: Stage::Watch, end: End::Expired, received: true, lasted: Duration::from_secs(90) };
+/// let expired = Attempt { stage: Stage::Watch, end: End::Expired, received: true, lasted: Duration::from_secs(90) };
 /// let decision = policy.ended(&expired, now, 0.5);
 /// assert_eq!((decision.next, decision.delay), (NextStep::Load, Duration::ZERO));
 /// ```
@@ -62,7 +62,7 @@ pub struct ReflectorPolicy {
 
 /// How a list, a watch or a check of the server's history ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ending {
+pub struct Attempt {
     /// What ended.
     pub stage: Stage,
     /// How it ended.
@@ -150,18 +150,18 @@ impl ReflectorPolicy {
     /// Decides about the next step after an end.
     ///
     /// `jitter` is a random number from 0 to 1 that varies the delay.
-    pub fn ended(&mut self, ending: &Ending, now: Instant, jitter: f64) -> Decision {
-        match ending.stage {
+    pub fn ended(&mut self, attempt: &Attempt, now: Instant, jitter: f64) -> Decision {
+        match attempt.stage {
             // The informer waits until the kind is served, so the reflector ends.
-            _ if ending.end == End::NotServed => Decision {
+            _ if attempt.end == End::NotServed => Decision {
                 is_failure: true,
                 ..Decision::at_once(NextStep::Nothing)
             },
-            Stage::List if ending.end == End::Complete => Decision::at_once(NextStep::Watch),
-            Stage::List => self.failed(NextStep::Load, ending.end, jitter),
-            Stage::Stream => self.stream_ended(ending.end, now, jitter),
-            Stage::Watch => self.watch_ended(ending, jitter),
-            Stage::Check => self.check_ended(ending.end, jitter),
+            Stage::List if attempt.end == End::Complete => Decision::at_once(NextStep::Watch),
+            Stage::List => self.failed(NextStep::Load, attempt.end, jitter),
+            Stage::Stream => self.stream_ended(attempt.end, now, jitter),
+            Stage::Watch => self.watch_ended(attempt, jitter),
+            Stage::Check => self.check_ended(attempt.end, jitter),
         }
     }
 
@@ -179,14 +179,14 @@ impl ReflectorPolicy {
         self.failed(NextStep::Load, end, jitter)
     }
 
-    fn watch_ended(&mut self, ending: &Ending, jitter: f64) -> Decision {
-        self.record_end(ending);
-        let Ending {
+    fn watch_ended(&mut self, attempt: &Attempt, jitter: f64) -> Decision {
+        self.record_end(attempt);
+        let Attempt {
             end,
             received,
             lasted,
             ..
-        } = *ending;
+        } = *attempt;
         // Events or a long time show that the watch worked, whatever ended it.
         let worked = received || lasted >= LASTING_WATCH;
         match end {
@@ -210,14 +210,14 @@ impl ReflectorPolicy {
     }
 
     /// Updates the counters after the end of a watch.
-    fn record_end(&mut self, ending: &Ending) {
+    fn record_end(&mut self, attempt: &Attempt) {
         // Events of a malformed or expired watch are no sign that it works.
-        let has_lasted = ending.lasted >= LASTING_WATCH;
-        if has_lasted || (ending.received && !is_useless(ending.end)) {
+        let has_lasted = attempt.lasted >= LASTING_WATCH;
+        if has_lasted || (attempt.received && !is_useless(attempt.end)) {
             self.backoff.reset();
             self.failed_watches = 0;
         }
-        if ending.received {
+        if attempt.received {
             self.silent_watches = 0;
         } else if has_lasted {
             self.silent_watches += 1;
@@ -443,13 +443,13 @@ mod tests {
         let mut last = None;
         for end in ends {
             now += Duration::from_secs(10);
-            let ending = Ending {
+            let attempt = Attempt {
                 stage,
                 end: *end,
                 received: false,
                 lasted: Duration::ZERO,
             };
-            last = Some(policy.ended(&ending, now, 0.5));
+            last = Some(policy.ended(&attempt, now, 0.5));
         }
         last.expect("there is an end")
     }
@@ -479,7 +479,7 @@ mod tests {
     fn a_server_without_watch_lists_is_asked_for_lists_for_half_an_hour() {
         let mut policy = ReflectorPolicy::new(true, true);
         let now = tokio::time::Instant::now().into_std();
-        let refused = Ending {
+        let refused = Attempt {
             stage: Stage::Stream,
             end: End::NoEndMarker,
             received: true,

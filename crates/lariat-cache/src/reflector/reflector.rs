@@ -12,7 +12,7 @@ use tracing::{Instrument, Span};
 
 use super::error::{self, ReflectorError};
 use super::intake::Intake;
-use super::policy::{Decision, Ending, ReflectorPolicy};
+use super::policy::{Attempt, Decision, ReflectorPolicy};
 use super::query::Queries;
 use super::rereads::Rereads;
 use super::server::SharedServer;
@@ -265,7 +265,7 @@ impl Reflector {
 
     /// Decides about the next step after one that was open briefly or not at all.
     pub(super) fn decide(&mut self, stage: Stage, end: End) -> Decision {
-        self.decide_after(&Ending {
+        self.decide_after(&Attempt {
             stage,
             end,
             received: false,
@@ -274,14 +274,14 @@ impl Reflector {
     }
 
     /// Decides about the next step.
-    pub(super) fn decide_after(&mut self, ending: &Ending) -> Decision {
+    pub(super) fn decide_after(&mut self, attempt: &Attempt) -> Decision {
         let (now, jitter) = (now(), fastrand::f64());
-        let Ending {
+        let Attempt {
             stage,
             end,
             received,
             lasted,
-        } = *ending;
+        } = *attempt;
         // The state before the decision and its random number are recorded, so that a replay decides alike.
         self.record(|reflector| Reflected::Ended {
             stage,
@@ -291,7 +291,7 @@ impl Reflector {
             state: reflector.policy.state(now),
         });
         span::ended(end);
-        let decision = self.policy.ended(ending, now, jitter);
+        let decision = self.policy.ended(attempt, now, jitter);
         self.record(|_| Reflected::Decided {
             next: decision.next,
             delay: decision.delay,

@@ -9,7 +9,7 @@ use tokio::time::{self, Instant};
 
 use super::cursor::Cursor;
 use super::error::ReflectorError;
-use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
+use super::policy::{self, Attempt, Decision, SHORTEST_WATCH};
 use super::reflector::{Failure, Reflector, ReflectorStep};
 use super::span;
 use super::stream::{End as StreamEnd, WatchStream};
@@ -85,7 +85,7 @@ impl Reflector {
         error: ReflectorError,
         lasted: Duration,
     ) -> Result<ReflectorStep, Failure> {
-        let decision = self.decide_after(&Ending {
+        let decision = self.decide_after(&Attempt {
             stage: Stage::Stream,
             end: error.end(),
             received: false,
@@ -140,7 +140,7 @@ impl Reflector {
         if reason == End::Silent {
             self.silence_limit.passed();
         }
-        let decision = self.decide_after(&Ending {
+        let decision = self.decide_after(&Attempt {
             stage: Stage::Watch,
             end: reason,
             received: cursor.has_events,

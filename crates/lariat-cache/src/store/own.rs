@@ -30,9 +30,9 @@ const CLEAR_AT: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
     /// The last write of each key, with the version in which it left the object.
-    by_key: HashMap<ObjectKey, (Mark, Written)>,
+    by_key: HashMap<ObjectKey, (Fence, FencedState)>,
     /// The uids of deleted objects. A uid is never used again, so no version is needed.
-    deleted: HashMap<Uid, (Mark, ObjectKey)>,
+    deleted: HashMap<Uid, (Fence, ObjectKey)>,
     /// The last deletion of each key in `deleted`, by number in the order of sending.
     deletions: HashMap<ObjectKey, u64>,
     /// How many lists have begun.
@@ -43,7 +43,7 @@ pub(super) struct OwnWrites {
 
 /// When a write was answered.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct Fence {
     answered: Instant,
     /// When the fence's time began: see [`OwnWrites::watch_opened`].
     at: Instant,
@@ -53,7 +53,7 @@ struct Mark {
 
 /// The version of an object after a write, or its last one before a deletion.
 #[derive(Debug)]
-struct Written {
+struct FencedState {
     version: ResourceVersion,
     /// The object; `None` if it was deleted or left the selection.
     uid: Option<Uid>,
@@ -68,20 +68,20 @@ impl OwnWrites {
 
     /// Ends the list of a number, and forgets the writes that it contains.
     pub(super) fn end_listing(&mut self, begun: u64, covers: impl Fn(&ObjectKey) -> bool) {
-        let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(begun) || !covers(key);
-        self.by_key.retain(|key, (mark, _)| stays(mark, key));
-        self.deleted.retain(|_, (mark, key)| stays(mark, key));
+        let stays = |fence: &Fence, key: &ObjectKey| fence.is_after(begun) || !covers(key);
+        self.by_key.retain(|key, (fence, _)| stays(fence, key));
+        self.deleted.retain(|_, (fence, key)| stays(fence, key));
         self.forget_deletions();
         self.shrink();
     }
 
     /// Records that an object was created or changed.
     pub(super) fn wrote(&mut self, object: &CachedObject, reached: &Reached) {
-        let written = Written {
+        let fenced = FencedState {
             version: object.version().clone(),
             uid: Some(object.uid().clone()),
         };
-        self.remember(object.key(), written, reached);
+        self.remember(object.key(), fenced, reached);
     }
 
     /// Records that an object left the selection at a version.
@@ -89,7 +89,7 @@ impl OwnWrites {
     /// It may be selected again at a later one.
     pub(super) fn left(&mut self, object: &ObjectMetadata, reached: &Reached) {
         let version = object.version().clone();
-        self.remember(object.key(), Written { version, uid: None }, reached);
+        self.remember(object.key(), FencedState { version, uid: None }, reached);
     }
 
     /// Records that an object was deleted.
@@ -97,8 +97,8 @@ impl OwnWrites {
     /// The answer does not contain the version of the deletion. So if this process never saw the object, neither in a
     /// cache nor in an answer, earlier objects of its name may appear until the watch reaches the deletion.
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
-        let mark = self.mark(reached);
-        self.deleted.insert(uid.clone(), (mark, key.clone()));
+        let fence = self.fence(reached);
+        self.deleted.insert(uid.clone(), (fence, key.clone()));
     }
 
     /// Records the number of a deletion that was answered.
@@ -139,41 +139,41 @@ impl OwnWrites {
         covers: impl Fn(&ObjectKey) -> bool,
     ) {
         let now = Instant::now();
-        let is_delivered = |mark: &Mark| {
-            let after = |at: Instant| at.saturating_duration_since(mark.answered);
+        let is_delivered = |fence: &Fence| {
+            let after = |at: Instant| at.saturating_duration_since(fence.answered);
             last_event.is_some_and(|at| after(at) >= LATEST_EVENT)
         };
-        self.deleted.retain(|_, (mark, key)| {
+        self.deleted.retain(|_, (fence, key)| {
             if !covers(key) {
                 return true;
             }
-            if !is_delivered(mark) {
-                mark.at = now;
+            if !is_delivered(fence) {
+                fence.at = now;
             }
-            mark.stays(key, now, reached)
+            fence.stays(key, now, reached)
         });
     }
 
-    fn remember(&mut self, key: &ObjectKey, written: Written, reached: &Reached) {
-        let mark = self.mark(reached);
-        self.by_key.insert(key.clone(), (mark, written));
+    fn remember(&mut self, key: &ObjectKey, fenced: FencedState, reached: &Reached) {
+        let fence = self.fence(reached);
+        self.by_key.insert(key.clone(), (fence, fenced));
     }
 
-    /// Returns the mark of a write that is answered now, after removing old writes.
-    fn mark(&mut self, reached: &Reached) -> Mark {
+    /// Returns the fence of a write that is answered now, after removing old writes.
+    fn fence(&mut self, reached: &Reached) -> Fence {
         let now = Instant::now();
         // After each doubling, so that a program that writes much does not search all writes each time.
         if self.len() >= self.clear_at() {
             // Removes writes that no list and no watch will show, such as writes of objects that were never selected.
             self.by_key
-                .retain(|key, (mark, _)| mark.stays(key, now, reached));
+                .retain(|key, (fence, _)| fence.stays(key, now, reached));
             self.deleted
-                .retain(|_, (mark, key)| mark.stays(key, now, reached));
+                .retain(|_, (fence, key)| fence.stays(key, now, reached));
             self.forget_deletions();
             self.recent = self.len();
             self.shrink();
         }
-        Mark {
+        Fence {
             answered: now,
             at: now,
             lists: self.lists,
@@ -194,11 +194,11 @@ impl OwnWrites {
 
     /// Returns the versions of own writes that no list and no watch has reported yet.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
-        let written = self.by_key.iter();
-        let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
-            (key.clone(), written.version.clone())
+        let fenced = self.by_key.iter();
+        let version = |(key, (_, fenced)): (&ObjectKey, &(Fence, FencedState))| {
+            (key.clone(), fenced.version.clone())
         };
-        written.map(version).collect()
+        fenced.map(version).collect()
     }
 
     /// Returns how many writes are remembered.
@@ -228,7 +228,7 @@ impl OwnWrites {
             return false;
         }
         let deleted = self.deleted.get(state.uid());
-        let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
+        let is_deleted = deleted.is_some_and(|(fence, _)| fence.at.elapsed() < LATEST_EVENT);
         is_deleted || self.is_before(state)
     }
 
@@ -247,7 +247,7 @@ impl OwnWrites {
             return true;
         }
         let deleted = self.deleted.get(answer.uid());
-        let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
+        let is_deleted = deleted.is_some_and(|(fence, _)| fence.at.elapsed() < LATEST_EVENT);
         is_deleted || self.order(answer) == Some(Ordering::Less)
     }
 
@@ -259,16 +259,16 @@ impl OwnWrites {
             return false;
         }
         let deleted = self.deleted.get(state.uid());
-        if deleted.is_some_and(|(mark, _)| mark.is_after(begun)) {
+        if deleted.is_some_and(|(fence, _)| fence.is_after(begun)) {
             return true;
         }
         // The list began after the deletion and contains the object, so it exists again, as after a restore from a
         // backup.
         self.deleted.remove(state.uid());
-        let written = self.by_key.get(state.key());
+        let fenced = self.by_key.get(state.key());
         // The list began after the write was answered, so its state is at least as new, even if versions cannot be
         // compared.
-        if written.is_some_and(|(mark, _)| !mark.is_after(begun)) {
+        if fenced.is_some_and(|(fence, _)| !fence.is_after(begun)) {
             self.by_key.remove(state.key());
         }
         self.is_before(state)
@@ -297,8 +297,8 @@ impl OwnWrites {
 
     /// Compares a state with the last own write of its key.
     fn order(&self, state: &ObjectMetadata) -> Option<Ordering> {
-        let (_, written) = self.by_key.get(state.key())?;
-        state.version().compare(&written.version)
+        let (_, fenced) = self.by_key.get(state.key())?;
+        state.version().compare(&fenced.version)
     }
 
     /// Returns whether an object that a list did not contain was written after it.
@@ -308,18 +308,18 @@ impl OwnWrites {
         begun: u64,
         version: &ResourceVersion,
     ) -> bool {
-        let written = self.by_key.get(object.key());
-        written.is_some_and(|(mark, written)| {
+        let fenced = self.by_key.get(object.key());
+        fenced.is_some_and(|(fence, fenced)| {
             // The list may be older than the write, the write was to this object and not to an earlier one of the name,
             // and it is newer than the list. Otherwise the object was deleted.
-            mark.is_after(begun)
-                && written.uid.as_ref() == Some(object.uid())
-                && written.version.compare(version) == Some(Ordering::Greater)
+            fence.is_after(begun)
+                && fenced.uid.as_ref() == Some(object.uid())
+                && fenced.version.compare(version) == Some(Ordering::Greater)
         })
     }
 }
 
-impl Mark {
+impl Fence {
     /// Returns whether an earlier state may still arrive, in a watch or in a list.
     fn stays(&self, key: &ObjectKey, now: Instant, reached: &Reached) -> bool {
         // A list in progress may be older than the write, however long it takes.

@@ -16,7 +16,7 @@ use tokio::time::{self, Instant};
 
 use crate::bench::MINUTE;
 use crate::log::Warnings;
-use crate::script::{Answer, Ending, Scripted, event, list, object, quiet, status};
+use crate::script::{Answer, BodyEnd, Scripted, event, list, object, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn an_item_that_cannot_be_read_is_passed_over_counted_and_logged_as_one_of_a_list() {
@@ -53,7 +53,7 @@ async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_no_other(
         }
         (true, 0) => {
             let line = format!("{{\"type\":\"MODIFIED\",\"object\":{bad}}}\n");
-            Answer::Pieces(vec![line, event("ADDED", "b", 12)], Ending::Silence)
+            Answer::Pieces(vec![line, event("ADDED", "b", 12)], BodyEnd::Silence)
         }
         (true, 1) => status(410, "Expired"),
         (true, _) => quiet(),
@@ -84,7 +84,7 @@ async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale(
                     bad.to_owned(),
                     event("ADDED", "c", 12),
                 ],
-                Ending::Silence,
+                BodyEnd::Silence,
             ),
             (true, _) => quiet(),
         });
@@ -106,7 +106,10 @@ async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale(
 async fn lines_that_can_never_be_read_do_not_list_in_a_hot_loop() {
     let bench = Scripted::start(|ask| {
         if ask.watch {
-            Answer::Pieces(vec![event("ADDED", "b", 11), "?\n".into()], Ending::Silence)
+            Answer::Pieces(
+                vec![event("ADDED", "b", 11), "?\n".into()],
+                BodyEnd::Silence,
+            )
         } else {
             list(10, "", &["a"])
         }
@@ -134,7 +137,7 @@ async fn an_answer_that_never_comes_is_given_up_and_named() {
 
     // … or the beginning of a list, and then nothing.
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
-        (false, 0) => Answer::Pieces(vec!["{".into()], Ending::Silence),
+        (false, 0) => Answer::Pieces(vec!["{".into()], BodyEnd::Silence),
         (false, _) => list(10, "", &["a"]),
         (true, _) => quiet(),
     });
@@ -278,7 +281,7 @@ async fn a_member_behind_the_object_of_an_event_is_no_part_of_it() {
                 let object = object("b", version);
                 format!("{{\"type\":\"MODIFIED\",\"object\":{object},\"x\":{{}}}}\n")
             });
-            Answer::Pieces(lines.to_vec(), Ending::Silence)
+            Answer::Pieces(lines.to_vec(), BodyEnd::Silence)
         } else {
             list(10, "", &[])
         }
@@ -299,7 +302,7 @@ async fn a_member_behind_the_object_of_an_event_does_not_lead_to_a_list() {
                 let object = object("b", 11);
                 format!("{{\"type\":\"{kind}\",\"object\":{object},\"x\":{{}}}}\n")
             });
-            Answer::Pieces(lines.to_vec(), Ending::Silence)
+            Answer::Pieces(lines.to_vec(), BodyEnd::Silence)
         } else {
             list(10, "", &["a"])
         }

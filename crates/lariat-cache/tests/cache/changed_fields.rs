@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::bench::{MINUTE, config_maps, no_client};
-use crate::script::{Answer, Ending, Script, quiet};
+use crate::script::{Answer, BodyEnd, Script, quiet};
 
 /// A factory that reads ConfigMaps from a script.
 struct Changed {
@@ -49,7 +49,7 @@ impl Changed {
                 let lines = versions[1..].iter().map(event);
                 match every {
                     Some(every) => Answer::Slow(lines.collect(), every),
-                    None => Answer::Pieces(lines.collect(), Ending::Silence),
+                    None => Answer::Pieces(lines.collect(), BodyEnd::Silence),
                 }
             }
             (true, _) => quiet(),

@@ -10,7 +10,7 @@ use tokio::time;
 
 use crate::bench::{MINUTE, cached, config_maps, eventually, no_client};
 use crate::content_filter_bench::{Filtered, SECOND, Share, both, whole};
-use crate::script::{Answer, Ending, Script, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
@@ -76,14 +76,14 @@ pub(crate) fn scripted(watch: impl Fn(usize) -> Answer + Send + Sync + 'static) 
 async fn watches_that_are_cut_or_expire_leave_the_filter_as_it_is() {
     let expired = || {
         let line = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
-        Answer::Pieces(vec![format!("{line}\n")], Ending::Clean)
+        Answer::Pieces(vec![format!("{line}\n")], BodyEnd::Clean)
     };
     let modified = |name: &str, version: u64| {
         let object = json!({"metadata": {"name": name, "uid": name, "resourceVersion": version.to_string()}, "data": {"value": "new"}});
         format!("{}\n", json!({"type": "MODIFIED", "object": object}))
     };
     let script = scripted(move |number| match number {
-        0 => Answer::Pieces(vec![modified("a", 11), modified("b", 12)], Ending::Cut),
+        0 => Answer::Pieces(vec![modified("a", 11), modified("b", 12)], BodyEnd::Cut),
         1 => status(410, "Expired"),
         2 => expired(),
         _ => quiet(),
@@ -127,7 +127,7 @@ async fn another_history_is_noticed_by_the_metadata_of_an_object_that_is_left_ou
         };
         let event = json!({"type": "MODIFIED", "object": newest(&json!({}))});
         let script = scripted(move |number| match number {
-            0 => Answer::Pieces(vec![format!("{event}\n")], Ending::Cut),
+            0 => Answer::Pieces(vec![format!("{event}\n")], BodyEnd::Cut),
             _ => quiet(),
         });
         let script = script.checked(move |_| {
@@ -151,7 +151,7 @@ async fn another_history_is_noticed_by_the_metadata_of_an_object_that_is_left_ou
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
     let script = scripted(|number| match number {
-        0 => Answer::Pieces(Vec::new(), Ending::Cut),
+        0 => Answer::Pieces(Vec::new(), BodyEnd::Cut),
         1 => Answer::Never,
         _ => quiet(),
     });

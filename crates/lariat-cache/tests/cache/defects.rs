@@ -13,7 +13,7 @@ use crate::bench::Writer;
 use crate::bench::{
     MINUTE, Recorder, cluster, config_maps, eventually, factory, listing, no_client,
 };
-use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn d1_all_that_wait_for_the_cache_are_woken() {
@@ -155,7 +155,7 @@ async fn d7_an_object_that_does_not_decode_is_cached_and_says_which_field_is_wro
     let line = format!("{{\"type\":\"ADDED\",\"object\":{odd}}}\n");
     let bench = Scripted::start(move |ask| {
         if ask.watch {
-            Answer::Pieces(vec![line.clone()], Ending::Silence)
+            Answer::Pieces(vec![line.clone()], BodyEnd::Silence)
         } else {
             list(10, "", &[])
         }

@@ -7,7 +7,7 @@ use lariat_cache::Phase;
 use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, config_maps, listing, no_client};
-use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_cut_goes_on_where_it_was() {
@@ -16,9 +16,9 @@ async fn a_watch_that_is_cut_goes_on_where_it_was() {
         // The third line is cut in the middle.
         (true, 0) => {
             let half = event("ADDED", "c", 12)[..20].to_owned();
-            Answer::Pieces(vec![event("ADDED", "b", 11), half], Ending::Cut)
+            Answer::Pieces(vec![event("ADDED", "b", 11), half], BodyEnd::Cut)
         }
-        (true, 1) => Answer::Pieces(vec![event("ADDED", "c", 12)], Ending::Silence),
+        (true, 1) => Answer::Pieces(vec![event("ADDED", "c", 12)], BodyEnd::Silence),
         (true, _) => quiet(),
     });
     time::sleep(MINUTE).await;
@@ -38,7 +38,7 @@ async fn lines_may_come_in_any_pieces() {
             let text = event("ADDED", "b", 11) + "\n" + &event("MODIFIED", "b", 12);
             let pieces = text.as_bytes().chunks(7);
             let pieces = pieces.map(|piece| String::from_utf8_lossy(piece).into_owned());
-            Answer::Pieces(pieces.collect(), Ending::Silence)
+            Answer::Pieces(pieces.collect(), BodyEnd::Silence)
         } else {
             list(10, "", &[])
         }
@@ -59,7 +59,7 @@ async fn an_expired_watch_lists_again_and_publishes_only_what_changed() {
             (false, _) => list(20, "", &["b", "c"]),
             (true, 0) if code_in_stream => {
                 let error = r#"{"type":"ERROR","object":{"code":410,"reason":"Expired"}}"#;
-                Answer::Pieces(vec![format!("{error}\n")], Ending::Clean)
+                Answer::Pieces(vec![format!("{error}\n")], BodyEnd::Clean)
             }
             (true, 0) => status(410, "Expired"),
             (true, _) => quiet(),
@@ -201,7 +201,7 @@ async fn a_silent_watch_is_given_up() {
     // … but a server that sends bookmarks sends one a minute.
     let bench = Scripted::start(|ask| {
         if ask.watch {
-            Answer::Pieces(vec![event("BOOKMARK", "", 30)], Ending::Silence)
+            Answer::Pieces(vec![event("BOOKMARK", "", 30)], BodyEnd::Silence)
         } else {
             list(10, "", &["a"])
         }
@@ -217,7 +217,7 @@ async fn a_silent_watch_is_given_up() {
 async fn watches_that_end_at_once_back_off() {
     let bench = Scripted::start(|ask| {
         if ask.watch {
-            Answer::Pieces(Vec::new(), Ending::Clean)
+            Answer::Pieces(Vec::new(), BodyEnd::Clean)
         } else {
             list(10, "", &["a"])
         }
@@ -303,9 +303,9 @@ async fn a_server_that_comes_back_in_the_past_is_noticed_and_its_state_used() {
         let script = Script::new(move |ask| match (ask.watch, ask.number) {
             (false, 0) => list(900, "", &["a", "b"]),
             (false, _) => list(50, "", &["a", "c"]),
-            (true, 0) => Answer::Pieces(vec![bookmark.clone()], Ending::Cut),
+            (true, 0) => Answer::Pieces(vec![bookmark.clone()], BodyEnd::Cut),
             (true, _) if ask.query.contains("resourceVersion=905&") => quiet(),
-            (true, _) => Answer::Pieces(vec![event("MODIFIED", "c", 51)], Ending::Silence),
+            (true, _) => Answer::Pieces(vec![event("MODIFIED", "c", 51)], BodyEnd::Silence),
         });
         let script = if answers {
             script.checked(|_| list(50, "", &["a"]))
@@ -359,7 +359,7 @@ async fn a_watch_that_has_events_and_expires_does_not_list_in_a_hot_loop() {
         if ask.watch {
             Answer::Pieces(
                 vec![event("MODIFIED", "a", 11), format!("{gone}\n")],
-                Ending::Clean,
+                BodyEnd::Clean,
             )
         } else {
             list(10, "", &["a"])
@@ -377,7 +377,7 @@ async fn a_bookmark_from_the_past_leads_to_a_list() {
     let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
         (false, 0) => list(900, "", &["a"]),
         (false, _) => list(40, "", &["b"]),
-        (true, 0) => Answer::Pieces(vec![bookmark.clone()], Ending::Silence),
+        (true, 0) => Answer::Pieces(vec![bookmark.clone()], BodyEnd::Silence),
         _ => quiet(),
     });
     time::sleep(MINUTE).await;

@@ -10,11 +10,11 @@ use serde_json::json;
 use tokio::time;
 
 use crate::bench::{MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, factory};
-use crate::script::{Answer, Ending, Script, Scripted, event, list, object, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, object, quiet, status};
 
 /// A watch that ends after a moment, having said something.
 fn cut() -> Answer {
-    Answer::Pieces(vec![event("MODIFIED", "a", 11)], Ending::Cut)
+    Answer::Pieces(vec![event("MODIFIED", "a", 11)], BodyEnd::Cut)
 }
 
 /// An answer to a check: the list's version, and an object in it.
@@ -94,7 +94,7 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
         let script = Script::new(|ask| match (ask.watch, ask.number) {
             (false, 0) => list(10, "", &["a", "b"]),
             (false, _) => list(30, "", &["a", "b"]),
-            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], Ending::Cut),
+            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], BodyEnd::Cut),
             (true, _) => quiet(),
         });
         script.checked(move |ask| {
@@ -137,7 +137,7 @@ async fn a_name_that_was_deleted_last_shows_the_history_whoever_has_it() {
         let script = Script::new(|ask| match (ask.watch, ask.number) {
             (false, 0) => list(10, "", &["a", "b"]),
             (false, _) => list(30, "", &["a", "b"]),
-            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], Ending::Cut),
+            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], BodyEnd::Cut),
             (true, _) => quiet(),
         });
         let script = script.checked(move |ask| {
@@ -236,7 +236,7 @@ async fn watches_that_end_as_watches_do_are_opened_again_without_a_question() {
         if ask.watch {
             Answer::Pieces(
                 vec![event("MODIFIED", "a", 11 + ask.number as u64)],
-                Ending::Clean,
+                BodyEnd::Clean,
             )
         } else {
             list(10, "", &["a"])
@@ -266,7 +266,7 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
         }
         (true, 0) => Answer::Pieces(
             vec![modified.clone(), event("ADDED", "b", 12)],
-            Ending::Clean,
+            BodyEnd::Clean,
         ),
         (true, 1) => status(410, "Expired"),
         (true, _) => quiet(),

@@ -9,7 +9,7 @@ use lariat_core::ObjectKey;
 use tokio::time;
 
 use crate::bench::{MINUTE, Writer, cluster, config_maps, factory};
-use crate::script::{Answer, Ask, Ending, Scripted, event, list, quiet, status};
+use crate::script::{Answer, Ask, BodyEnd, Scripted, event, list, quiet, status};
 
 /// Why requests followed others, with how often, on a server that does this to the first watches.
 async fn reasons(
@@ -33,17 +33,17 @@ async fn reasons(
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_follow_others_are_counted_by_what_ended_these() {
-    let cut = |ending| move || Answer::Pieces(vec![event("MODIFIED", "a", 11)], ending);
-    assert_eq!(reasons(3, cut(Ending::Clean)).await, [("closed", 3)]);
-    assert_eq!(reasons(3, cut(Ending::Cut)).await, [("failed", 3)]);
-    let at_once = || Answer::Pieces(Vec::new(), Ending::Clean);
+    let cut = |end| move || Answer::Pieces(vec![event("MODIFIED", "a", 11)], end);
+    assert_eq!(reasons(3, cut(BodyEnd::Clean)).await, [("closed", 3)]);
+    assert_eq!(reasons(3, cut(BodyEnd::Cut)).await, [("failed", 3)]);
+    let at_once = || Answer::Pieces(Vec::new(), BodyEnd::Clean);
     assert_eq!(reasons(2, at_once).await, [("closed", 2)]);
     let expired = || status(410, "Expired");
     assert_eq!(reasons(2, expired).await, [("expired", 2)]);
     let refused = || status(500, "InternalError");
     assert_eq!(reasons(2, refused).await, [("refused", 2)]);
     assert_eq!(reasons(2, || Answer::Nothing).await, [("failed", 2)]);
-    let nonsense = || Answer::Pieces(vec!["nonsense\n".to_owned()], Ending::Clean);
+    let nonsense = || Answer::Pieces(vec!["nonsense\n".to_owned()], BodyEnd::Clean);
     assert_eq!(reasons(1, nonsense).await, [("failed", 1)]);
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, client_as, cluster, factory};
 use crate::log::Warnings;
-use crate::script::{Answer, Ending, Script, Scripted, event, list, object, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, object, quiet, status};
 
 fn busy(seconds: &'static str) -> Answer {
     let text = "Too many requests, please try again later.\n".to_owned();
@@ -83,7 +83,7 @@ async fn a_server_that_is_back_is_not_waited_for_as_if_it_were_away() {
         let script = Script::new(move |ask| match (ask.watch, ask.number) {
             (false, 0) => list(10, "", &["a"]),
             (false, _) => list(30, "", &["a"]),
-            (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Cut),
+            (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Cut),
             (true, 1) => status(answer, "AnyReason"),
             (true, _) => quiet(),
         });
@@ -151,7 +151,7 @@ async fn an_outage_alone_does_not_lead_to_a_list() {
     let begun = Instant::now();
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &["a"]),
-        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Cut),
+        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Cut),
         (true, _) => quiet(),
     });
     let bench = Scripted::of(script.checked(move |_| {
@@ -172,7 +172,7 @@ async fn a_kind_in_which_nothing_happens_is_waited_for_longer_and_longer() {
     let (warnings, _guard) = Warnings::collect();
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &["a"]),
-        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Silence),
+        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Silence),
         (true, _) => quiet(),
     });
     let bench = Scripted::of(script.checked(|_| as_known()));
@@ -198,7 +198,7 @@ async fn a_kind_in_which_nothing_happens_is_waited_for_longer_and_longer() {
 async fn a_kind_that_has_bookmarks_every_minute_is_waited_for_ninety_seconds_again() {
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &["a"]),
-        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Silence),
+        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Silence),
         (true, 1) => quiet(),
         (true, 2) => {
             let bookmarks = (12..15).map(|version| event("BOOKMARK", "", version));
@@ -218,7 +218,7 @@ async fn a_kind_that_has_bookmarks_every_minute_is_waited_for_ninety_seconds_aga
 async fn a_network_that_swallows_everything_shows_in_the_status() {
     let script = Script::new(|ask| match (ask.watch, ask.number) {
         (false, _) => list(10, "", &["a"]),
-        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], Ending::Cut),
+        (true, 0) => Answer::Pieces(vec![event("BOOKMARK", "", 11)], BodyEnd::Cut),
         (true, _) => quiet(),
     });
     let begun = Instant::now();

@@ -11,7 +11,7 @@ use tokio::time;
 
 use crate::bench::{MINUTE, config_maps, listing, no_client};
 use crate::content_filter_bench::{Filtered, both};
-use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, Scripted, event, list, quiet, status};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -77,7 +77,7 @@ async fn a_relist_that_fails_is_tried_again() {
         (false, 0) => list(10, "", &["a", "b"]),
         (false, 1) => Answer::Nothing,
         (false, 2) => status(500, "InternalError"),
-        (false, 3) => Answer::Pieces(vec![r#"{"metadata":{"resour"#.to_owned()], Ending::Cut),
+        (false, 3) => Answer::Pieces(vec![r#"{"metadata":{"resour"#.to_owned()], BodyEnd::Cut),
         (false, _) => list(20, "", &["b"]),
         (true, _) => quiet(),
     });
@@ -141,7 +141,7 @@ async fn a_request_during_an_outage_is_acted_on_after_it() {
     let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
         (false, 0) => list(10, "", &["a"]),
         (false, _) => list(20, "", &["a"]),
-        (true, 0) => Answer::Pieces(vec![event("ADDED", "b", 11)], Ending::Cut),
+        (true, 0) => Answer::Pieces(vec![event("ADDED", "b", 11)], BodyEnd::Cut),
         (true, 1..4) => Answer::Nothing,
         (true, _) => quiet(),
     });

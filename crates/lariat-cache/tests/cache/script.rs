@@ -34,7 +34,7 @@ pub(crate) enum Answer {
     /// Pieces of a body at intervals; then nothing more.
     Slow(Vec<String>, Duration),
     /// Pieces of a body, and how it ends.
-    Pieces(Vec<String>, Ending),
+    Pieces(Vec<String>, BodyEnd),
     /// A body of the test's own.
     Body(SourceBody),
     /// The connection is refused.
@@ -44,7 +44,7 @@ pub(crate) enum Answer {
 }
 
 #[derive(Clone, Copy)]
-pub(crate) enum Ending {
+pub(crate) enum BodyEnd {
     Clean,
     Cut,
     /// Nothing more comes, and no end either.
@@ -170,23 +170,23 @@ impl Source for Script {
                     response = response.header(name, value);
                 }
                 response
-                    .body(body(vec![text], Ending::Clean))
+                    .body(body(vec![text], BodyEnd::Clean))
                     .map_err(SourceError::from)
             }
             Answer::Slow(pieces, interval) => Ok(Response::new(slow_body(pieces, interval))),
             Answer::Body(body) => Ok(Response::new(body)),
-            Answer::Pieces(pieces, ending) => Ok(Response::new(body(pieces, ending))),
+            Answer::Pieces(pieces, end) => Ok(Response::new(body(pieces, end))),
         };
         Box::pin(async move { answer })
     }
 }
 
-fn body(pieces: Vec<String>, ending: Ending) -> SourceBody {
+fn body(pieces: Vec<String>, end: BodyEnd) -> SourceBody {
     let pieces = stream::iter(pieces).map(|piece| Ok(Frame::data(Bytes::from(piece))));
-    let end = match ending {
-        Ending::Clean => stream::empty().boxed(),
-        Ending::Cut => stream::iter([Err("connection reset".into())]).boxed(),
-        Ending::Silence => stream::pending().boxed(),
+    let end = match end {
+        BodyEnd::Clean => stream::empty().boxed(),
+        BodyEnd::Cut => stream::iter([Err("connection reset".into())]).boxed(),
+        BodyEnd::Silence => stream::pending().boxed(),
     };
     StreamBody::new(pieces.chain(end)).boxed_unsync()
 }
@@ -265,5 +265,5 @@ pub(crate) fn status(code: u16, reason: &str) -> Answer {
 
 /// A watch on which nothing happens.
 pub(crate) fn quiet() -> Answer {
-    Answer::Pieces(Vec::new(), Ending::Silence)
+    Answer::Pieces(Vec::new(), BodyEnd::Silence)
 }

@@ -7,7 +7,7 @@ use lariat_cache::{Phase, SharedCacheFactory};
 use tokio::time::{self, Instant};
 
 use crate::bench::{MINUTE, Recorder, config_maps, factory, no_client};
-use crate::script::{Answer, Ask, Ending, Script, event, list, quiet, status};
+use crate::script::{Answer, Ask, BodyEnd, Script, event, list, quiet, status};
 
 /// The end marker: the bookmark after the initial objects.
 fn marker(version: u64) -> String {
@@ -54,7 +54,7 @@ async fn one_request_fills_the_cache_and_follows_it() {
             marker(9),
             event("MODIFIED", "a", 10),
         ];
-        Answer::Pieces(lines, Ending::Silence)
+        Answer::Pieces(lines, BodyEnd::Silence)
     });
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
@@ -78,7 +78,7 @@ async fn one_request_fills_the_cache_and_follows_it() {
 #[tokio::test(start_paused = true)]
 async fn nothing_counts_as_filled_before_the_marker() {
     let bench = start(|ask| match ask.number {
-        0 => Answer::Pieces(vec![event("ADDED", "a", 3)], Ending::Silence),
+        0 => Answer::Pieces(vec![event("ADDED", "a", 3)], BodyEnd::Silence),
         _ => Answer::Never,
     });
     time::sleep(Duration::from_secs(5)).await;
@@ -121,7 +121,7 @@ async fn a_stream_whose_end_is_never_marked_gives_way_to_lists() {
     let bench = start(|ask| match ask.watch {
         true if streams(ask) => Answer::Pieces(
             vec![event("ADDED", "a", 3), event("ADDED", "b", 4)],
-            Ending::Silence,
+            BodyEnd::Silence,
         ),
         false => list(10, "", &["a"]),
         true => quiet(),
@@ -173,9 +173,9 @@ async fn a_stream_that_breaks_off_begins_again_and_nothing_is_lost() {
     let bench = start(|ask| match ask.number {
         0 => Answer::Pieces(
             vec![event("ADDED", "a", 3), event("ADDED", "b", 4)],
-            Ending::Cut,
+            BodyEnd::Cut,
         ),
-        1 => Answer::Pieces(vec![event("ADDED", "b", 4), marker(9)], Ending::Silence),
+        1 => Answer::Pieces(vec![event("ADDED", "b", 4), marker(9)], BodyEnd::Silence),
         _ => quiet(),
     });
     time::sleep(MINUTE).await;
@@ -191,10 +191,10 @@ async fn after_expiry_a_watch_list_updates_the_cache_and_unchanged_objects_are_n
     let bench = start(|ask| match ask.number {
         0 => Answer::Pieces(
             vec![event("ADDED", "a", 3), event("ADDED", "b", 4), marker(9)],
-            Ending::Clean,
+            BodyEnd::Clean,
         ),
         1 => status(410, "Expired"),
-        2 => Answer::Pieces(vec![event("ADDED", "a", 3), marker(20)], Ending::Silence),
+        2 => Answer::Pieces(vec![event("ADDED", "a", 3), marker(20)], BodyEnd::Silence),
         _ => quiet(),
     });
     time::sleep(MINUTE).await;
@@ -214,7 +214,7 @@ async fn a_deletion_among_the_initial_events_is_published() {
             event("DELETED", "a", 8),
             marker(9),
         ];
-        Answer::Pieces(lines, Ending::Silence)
+        Answer::Pieces(lines, BodyEnd::Silence)
     });
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(
@@ -229,7 +229,7 @@ async fn a_server_that_refuses_everybody_is_asked_for_streams_all_the_same() {
     for code in [401, 403, 429, 503] {
         let bench = start(move |ask| match ask.number {
             0..5 => status(code, "InternalError"),
-            _ => Answer::Pieces(vec![event("ADDED", "a", 3), marker(9)], Ending::Silence),
+            _ => Answer::Pieces(vec![event("ADDED", "a", 3), marker(9)], BodyEnd::Silence),
         });
         time::sleep(MINUTE).await;
         assert_eq!(bench.informer.status().phase, Phase::Synced, "{code}");
@@ -243,7 +243,7 @@ async fn a_list_in_the_place_of_a_stream_that_failed_is_the_only_one() {
         (true, 0..3) => status(500, "InternalError"),
         (false, _) => list(10, "", &["a"]),
         (true, 3) => status(410, "Expired"),
-        (true, _) => Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], Ending::Silence),
+        (true, _) => Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], BodyEnd::Silence),
     });
     time::sleep(MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (1, 5));
@@ -257,7 +257,7 @@ async fn a_server_that_could_not_stream_is_asked_again_later() {
     let bench = start(move |ask| match ask.watch {
         true if streams(ask) && begun.elapsed() < 10 * MINUTE => status(422, "Invalid"),
         true if streams(ask) => {
-            Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], Ending::Silence)
+            Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], BodyEnd::Silence)
         }
         false => list(10, "", &["a"]),
         true if begun.elapsed() > 40 * MINUTE && ask.query.contains("Version=10&") => {

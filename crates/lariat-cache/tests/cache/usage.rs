@@ -10,7 +10,7 @@ use tokio::time::{self, Instant};
 use crate::bench::{
     MINUTE, Recorder, Writer, cluster, config_maps, eventually, factory, listing, no_client,
 };
-use crate::script::{Answer, Ending, Script, list, quiet, status};
+use crate::script::{Answer, BodyEnd, Script, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn the_watch_of_a_kind_ends_and_its_memory_is_freed_a_while_after_its_last_user() {
@@ -178,7 +178,7 @@ async fn a_kind_that_comes_and_goes_and_comes_is_followed() {
     let script = Script::new(move |ask| match ask.watch {
         _ if start.elapsed() < MINUTE => status(404, "NotFound"),
         false => list(10, "", &["a"]),
-        true => Answer::Pieces(Vec::new(), Ending::Silence),
+        true => Answer::Pieces(Vec::new(), BodyEnd::Silence),
     });
     let informer = factory.for_source(Gvk::new("demo.dev", "v1", "Widget"), Arc::new(script));
     factory.start();

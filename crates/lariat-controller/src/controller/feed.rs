@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use lariat_cache::{CachedObject, Change, Subscriber, Written};
+use lariat_cache::{CachedObject, Change, OwnWrite, Subscriber};
 use lariat_core::{Cause, Gvk};
 use lariat_lease::Shards;
 use lariat_queue::Add;
@@ -62,7 +62,7 @@ impl Subscriber for Feed {
         }
     }
 
-    fn wrote(&self, written: &Written) {
+    fn wrote(&self, written: &OwnWrite) {
         if let Some(caller) = current::caller() {
             let name = caller.name(&self.gvk);
             self.watchman.wrote(&caller.write(&name, written));

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_cache::{CachedObject, Change, Store, Subscriber, View, Written};
+use lariat_cache::{CachedObject, Change, OwnWrite, Store, Subscriber, View};
 use lariat_core::{Cause, Gvk, ObjectKey, RelatedChange, Scope, Subject, describe};
 use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
 use parking_lot::Mutex;
@@ -277,7 +277,7 @@ impl<V: View> Subscriber for Feed<V> {
         }
     }
 
-    fn wrote(&self, written: &Written) {
+    fn wrote(&self, written: &OwnWrite) {
         if let Some(caller) = current::caller() {
             self.wrote_by(written, &caller);
         }
@@ -286,7 +286,7 @@ impl<V: View> Subscriber for Feed<V> {
 
 impl<V: View> Feed<V> {
     /// Reports a write to the sentinel if it enqueues the writing handler's key.
-    fn wrote_by(&self, written: &Written, caller: &Caller) {
+    fn wrote_by(&self, written: &OwnWrite, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
         if *caller.gvk() == *self.to()
             && self.relation.wants(&change(written))
@@ -412,7 +412,7 @@ impl<V: View> Feed<V> {
 }
 
 /// Returns a write as the change that it publishes.
-fn change(written: &Written) -> Change {
+fn change(written: &OwnWrite) -> Change {
     let new = Arc::clone(&written.after);
     match &written.before {
         Some(old) => Change::Updated {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lariat_cache::{Ending, ReflectorPolicy};
+use lariat_cache::{Attempt, ReflectorPolicy};
 use lariat_flight::{NextStep, Reflected};
 
 use super::outcome::Outcome;
@@ -11,7 +11,7 @@ use super::outcome::Outcome;
 #[derive(Default)]
 pub(super) struct Reflector {
     policy: Option<ReflectorPolicy>,
-    ended: Option<(Ending, Instant)>,
+    ended: Option<(Attempt, Instant)>,
 }
 
 impl Reflector {
@@ -30,13 +30,13 @@ impl Reflector {
                 lasted,
                 state,
             } => {
-                let ending = Ending {
+                let attempt = Attempt {
                     stage: *stage,
                     end: *end,
                     received: *received,
                     lasted: *lasted,
                 };
-                self.ended = Some((ending, at));
+                self.ended = Some((attempt, at));
                 if self.policy.is_none() {
                     // A recording that begins in the middle can be compared from its first end on.
                     self.policy = ReflectorPolicy::from_state(state, at);
@@ -54,7 +54,7 @@ impl Reflector {
 
     fn decided(&mut self, next: NextStep, delay: Duration, jitter: f64) -> Outcome {
         // Taken, so that a decision whose end is missing is not compared with an older end.
-        let (Some(policy), Some((ending, at))) = (&mut self.policy, self.ended.take()) else {
+        let (Some(policy), Some((attempt, at))) = (&mut self.policy, self.ended.take()) else {
             return Outcome::Unknown;
         };
         // A NaN comes from damage, and no pause depends on it.
@@ -64,7 +64,7 @@ impl Reflector {
             0.0
         };
         // The random number was recorded with the decision, so the delays must be equal to the last bit.
-        let decision = policy.ended(&ending, at, jitter);
+        let decision = policy.ended(&attempt, at, jitter);
         if (decision.next, decision.delay) == (next, delay) {
             return Outcome::Same;
         }
