@@ -60,7 +60,7 @@ pub struct ReflectorPolicy {
     silent_watches: u32,
 }
 
-/// How a list, a watch or a check of the server's history ended.
+/// A list, a watch or a check of the server's history, and how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attempt {
     /// What ended.

@@ -41,7 +41,7 @@ pub(super) struct OwnWrites {
     recent: usize,
 }
 
-/// When a write was answered.
+/// What hides states of an object that are older than a write.
 #[derive(Debug, Clone, Copy)]
 struct Fence {
     answered: Instant,
