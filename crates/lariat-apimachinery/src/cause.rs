@@ -22,6 +22,7 @@ use crate::go_text;
 pub struct StatusCause {
     #[serde(skip_serializing_if = "str::is_empty")]
     reason: Cow<'static, str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     field: String,

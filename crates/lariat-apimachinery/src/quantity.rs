@@ -60,8 +60,13 @@ impl Quantity {
     /// Returns the amount as a whole number, rounded away from zero.
     // `Quantity.Value`, which is said to round up; `negativeScaleInt64` has the whole truth.
     pub(crate) fn rounded(self) -> i64 {
-        let whole = self.count_of(UNIT);
-        i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+        in_bounds(self.count_of(UNIT))
+    }
+
+    /// Returns how many thousandths the amount has, rounded away from zero.
+    // `Quantity.MilliValue`.
+    pub(crate) fn thousandths(self) -> i64 {
+        in_bounds(self.count_of(UNIT / 1000))
     }
 
     /// Returns whether the amount, rounded to thousandths away from zero, is a whole number.
@@ -148,6 +153,10 @@ impl Quantity {
     fn whole(self) -> Option<i128> {
         (self.nanos % UNIT == 0).then_some(self.nanos / UNIT)
     }
+}
+
+fn in_bounds(count: i128) -> i64 {
+    i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX })
 }
 
 const FORMAT: &str = "quantities must match the regular expression \

@@ -6,9 +6,11 @@ mod amounts;
 mod limits;
 mod pods;
 mod quota;
+mod resize;
 #[cfg(test)]
 mod tests;
 
 pub use amounts::Amounts;
 pub use limits::{check_limits, set_defaults};
 pub use quota::{Excess, Quota, usage};
+pub use resize::{check_allocatable, required_features};

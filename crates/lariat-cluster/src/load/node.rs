@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::managed;
 use super::names::{self, hex};
 use super::options::Load;
+use crate::strategy::NODE_FEATURES;
 
 const NODES: u64 = 3;
 
@@ -72,7 +73,7 @@ fn status(name: &str, number: usize, rng: &mut fastrand::Rng) -> Value {
             {"type": "Hostname", "address": name},
         ],
         "allocatable": capacity, "capacity": capacity, "conditions": conditions,
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}}, "declaredFeatures": NODE_FEATURES,
         "nodeInfo": {
             "architecture": "amd64", "bootID": names::uid(rng), "containerRuntimeVersion": "containerd://2.1.4",
             "kernelVersion": "6.12.40", "kubeProxyVersion": "", "kubeletVersion": "v1.36.2",

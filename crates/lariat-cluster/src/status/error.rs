@@ -94,7 +94,7 @@ impl ApiError {
         self.about(&resource.plural, &resource.group, name)
     }
 
-    pub(super) fn causes(mut self, causes: &[StatusCause]) -> Self {
+    pub(crate) fn causes(mut self, causes: &[StatusCause]) -> Self {
         self.status.details.get_or_insert_default().causes = causes.to_vec();
         self
     }

@@ -9,7 +9,7 @@ use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
 use super::builtin::default_classes;
-use super::{accounts, limits};
+use super::{accounts, copy_topology, limits};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
@@ -72,6 +72,9 @@ pub(crate) fn admit_create(
                 tolerate(spec);
                 set.map_err(|reason| limits::refuse(resource, object, &reason))?;
             }
+            if let Some(node) = bound_to(object) {
+                copy_topology(server, &node, object);
+            }
             Ok(())
         }
         ("scheduling.k8s.io", "priorityclasses") => check_class(server, resource, object),
@@ -98,6 +101,12 @@ pub(crate) fn admit_create(
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the name of the node that a Pod names.
+fn bound_to(pod: &Object) -> Option<String> {
+    let node = pod.get("spec")?.get("nodeName")?.as_str()?;
+    (!node.is_empty()).then(|| node.to_owned())
 }
 
 /// Keeps Pods off a new node.

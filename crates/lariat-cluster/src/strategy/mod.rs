@@ -17,6 +17,7 @@ mod limits;
 mod metadata;
 mod owners;
 mod part;
+mod pod_nodes;
 mod prepare;
 mod replacement;
 mod restricted;
@@ -39,6 +40,7 @@ pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
+pub(crate) use pod_nodes::{NODE_FEATURES, check_node, copy_topology, set_topology};
 pub(crate) use prepare::{
     allocate, prepare_create, profile_warnings, refuse_new, refuse_status, stamp,
 };

@@ -192,6 +192,7 @@ pub(super) async fn store_changed(
     if part == Part::Main {
         strategy::check_growth(&call.server, &call.resource, old, object)?;
     }
+    strategy::check_node(&call.server, &call.resource, part, old, object)?;
     let states = (old, object);
     signers::check(&call.server, &call.resource, &call.user, part, states)?;
     request.validate(Some(old), Some(object)).await?;

@@ -9,7 +9,7 @@ use super::kind::Kind;
 use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::store::{Event, EventType};
-use crate::strategy::Part;
+use crate::strategy::{NODE_FEATURES, Part};
 
 /// What the scheduler knows of nodes.
 #[derive(Debug, Default)]
@@ -198,5 +198,6 @@ fn status(name: &str, number: usize, now: &str) -> Value {
             "architecture": "amd64",
         },
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+        "declaredFeatures": NODE_FEATURES,
     })
 }

@@ -10,7 +10,7 @@ use super::kubelet::{Kubelet, Transition};
 use super::nodes::{NodeState, Nodes};
 use super::reconcile::{Reconcile, Requeue};
 use crate::control::write::{Writer, Written};
-use crate::strategy::Part;
+use crate::strategy::{self, Part};
 
 const MANAGER: &str = "kube-scheduler";
 
@@ -49,11 +49,14 @@ pub(super) fn schedule(
         // The condition is a change, which leads to one more look; that one finds nothing to write.
         return (written == Written::Raced).then_some(Requeue::Now);
     };
+    let labels = nodes.get(node).map(|node| &node.labels);
     // Node and condition in one write, as the registry's assignPod does for a Binding.
     Some(Requeue::from(writer.store(
         &pod.resource,
         &pod.stored,
         |object| {
+            // As admission does to a Binding.
+            strategy::set_topology(object, |name| labels?.get(name).map(String::as_str));
             let mut value = Value::Object(std::mem::take(object));
             value["spec"]["nodeName"] = node.into();
             if !is_true(&value["status"]["conditions"], "PodScheduled") {

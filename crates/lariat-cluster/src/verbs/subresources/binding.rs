@@ -40,6 +40,9 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
             "name in URL does not match name in Binding object",
         ));
     }
+    if let Some(node) = target_node(&binding) {
+        strategy::copy_topology(&call.server, &node, &mut binding);
+    }
     let binding = call.admit_as(("v1", "Binding"), dry_run, binding).await?;
     let node = target(&binding)?;
     if name.is_empty() {
@@ -67,6 +70,13 @@ pub(super) async fn bind(call: &Call) -> Result<Answer, ApiError> {
             return Ok(Answer::ActionDone);
         }
     }
+}
+
+/// Returns the name of the node that a binding names, by its kind too.
+fn target_node(binding: &Object) -> Option<String> {
+    let target = binding.get("target")?;
+    let is_node = target.get("kind")? == "Node";
+    is_node.then(|| target.get("name")?.as_str().map(str::to_owned))?
 }
 
 fn target(binding: &Object) -> Result<&str, ApiError> {
