@@ -180,11 +180,6 @@ impl Resource {
         qualified(&self.plural, &self.group)
     }
 
-    /// Returns the kind with its group, as messages name a kind.
-    pub fn qualified_kind(&self) -> String {
-        qualified(&self.kind, &self.group)
-    }
-
     /// Returns the types of the fields.
     pub fn types(&self) -> &Schema {
         self.types.get_or_init(|| {

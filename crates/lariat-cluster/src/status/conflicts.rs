@@ -6,7 +6,7 @@ use lariat_apimachinery::kinds::{Resource, qualified};
 use lariat_core::ObjectKey;
 use serde_json::json;
 
-use super::error::ApiError;
+use super::error::{ApiError, checked_group};
 
 impl ApiError {
     pub(crate) fn already_exists(resource: &Resource, name: &str, deleting: bool) -> Self {
@@ -52,15 +52,9 @@ impl ApiError {
         Self::invalid_as(&resource.plural, &resource.group, name, &[cause])
     }
 
-    /// A failed precondition of an update or a deletion. It names the kind.
+    /// A failed precondition of a deletion. It names the kind.
     pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
-        let kind = resource.qualified_kind();
-        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {what}");
-        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
-            &resource.kind,
-            &resource.group,
-            name,
-        )
+        Self::conflict_of(&resource.kind, checked_group(resource), name, what)
     }
 
     /// An object that is applied under the uid of one that is gone.

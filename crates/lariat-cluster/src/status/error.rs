@@ -160,12 +160,7 @@ impl ApiError {
     }
 
     pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[StatusCause]) -> Self {
-        // Events of both groups are checked as those of the core.
-        let group = match resource.kind.as_str() {
-            "Event" if !resource.rules.custom => "",
-            _ => &resource.group,
-        };
-        Self::invalid_as(&resource.kind, group, name, causes)
+        Self::invalid_as(&resource.kind, checked_group(resource), name, causes)
     }
 
     /// Options of a deletion that are wrong.
@@ -437,6 +432,14 @@ pub(crate) fn deleted(resource: &Resource, name: &str, uid: &str) -> Vec<u8> {
         }),
         code: None,
     })
+}
+
+/// Returns the group as which a kind is checked: events of both groups are those of the core.
+pub(super) fn checked_group(resource: &Resource) -> &str {
+    match resource.kind.as_str() {
+        "Event" if !resource.rules.custom => "",
+        _ => &resource.group,
+    }
 }
 
 fn to_json(status: &Status) -> Vec<u8> {
