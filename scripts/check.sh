@@ -24,7 +24,7 @@ done
 for features in "" rustls-tls kube-runtime; do
     cargo check --quiet --package lariat-cache --no-default-features --features "$features"
 done
-for features in "" client sqlite tls descriptions printers workloads load protobuf; do
+for features in "" client sqlite signatures tls descriptions printers workloads load protobuf; do
     cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
 done
 for features in "" apply crd events guard rbac; do

@@ -42,7 +42,7 @@
 //! | [`crd`] | validation of CRDs |
 //! | [`admission`] | webhooks and policies: what they apply to, reviews, expressions |
 //! | [`usage`] | what objects use: quotas and limit ranges |
-//! | [`validation`] | validation of objects, kind by kind |
+//! | [`validation`] | validation of objects, kind by kind; with the feature `signatures`, those of requests for certificates too |
 //! | `protobuf` | bodies in protobuf, read by the same table of types; with the feature `protobuf` |
 //! | [`names`], [`quantity`], [`nesting`] | names, amounts, and how deep documents are |
 //! | [`client_config`] | the `clientConfig` of a webhook |

@@ -39,7 +39,8 @@
 //! | `protobuf` | requests and answers in protobuf; without it requests are answered 415, and answers are in JSON |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `webhooks` | webhooks of admission are called; without it they are stored, without effect |
-//! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
+//! | `signatures` | tokens of service accounts are signed, and signatures of requests for certificates checked, with ring |
+//! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring; it brings `signatures` |
 //!
 //! None is on by default. What the façade `lariat` calls `cluster` has the first three.
 //!

@@ -54,6 +54,7 @@ use crate::checks::{addresses, causes, field, formats, labels, rule, structs};
 
 pub use crate::checks::equality::are_equal;
 pub(crate) use admission::check_address;
+pub use certificates::requested_organizations;
 pub use context::Part;
 pub use decide::{validate, validate_service_addresses};
 pub use metadata::validate_metadata;

@@ -5,15 +5,21 @@
 //! away, and with [RBAC](crate::ClusterBuilder::rbac) it also evaluates the stored roles and bindings.
 
 mod attributes;
+mod claims;
 mod escalation;
 mod policy;
 mod rbac;
+#[cfg_attr(not(feature = "signatures"), path = "signer_off.rs")]
+mod signer;
 mod tokens;
 mod user;
+mod validity;
 
 pub(crate) use attributes::{Attributes, Decision, Subject};
+pub(crate) use claims::{Bound, Issue, Reference};
 pub(crate) use escalation::missing;
 pub(crate) use policy::{Access, Mode};
-pub(crate) use tokens::{AUDIENCE, Issue, Tokens};
+pub(crate) use signer::Signer;
+pub(crate) use tokens::{AUDIENCE, Refused, Tokens};
 pub(crate) use user::MASTERS;
 pub use user::User;

@@ -24,12 +24,14 @@ pub(crate) enum Mode {
 }
 
 /// How a cluster decides about requests.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) mode: Mode,
     /// It listens on a loopback address.
     pub(crate) is_local: bool,
     pub(crate) tokens: Tokens,
+    /// The URL under which clients reach the server.
+    pub(crate) origin: String,
 }
 
 impl Access {

@@ -1,63 +1,82 @@
 //! Bearer tokens: configured ones, and those issued for service accounts.
+//!
+//! Source: `jwtTokenAuthenticator` in `k8s.io/kubernetes/pkg/serviceaccount/jwt.go`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::{fmt, io};
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
-use jiff::Timestamp;
-use lariat_core::ObjectKey;
+use lariat_apimachinery::go_text;
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde_json::json;
 
+use super::claims::{Claims, Issue};
+use super::signer::Signer;
 use super::user::User;
+use super::validity;
 use crate::clock::Clock;
 use crate::random::Random;
 use crate::store::Store;
 
-/// Whom tokens are for unless they say otherwise: this server.
+/// Who issues tokens, and whom they are for unless they say otherwise: this server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
+/// How many tokens are remembered that would be recognized without.
+const REMEMBERED: usize = 4096;
+/// For how many seconds an expired token is remembered, so that a review can tell that it has expired.
+const FORGOTTEN_AFTER: i64 = 3600;
+
 /// The tokens a cluster knows.
-#[derive(Default)]
 pub(crate) struct Tokens {
     fixed: HashMap<String, User>,
-    issued: Mutex<HashMap<String, Account>>,
+    /// Those that were issued, or whose signature was checked; the check takes longer than most requests.
+    known: Mutex<HashMap<String, Arc<Claims>>>,
+    signer: Signer,
 }
 
-/// The account a token was issued for.
-#[derive(Debug, Clone)]
-struct Account {
-    namespace: String,
-    name: String,
-    uid: String,
-    audiences: Vec<String>,
-    id: String,
-    expires_at: Timestamp,
-}
-
-/// What a token is issued for.
-#[derive(Debug)]
-pub(crate) struct Issue<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) uid: &'a str,
-    pub(crate) audiences: Vec<String>,
-    pub(crate) seconds: u64,
-}
-
-/// What a known token says.
+/// What a token says that is good.
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(crate) user: User,
+    /// Whom it is for, of those that were asked about.
     pub(crate) audiences: Vec<String>,
 }
 
+/// Why a token is not good. It has nothing of the token but what its claims say.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// No server made it, or another one.
+    Unknown,
+    /// It is for other audiences.
+    Audience(String),
+    /// It was made for what is no longer there, or is too old, or is not signed.
+    Invalid(String),
+}
+
+/// What the header of a token says.
+#[derive(Deserialize)]
+struct Header {
+    #[serde(default)]
+    alg: String,
+    #[serde(default)]
+    kid: String,
+}
+
+/// The member of claims by which it is decided whether they concern this server.
+#[derive(Deserialize)]
+struct Issuer {
+    iss: String,
+}
+
 impl Tokens {
-    pub(crate) fn new(fixed: HashMap<String, User>) -> Self {
+    pub(crate) fn new(fixed: HashMap<String, User>, signer: Signer) -> Self {
         Self {
             fixed,
-            issued: Mutex::default(),
+            known: Mutex::default(),
+            signer,
         }
     }
 
@@ -66,39 +85,79 @@ impl Tokens {
         !self.fixed.is_empty()
     }
 
-    /// Returns what a token says, if it is known and still good.
-    pub(crate) fn look_up(&self, store: &Store, clock: &Clock, token: &str) -> Option<Token> {
-        if let Some(user) = self.fixed.get(token) {
-            return Some(Token {
-                user: user.clone().authenticated(),
-                audiences: vec![AUDIENCE.to_owned()],
-            });
-        }
-        let account = self.issued.lock().get(token).cloned()?;
-        if clock.timestamp() >= account.expires_at {
-            return None;
-        }
-        // With its account a token goes too, even if there is another of that name.
-        let key = ObjectKey::namespaced(&account.namespace, &account.name);
-        let stored = store.get(store.table("serviceaccounts"), &key)?;
-        if stored.uid() != account.uid {
-            return None;
-        }
-        let id = format!("JTI={}", account.id);
-        let user = User::service_account(&account.namespace, &account.name)
-            .uid(account.uid)
-            .authenticated()
-            .extra("authentication.kubernetes.io/credential-id", id);
-        Some(Token {
-            user,
-            audiences: account.audiences,
-        })
+    /// Returns the key that signs tokens.
+    pub(crate) fn signer(&self) -> &Signer {
+        &self.signer
     }
 
-    /// Issues a token in the form of a JSON Web Token.
+    /// Returns what a token says that is for one of some audiences.
     ///
-    /// Its signature is a random number. The server knows its tokens, so nothing but itself has to be able to check
-    /// them.
+    /// # Errors
+    ///
+    /// It is not known or no longer good.
+    pub(crate) fn look_up(
+        &self,
+        store: &Store,
+        clock: &Clock,
+        token: &str,
+        wanted: &[&str],
+    ) -> Result<Token, Refused> {
+        if let Some(user) = self.fixed.get(token) {
+            let audiences = both(&[AUDIENCE.to_owned()], wanted);
+            // As WrapAudienceAgnosticToken, which leaves it to other authenticators.
+            if audiences.is_empty() {
+                return Err(Refused::Unknown);
+            }
+            let user = user.clone().authenticated();
+            return Ok(Token { user, audiences });
+        }
+        let claims = self.claims(token)?;
+        let audiences = both(&claims.audiences, wanted);
+        if audiences.is_empty() {
+            return Err(Refused::Audience(format!(
+                "token audiences {} is invalid for the target audiences {}",
+                listed(claims.audiences.iter().map(String::as_str)),
+                listed(wanted.iter().copied()),
+            )));
+        }
+        let user = validity::user(store, clock.timestamp(), &claims);
+        let user = user.map_err(Refused::Invalid)?;
+        Ok(Token { user, audiences })
+    }
+
+    fn claims(&self, token: &str) -> Result<Arc<Claims>, Refused> {
+        if let Some(claims) = self.known.lock().get(token) {
+            return Ok(Arc::clone(claims));
+        }
+        let claims = Arc::new(self.verify(token)?);
+        self.remember(token, &claims);
+        Ok(claims)
+    }
+
+    /// Returns what a token says that this server has signed.
+    fn verify(&self, token: &str) -> Result<Claims, Refused> {
+        let (text, signature) = token.rsplit_once('.').ok_or(Refused::Unknown)?;
+        let (header, payload) = text.split_once('.').ok_or(Refused::Unknown)?;
+        let payload = decode(payload)?;
+        let issuer: Issuer = read(&payload)?;
+        if issuer.iss != AUDIENCE {
+            return Err(Refused::Unknown);
+        }
+        let header: Header = read(&decode(header)?)?;
+        let signature = decode(signature)?;
+        let invalid = |reason: &str| Err(Refused::Invalid(reason.to_owned()));
+        if !header.kid.is_empty() && header.kid != self.signer.id() {
+            return invalid("invalid signature, no keys found");
+        }
+        let is_signed =
+            header.alg == self.signer.algorithm() && self.signer.has_signed(text, &signature);
+        if !is_signed {
+            return invalid("go-jose/go-jose: error in cryptographic primitive");
+        }
+        read(&payload)
+    }
+
+    /// Issues a token, a JSON Web Token.
     ///
     /// # Errors
     ///
@@ -110,47 +169,65 @@ impl Tokens {
         issue: Issue<'_>,
     ) -> io::Result<String> {
         let now = clock.timestamp();
-        let expires_at = now
-            .checked_add(std::time::Duration::from_secs(issue.seconds))
-            .unwrap_or(Timestamp::MAX);
-        let account = Account {
-            namespace: issue.namespace.to_owned(),
-            name: issue.name.to_owned(),
-            uid: issue.uid.to_owned(),
-            audiences: issue.audiences,
-            id: random.uid(),
-            expires_at,
-        };
-        // Clients read the claims but cannot check the signature, so any secret will do as one.
-        let header = json!({"alg": "RS256", "kid": "lariat"});
-        let token = format!(
-            "{}.{}.{}",
-            encode(&header),
-            encode(&claims(&account, now)),
-            random.secret()?
+        let claims = Claims::new(issue, random.uid(), now);
+        let header = json!({"alg": self.signer.algorithm(), "kid": self.signer.id()});
+        let payload = serde_json::to_string(&claims)?;
+        let mut token = format!(
+            "{}.{}",
+            BASE64.encode(header.to_string()),
+            BASE64.encode(payload)
         );
-        let mut issued = self.issued.lock();
+        let signature = self.signer.sign(random, &token)?;
+        token.push('.');
+        token.push_str(&signature);
         // Expired tokens go when a new one is issued, which spares a timer.
-        issued.retain(|_, account| account.expires_at > now);
-        issued.insert(token.clone(), account);
+        let past = now.as_second().saturating_sub(FORGOTTEN_AFTER);
+        self.known.lock().retain(|_, each| each.expires > past);
+        self.remember(&token, &Arc::new(claims));
         Ok(token)
+    }
+
+    fn remember(&self, token: &str, claims: &Arc<Claims>) {
+        let mut known = self.known.lock();
+        if self.signer.verifies() && known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(token.to_owned(), Arc::clone(claims));
     }
 }
 
-fn claims(account: &Account, now: Timestamp) -> Value {
-    json!({
-        "aud": account.audiences, "exp": account.expires_at.as_second(), "iat": now.as_second(),
-        "iss": AUDIENCE, "jti": account.id, "nbf": now.as_second(),
-        "kubernetes.io": {
-            "namespace": account.namespace,
-            "serviceaccount": {"name": account.name, "uid": account.uid},
-        },
-        "sub": format!("system:serviceaccount:{}:{}", account.namespace, account.name),
-    })
+impl Refused {
+    /// Says what a review of a token says.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Unknown => "invalid bearer token".to_owned(),
+            // Two authenticators of a genuine server refuse it, and Go joins their errors.
+            Self::Audience(reason) | Self::Invalid(reason) => {
+                format!("[invalid bearer token, {reason}]")
+            }
+        }
+    }
 }
 
-fn encode(part: &Value) -> String {
-    BASE64.encode(part.to_string())
+/// Returns those of the wanted audiences that a token has, in the order in which they are wanted.
+fn both(audiences: &[String], wanted: &[&str]) -> Vec<String> {
+    let is_there = |each: &&&str| audiences.iter().any(|audience| audience == **each);
+    let both = wanted.iter().filter(is_there);
+    both.map(|&each| each.to_owned()).collect()
+}
+
+/// Writes a list as Go does.
+fn listed<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let texts: Vec<String> = texts.map(go_text::quoted).collect();
+    format!("[{}]", texts.join(" "))
+}
+
+fn decode(part: &str) -> Result<Vec<u8>, Refused> {
+    BASE64.decode(part).map_err(|_| Refused::Unknown)
+}
+
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Refused> {
+    serde_json::from_slice(json).map_err(|_| Refused::Unknown)
 }
 
 impl fmt::Debug for Tokens {
@@ -158,7 +235,7 @@ impl fmt::Debug for Tokens {
         // A token is a credential: it must not get into any log.
         f.debug_struct("Tokens")
             .field("fixed", &self.fixed.len())
-            .field("issued", &self.issued.lock().len())
+            .field("known", &self.known.lock().len())
             .finish()
     }
 }

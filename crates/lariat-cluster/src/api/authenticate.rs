@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 
 use super::arrival::Arrival;
 use super::pages;
-use crate::access::{AUDIENCE, Attributes, Mode, Subject, User};
+use crate::access::{AUDIENCE, Attributes, Mode, Refused, Subject, User};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::query::Query;
@@ -49,16 +49,16 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
             User::anonymous()
         });
     }
+    let (store, clock) = (&server.store, &server.clock);
     let known = access
         .tokens
-        .look_up(&server.store, &server.clock, token.trim());
+        .look_up(store, clock, token.trim(), &[AUDIENCE]);
     match known {
-        Some(token) if token.audiences.iter().any(|each| each == AUDIENCE) => Ok(token.user),
-        // It is meant for another audience.
-        Some(_) => Err(ApiError::unauthorized()),
+        Ok(token) => Ok(token.user),
+        Err(Refused::Audience(_)) => Err(ApiError::unauthorized()),
         // A cluster that knows no tokens takes any.
-        None if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
-        None => Err(ApiError::unauthorized()),
+        Err(_) if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
+        Err(_) => Err(ApiError::unauthorized()),
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::arrival::Arrival;
 use super::discovery::{self, Aggregated};
-use super::{etag, health, openapi};
+use super::{etag, health, issuer, openapi};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
@@ -31,6 +31,8 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),
         Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, arrival)),
         Route::Version => return Ok(discovery::version()),
+        Route::Issuer => return issuer::configuration(server, arrival),
+        Route::KeySet => return issuer::key_set(server, arrival),
         Route::Health { endpoint, check } => {
             return health::health(endpoint, check, arrival.query.has("verbose"));
         }
@@ -40,7 +42,7 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         return Err(ApiError::not_acceptable(arrival.offers.listed()));
     }
     match &arrival.route {
-        Route::Root => Ok(root(&catalog)),
+        Route::Root => Ok(root(server, &catalog)),
         Route::Metrics => Ok(Reply::text(StatusCode::OK, metrics(server))),
         Route::Group(group) => discovery::group(&catalog, group),
         Route::Resources { group, version } => discovery::resources(&catalog, group, version),
@@ -63,10 +65,11 @@ fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, A
 }
 
 /// Lists the paths there are.
-fn root(catalog: &Catalog) -> Reply {
-    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/"]
-        .map(str::to_owned)
-        .into();
+fn root(server: &Server, catalog: &Catalog) -> Reply {
+    let has_keys = server.access.tokens.signer().verifies();
+    let of_keys = |path: &str| has_keys.then(|| path.to_owned());
+    let mut paths: Vec<String> = of_keys(issuer::CONFIGURATION).into_iter().collect();
+    paths.extend(["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned));
     let mut groups = catalog.groups();
     groups.sort_unstable();
     for group in groups {
@@ -81,10 +84,10 @@ fn root(catalog: &Catalog) -> Reply {
         "/openapi/v2",
         "/openapi/v3",
         "/openapi/v3/",
-        "/readyz",
-        "/version",
     ];
     paths.extend(others.map(str::to_owned));
+    paths.extend(of_keys(issuer::KEY_SET));
+    paths.extend(["/readyz", "/version"].map(str::to_owned));
     Reply::json(StatusCode::OK, json!({"paths": paths}).to_string())
 }
 

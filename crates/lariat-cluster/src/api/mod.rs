@@ -8,6 +8,7 @@ pub(crate) mod discovery;
 mod endpoints;
 mod etag;
 mod health;
+mod issuer;
 pub(crate) mod listener;
 mod objects;
 mod openapi;

@@ -44,6 +44,15 @@ pub(super) fn create(server: &Server, address: Option<SocketAddr>) {
     );
 }
 
+/// Returns the URL of a server, which is one of nowhere if it does not listen.
+pub(crate) fn origin(scheme: &str, address: Option<SocketAddr>) -> String {
+    let address = address.map(reached);
+    address.map_or_else(
+        || format!("https://{NOWHERE}"),
+        |address| format!("{scheme}://{address}"),
+    )
+}
+
 /// Returns an address at which a server on this machine is reached.
 pub(crate) fn reached(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {

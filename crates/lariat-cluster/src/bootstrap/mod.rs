@@ -13,7 +13,7 @@ use crate::access::Mode;
 use crate::server::Server;
 
 pub(crate) use api_services::{api_service, groups_by_priority, is_built_in};
-pub(crate) use kubernetes::reached;
+pub(crate) use kubernetes::{origin, reached};
 
 /// Creates the objects that are missing.
 ///

@@ -7,12 +7,12 @@ use std::{fmt, io};
 
 use tokio::net::TcpListener;
 
-use crate::access::{Access, Mode, Tokens, User};
+use crate::access::{Access, Mode, Signer, Tokens, User};
 use crate::api::secure::Security;
 use crate::bootstrap;
 use crate::cluster::Cluster;
 use crate::journal::Journal;
-use crate::persist::Data;
+use crate::persist::{Data, Opened};
 use crate::random::Random;
 use crate::server::Server;
 use crate::store::{Retention, Snapshot};
@@ -279,7 +279,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Seeds uids, generated names and probabilities of [faults](crate::faults).
+    /// Seeds uids, generated names, secrets and probabilities of [faults](crate::faults).
     ///
     /// Two clusters that start with the same seed at the same time and get the same requests in the same order answer
     /// the same bytes, if the client is in process, the runtime is a current-thread one with paused time, and there is
@@ -339,6 +339,9 @@ impl ClusterBuilder {
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
     /// as [`history`](Self::history) and [`history_bytes`](Self::history_bytes) say, counted over all resources:
     /// clients resume their watches without a new list. Versions go on above the last, with a small gap.
+    ///
+    /// With the feature `signatures` the key that signs tokens of service accounts is in the file too, unless it comes
+    /// from a [seed](Self::seed), so that tokens outlive the process. The file is as secret as they are.
     ///
     /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
     /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
@@ -536,7 +539,20 @@ impl ClusterBuilder {
             }
             None => None,
         };
-        let (store, keeper) = self.data.open(self.history, self.snapshot).await?;
+        // From the seed as it was given, so that token and key are the same after a restart.
+        let secrets = Random::new(self.seed);
+        let token = secrets.secret()?;
+        // With a seed the key comes from that, and nothing of it is kept.
+        let key = match self.seed {
+            Some(_) => Vec::new(),
+            None => Signer::generate()?,
+        };
+        let opened = self.data.open(self.history, self.snapshot, key).await?;
+        let Opened { store, keeper, key } = opened;
+        let signer = match self.seed {
+            Some(_) => Signer::repeatable(&secrets.secret()?)?,
+            None => Signer::new(&key)?,
+        };
         let revision = store.revision();
         let begins_empty = store.census().is_empty();
         // The names a seed leads to must not be those it has led to before.
@@ -545,24 +561,25 @@ impl ClusterBuilder {
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
         let mut tokens = self.tokens.0;
         if tokens.is_empty() && self.mode != Mode::Open {
-            // From the seed as it was given, so that the token is the same after a restart.
-            tokens.push((Random::new(self.seed).secret()?, User::admin()));
+            tokens.push((token, User::admin()));
         }
+        let address = listener.as_ref().map(|(socket, _)| socket.local_addr());
+        let address = address.transpose()?;
         let identity = tokens.first().map(|(token, _)| token.clone());
         let access = Access {
             mode: self.mode,
             is_local: self
                 .address
                 .is_some_and(|address| address.ip().is_loopback()),
-            tokens: Tokens::new(tokens.into_iter().collect()),
+            tokens: Tokens::new(tokens.into_iter().collect(), signer),
+            origin: bootstrap::origin(security.scheme(), address),
         };
         let server = Arc::new(Server {
             journal: Journal::new(self.journal),
             ..Server::new(store, seed, self.admin, self.control, access)
         });
-        let address = listener.as_ref().map(|(socket, _)| socket.local_addr());
         // Before anything runs: the first request finds these objects, and no watch sees them come.
-        bootstrap::create_objects(&server, address.transpose()?);
+        bootstrap::create_objects(&server, address);
         let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
         // Custom kinds of the data file or the snapshot are served when this returns.

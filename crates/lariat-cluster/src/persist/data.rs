@@ -19,6 +19,14 @@ pub(crate) struct Data {
     path: Option<PathBuf>,
 }
 
+/// What a cluster begins with.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) keeper: Option<Keeper>,
+    /// The key that signs tokens.
+    pub(crate) key: Vec<u8>,
+}
+
 impl Data {
     /// Keeps them in memory only.
     pub(crate) fn none() -> Self {
@@ -30,21 +38,29 @@ impl Data {
     }
 
     /// Reads what there is, or fills a new file, with a snapshot if there is one.
+    ///
+    /// The key is that of the file, which keeps the given one if it has none.
     pub(crate) async fn open(
         self,
         history: Retention,
         snapshot: Option<Snapshot>,
-    ) -> io::Result<(Store, Option<Keeper>)> {
+        key: Vec<u8>,
+    ) -> io::Result<Opened> {
         let begin = move || match &snapshot {
             Some(snapshot) => Store::seeded(history, snapshot),
             None => Store::new(history),
         };
         let Some(path) = self.path else {
-            return Ok((begin(), None));
+            return Ok(Opened {
+                store: begin(),
+                keeper: None,
+                key,
+            });
         };
         let read = move || {
             create_private(&path);
             let (mut log, is_new) = Log::open(path, history)?;
+            let key = log.keep_key(key)?;
             let mut store = begin();
             if is_new {
                 // What the store begins with is written first of all.
@@ -58,7 +74,11 @@ impl Data {
                 store.keep();
                 store.skip_revisions(GAP);
             }
-            Ok((store, Some(Keeper::new(log))))
+            Ok(Opened {
+                store,
+                keeper: Some(Keeper::new(log)),
+                key,
+            })
         };
         let read = spawn_blocking(read).await.map_err(io::Error::other)?;
         read.map_err(DataError::into_io)

@@ -44,6 +44,12 @@ const COMPACT: &str = "
         UNION SELECT rv FROM log WHERE event = 'DELETED' AND rv <= ?1
     )";
 
+/// The key that signs tokens, in a table that a file of an earlier version does not have.
+const KEYS: &str =
+    "CREATE TABLE IF NOT EXISTS keys (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT";
+const INSERT_KEY: &str = "INSERT OR IGNORE INTO keys VALUES ('tokens', ?1)";
+const KEY: &str = "SELECT value FROM keys WHERE name = 'tokens'";
+
 /// The last row beyond so many of the newest rows, or so many bytes of them.
 const OLDEST: &str = "
     SELECT max(rv) FROM (
@@ -86,6 +92,21 @@ impl Log {
             added: Added::default(),
         };
         Ok((log, is_new))
+    }
+
+    /// Returns the key that the file has, which is the given one if it had none.
+    ///
+    /// An empty key is not kept. The file is as secret as the key: it has the Secrets of the cluster.
+    pub(super) fn keep_key(&self, key: Vec<u8>) -> Result<Vec<u8>, DataError> {
+        if key.is_empty() {
+            return Ok(key);
+        }
+        let kept = || {
+            self.connection.execute(KEYS, [])?;
+            self.connection.execute(INSERT_KEY, [&key])?;
+            self.connection.query_row(KEY, [], |row| row.get(0))
+        };
+        kept().map_err(|error| DataError::of(&self.path, error))
     }
 
     /// Writes a batch as a whole or not at all. Writing it again changes nothing.

@@ -16,5 +16,5 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use data::Data;
+pub(crate) use data::{Data, Opened};
 pub(crate) use keeper::Keeper;

@@ -12,6 +12,13 @@ use crate::store::{Retention, Snapshot, Store};
 #[derive(Debug, Clone)]
 pub(crate) struct Data;
 
+/// What a cluster begins with.
+pub(crate) struct Opened {
+    pub(crate) store: Store,
+    pub(crate) keeper: Option<Keeper>,
+    pub(crate) key: Vec<u8>,
+}
+
 /// The writer of the file, which there is not.
 #[derive(Debug)]
 pub(crate) enum Keeper {}
@@ -26,12 +33,17 @@ impl Data {
         self,
         history: Retention,
         snapshot: Option<Snapshot>,
-    ) -> io::Result<(Store, Option<Keeper>)> {
+        key: Vec<u8>,
+    ) -> io::Result<Opened> {
         let store = match snapshot {
             Some(snapshot) => Store::seeded(history, &snapshot),
             None => Store::new(history),
         };
-        Ok((store, None))
+        Ok(Opened {
+            store,
+            keeper: None,
+            key,
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
-use super::{admit, form, ownership};
+use super::{admit, form, ownership, signers};
 use crate::access::User;
 use crate::admission::Request;
 use crate::conversion;
@@ -97,6 +97,7 @@ impl Creation<'_> {
             self.warn(&object);
             let name = metadata_text(&object, "name").to_owned();
             strategy::check_limits(self.server, self.resource, &object, None)?;
+            signers::check_subject(self.resource, &object)?;
             if let Some(request) = &request {
                 request.validate_new(&name, &object).await?;
             }

@@ -1,18 +1,23 @@
-//! Who may approve and sign requests for certificates.
+//! Who may approve and sign requests for certificates, and for whom they may not be.
 //!
-//! Source: `certificates/approval` and `certificates/signing` in `k8s.io/kubernetes/plugin/pkg/admission`.
+//! Source: `certificates/approval`, `certificates/signing` and `certificates/subjectrestriction` in
+//! `k8s.io/kubernetes/plugin/pkg/admission`.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::validation;
 use serde_json::Value;
 
-use crate::access::{Attributes, Decision, Subject, User};
+use crate::access::{Attributes, Decision, MASTERS, Subject, User};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::Part;
 use crate::wire::route::Target;
 
 const GROUP: &str = "certificates.k8s.io";
+const PLURAL: &str = "certificatesigningrequests";
+/// The signer whose certificates this server takes for users.
+const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// Checks that a user may decide about a request of its signer, or sign it.
 ///
@@ -26,8 +31,7 @@ pub(super) fn check(
     part: Part,
     (old, new): (&Object, &Object),
 ) -> Result<(), ApiError> {
-    if (resource.group.as_str(), resource.plural.as_str()) != (GROUP, "certificatesigningrequests")
-    {
+    if !is_request(resource) {
         return Ok(());
     }
     let verb = match part {
@@ -35,9 +39,7 @@ pub(super) fn check(
         Part::Status if status(old) != status(new) => "sign",
         _ => return Ok(()),
     };
-    let spec = new.get("spec");
-    let signer = spec.and_then(|spec| spec.get("signerName")?.as_str());
-    let signer = signer.unwrap_or_default();
+    let signer = spec_text(new, "signerName");
     // `IsAuthorizedForSignerName`: the signer itself, or all of its domain.
     let domain = signer.split('/').next().unwrap_or_default();
     let names = [signer.to_owned(), format!("{domain}/*")];
@@ -50,6 +52,41 @@ pub(super) fn check(
         metadata_text(new, "name"),
         &reason,
     ))
+}
+
+/// Checks that nobody asks for a certificate with which they may do everything.
+///
+/// # Errors
+///
+/// 403: the signer is that of clients, and an organization of the subject is `system:masters`.
+pub(super) fn check_subject(resource: &Resource, object: &Object) -> Result<(), ApiError> {
+    if !is_request(resource) || spec_text(object, "signerName") != CLIENT_SIGNER {
+        return Ok(());
+    }
+    let refuse = |reason: &str| {
+        Err(ApiError::forbidden(
+            resource,
+            metadata_text(object, "name"),
+            reason,
+        ))
+    };
+    match validation::requested_organizations(spec_text(object, "request")) {
+        Err(reason) => refuse(&format!("failed to parse CSR: {reason}")),
+        Ok(organizations) if organizations.iter().any(|each| each == MASTERS) => refuse(&format!(
+            "use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"
+        )),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn is_request(resource: &Resource) -> bool {
+    (resource.group.as_str(), resource.plural.as_str()) == (GROUP, PLURAL)
+}
+
+fn spec_text<'a>(object: &'a Object, member: &str) -> &'a str {
+    let spec = object.get("spec");
+    let text = spec.and_then(|spec| spec.get(member)?.as_str());
+    text.unwrap_or_default()
 }
 
 /// Returns the parts of a status that only a signer writes.

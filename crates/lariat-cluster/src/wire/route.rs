@@ -14,6 +14,10 @@ pub(crate) enum Route {
         check: String,
     },
     Metrics,
+    /// `/.well-known/openid-configuration`: who issues tokens.
+    Issuer,
+    /// `/openid/v1/jwks`: the keys of tokens.
+    KeySet,
     /// `/openapi/v3`
     OpenApiIndex,
     /// `/openapi/v3/…`: `api/v1`, `apis/{group}/{version}`, and others
@@ -68,6 +72,8 @@ impl Route {
                 check: rest.join("/"),
             },
             ["metrics"] => Self::Metrics,
+            [".well-known", "openid-configuration"] => Self::Issuer,
+            ["openid", "v1", "jwks"] => Self::KeySet,
             ["openapi", "v3"] => Self::OpenApiIndex,
             ["openapi", "v3", ref rest @ ..] => Self::OpenApi(rest.join("/")),
             ["openapi", "v2"] => Self::OpenApiV2,
@@ -154,6 +160,8 @@ mod tests {
             "/readyz/ping",
             r#"Health { endpoint: "readyz", check: "ping" }"#,
         );
+        check("/openid/v1/jwks", "KeySet");
+        check("/openid/v1", "Unknown");
         check("/openapi/v3", "OpenApiIndex");
         check("/openapi/v3/apis/apps/v1", r#"OpenApi("apis/apps/v1")"#);
         check(

@@ -1,13 +1,12 @@
 //! What the server adds to new objects, warns of and refuses as admission plugins do.
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD as BASE64;
 use http::Method;
 use lariat_cluster::{Cluster, User};
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
 use crate::bench::{Answer, Bench, text};
+use crate::denials::REQUEST;
 use crate::own_objects::{becomes, json};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
@@ -211,9 +210,8 @@ const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 
 /// Bob's request for a certificate, in which Eve claims to be the one who asks.
 fn signing_request() -> Value {
-    let block = "-----BEGIN CERTIFICATE REQUEST-----\neA==\n-----END CERTIFICATE REQUEST-----\n";
     json!({"metadata": {"name": "r"}, "spec": {"username": "eve", "groups": ["x"],
-        "signerName": "a.dev/b", "usages": ["client auth"], "request": BASE64.encode(block)}})
+        "signerName": "a.dev/b", "usages": ["client auth"], "request": REQUEST}})
 }
 
 /// A cluster with authorisation, in which Jane may create roles and bindings, and create and get pods.

@@ -8,6 +8,15 @@ use crate::bench::{CONFIG_MAPS, text};
 
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+/// A request of jane for a certificate.
+pub(crate) const REQUEST: &str = concat!(
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIV01IOENBUUF3SFRFTU1Bb0dBMVVFQ2d3RFpHVj",
+    "JNUTB3Q3dZRFZRUUREQVJxWVc1bE1Ga3dFd1lIS29aSXpqMENBUVlJS29aSQp6ajBEQVFjRFFnQUVabm9FZDBWSjBF",
+    "YVZDbjZkOEhpcW9jQUl4UHEzL1lBWWdkb3hLbWhHbXJld2hNYUlVZENMMVZCMnJXbXk0N3l6Cm0raCtoU1pPYWF6YV",
+    "VIZVJBZHUzNEtBQU1Bb0dDQ3FHU000OUJBTUNBMGNBTUVRQ0lCeUJQMDdMeUFjRUdwbWdrZTVLdzdTSTBvLy8KWUpM",
+    "MFk1ZmhVNWlkWkkvaUFpQituUHlOa0ltR1hhRFB6aTFmTmo2K0ZHNEt1amlVMmllYzk1R1BqS1RMK3c9PQotLS0tLU",
+    "VORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
+);
 
 #[tokio::test(start_paused = true)]
 async fn roles_that_are_missing_are_named() {
@@ -72,11 +81,9 @@ async fn roles_that_are_missing_are_named() {
 async fn requests_for_certificates_are_approved_by_who_may_do_so_for_the_signer() {
     const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
     let bench = bench(builder().rbac()).await;
-    // A block of the right type; what is in it is not read.
-    let request = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUFBPQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K";
     let object = json!({
         "metadata": {"name": "a"},
-        "spec": {"request": request, "signerName": "a.b/c", "usages": ["client auth"]},
+        "spec": {"request": REQUEST, "signerName": "a.b/c", "usages": ["client auth"]},
     });
     let answer = bench.post(REQUESTS, &object).await;
     assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);

@@ -69,6 +69,7 @@ mod snapshots;
 mod sockets;
 mod stored_objects;
 mod tables;
+mod tokens;
 mod watches;
 #[cfg(feature = "webhooks")]
 mod webhooks;

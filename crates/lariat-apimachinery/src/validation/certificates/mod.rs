@@ -1,7 +1,16 @@
 //! The kinds of the group `certificates.k8s.io`.
 
 mod conditions;
+mod der;
+mod keys;
 mod pem;
+mod pkcs10;
 mod request;
+#[cfg_attr(not(feature = "signatures"), path = "signature_off.rs")]
+mod signature;
+mod subject;
+#[cfg(test)]
+mod tests;
 
+pub use request::requested_organizations;
 pub(super) use request::signing_request;

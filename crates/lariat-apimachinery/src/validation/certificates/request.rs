@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 
+use super::pkcs10::{self, Request};
 use super::{conditions, pem};
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
@@ -42,7 +43,7 @@ const LEGACY: &str = "kubernetes.io/legacy-unknown";
 
 pub(in crate::validation) fn signing_request(context: &Context<'_>, causes: &mut Causes) {
     let (spec, old) = (context.get("spec"), context.old("spec"));
-    // `validateCertificateSigningRequest`. The content of the request is not verified here; Go also parses it.
+    // `validateCertificateSigningRequest`.
     check_request(&spec.get("request"), causes);
     check_usages(
         &spec.get("usages"),
@@ -67,16 +68,29 @@ pub(in crate::validation) fn signing_request(context: &Context<'_>, causes: &mut
     check_certificate(context, causes);
 }
 
+// `validateCSR`.
 fn check_request(at: &Field<'_>, causes: &mut Causes) {
-    let text = decoded(at);
-    let block = pem::first(&text).filter(|(block, _)| block.kind == "CERTIFICATE REQUEST");
-    if block.is_none() {
-        causes.invalid(at, "PEM block type must be CERTIFICATE REQUEST");
+    let read = pkcs10::data(&decoded(at.text()));
+    let checked = read.and_then(|data| Request::read(&data)?.check_signature());
+    if let Err(reason) = checked {
+        causes.invalid(at, &reason);
     }
 }
 
-fn decoded(at: &Field<'_>) -> String {
-    let bytes = BASE64.decode(at.text()).unwrap_or_default();
+/// Returns the organizations of the subject of a request for a certificate.
+///
+/// The request is that of a CertificateSigningRequest's `spec`: PEM, in base64.
+///
+/// # Errors
+///
+/// It cannot be read; the message is that of Go.
+pub fn requested_organizations(request: &str) -> Result<Vec<String>, String> {
+    let data = pkcs10::data(&decoded(request))?;
+    Ok(Request::read(&data)?.organizations)
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = BASE64.decode(text).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -104,7 +118,7 @@ fn check_certificate(context: &Context<'_>, causes: &mut Causes) {
     let at = context.get("status").get("certificate");
     let old = context.old("status").map(|old| old.get("certificate"));
     let has_changed = old.as_ref().is_none_or(|old| old.text() != at.text());
-    if has_changed && let Err(error) = certificate_wrong(&decoded(&at)) {
+    if has_changed && let Err(error) = certificate_wrong(&decoded(at.text())) {
         causes.invalid_as(&at, "<certificate data>", &error);
     }
     let Some(old) = old.filter(|_| has_changed) else {

@@ -5,10 +5,11 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
 use super::question::{created, read};
-use crate::access::{AUDIENCE, Issue};
+use crate::access::{AUDIENCE, Bound, Issue, Reference};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Stored;
@@ -43,14 +44,16 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
         seconds => seconds.as_i64().unwrap_or_default(),
     };
     check_seconds(seconds)?;
-    check_bound(call, &spec["boundObjectRef"])?;
-    let seconds = u64::try_from(seconds).unwrap_or_default();
+    let bound = bound(call, &spec["boundObjectRef"])?;
     let audiences = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
     let issue = Issue {
         namespace: call.namespace().unwrap_or_default(),
-        name: call.name(),
-        uid: account.uid(),
+        account: Reference {
+            name: call.name().to_owned(),
+            uid: account.uid().to_owned(),
+        },
         audiences: audiences.clone(),
+        bound,
         seconds,
     };
     let Server { clock, random, .. } = &*call.server;
@@ -72,7 +75,7 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
             "boundObjectRef": spec["boundObjectRef"],
         }),
     );
-    let expires = call.server.clock.later(seconds);
+    let expires = call.server.clock.later(seconds.unsigned_abs());
     let status = json!({"token": token, "expirationTimestamp": expires});
     Ok(created(object, status))
 }
@@ -99,13 +102,13 @@ fn check_uid(call: &Call, sent: &str, uid: &str) -> Result<(), ApiError> {
     Err(ApiError::conflict_of(KIND, GROUP, call.name(), &reason))
 }
 
-/// Checks that the bound object of a token exists.
-fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
+/// Returns the bound object of a token, which must exist.
+fn bound(call: &Call, reference: &Value) -> Result<Bound, ApiError> {
     let text = |member: &str| reference[member].as_str().unwrap_or_default();
     // Of the core group any version will do.
     let is_core = !text("apiVersion").contains('/');
     let (plural, namespace) = match (text("apiVersion"), text("kind")) {
-        _ if reference.is_null() => return Ok(()),
+        _ if reference.is_null() => return Ok(Bound::default()),
         (_, "Pod") if is_core => ("pods", call.namespace()),
         (_, "Secret") if is_core => ("secrets", call.namespace()),
         (_, "Node") if is_core => ("nodes", None),
@@ -124,7 +127,7 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
     let key = resource.key(namespace, name);
     let found = call.server.store.get(resource.table, &key);
     let bound = found.ok_or_else(|| ApiError::not_found(resource, name))?;
-    if plural == "pods" && !runs_as(&bound, call.name()) {
+    if plural == "pods" && spec_text(&bound, "serviceAccountName") != call.name() {
         return Err(ApiError::bad_request(format!(
             "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
             call.name()
@@ -137,15 +140,39 @@ fn check_bound(call: &Call, reference: &Value) -> Result<(), ApiError> {
         );
         return Err(ApiError::conflict_about(text("kind"), name, &reason));
     }
-    Ok(())
+    let mut bounds = Bound::default();
+    let reference = Reference {
+        name: name.to_owned(),
+        uid: bound.uid().to_owned(),
+    };
+    match plural {
+        "pods" => {
+            bounds.node = node_of(call, &bound);
+            bounds.pod = Some(reference);
+        }
+        "secrets" => bounds.secret = Some(reference),
+        _ => bounds.node = Some(reference),
+    }
+    Ok(bounds)
 }
 
-/// Returns whether a Pod runs as a service account.
-fn runs_as(pod: &Stored, account: &str) -> bool {
+/// Returns the node of a Pod, without a uid if it is missing.
+fn node_of(call: &Call, pod: &Stored) -> Option<Reference> {
+    let name = spec_text(pod, "nodeName");
+    if name.is_empty() {
+        return None;
+    }
+    let store = &call.server.store;
+    let node = store.get(store.table("nodes"), &ObjectKey::cluster(&name));
+    let uid = node.map_or_else(String::new, |node| node.uid().to_owned());
+    Some(Reference { name, uid })
+}
+
+fn spec_text(pod: &Stored, member: &str) -> String {
     let pod = pod.object();
     let spec = pod.get("spec");
-    let name = spec.and_then(|spec| spec.get("serviceAccountName")?.as_str());
-    name.unwrap_or_default() == account
+    let text = spec.and_then(|spec| spec.get(member)?.as_str());
+    text.unwrap_or_default().to_owned()
 }
 
 /// Reads a `TokenRequest`, whose kind is not that of its resource.
@@ -178,24 +205,14 @@ pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
         return Err(ApiError::bad_request(message));
     }
     let Server { store, clock, .. } = &*call.server;
-    let Some(known) = call.server.access.tokens.look_up(store, clock, token) else {
-        // Two authenticators of a genuine server refuse it, and Go joins their errors.
-        let error = "[invalid bearer token, token lookup failed]";
-        return Ok(created(object, json!({"user": {}, "error": error})));
-    };
     let wanted = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
-    let audiences: Vec<String> = known
-        .audiences
-        .into_iter()
-        .filter(|audience| wanted.contains(audience))
-        .collect();
-    let status = if audiences.is_empty() {
-        json!({
-            "user": {},
-            "error": format!("token audiences are not among those asked for: {wanted:?}"),
-        })
-    } else {
-        json!({"authenticated": true, "user": known.user.info(), "audiences": audiences})
+    let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    let tokens = &call.server.access.tokens;
+    let status = match tokens.look_up(store, clock, token, &wanted) {
+        Ok(known) => json!({
+            "authenticated": true, "user": known.user.info(), "audiences": known.audiences,
+        }),
+        Err(refused) => json!({"user": {}, "error": refused.text()}),
     };
     Ok(created(object, status))
 }
