@@ -15,8 +15,8 @@ mod compression;
 mod custom_handlers;
 mod customs;
 mod cut_off;
-#[cfg(feature = "sqlite")]
 mod default_classes;
+#[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
 mod denials;
