@@ -8,7 +8,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::builtin::default_classes;
+use super::builtin::{default_classes, runtime_classes};
 use super::{accounts, limits};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -72,7 +72,7 @@ pub(crate) fn admit_create(
                 tolerate(spec);
                 set.map_err(|reason| limits::refuse(resource, object, &reason))?;
             }
-            Ok(())
+            runtime_classes::set(server, resource, object)
         }
         ("scheduling.k8s.io", "priorityclasses") => check_class(server, resource, object),
         ("", "persistentvolumeclaims") => {

@@ -58,6 +58,7 @@ mod pages;
 mod persistence;
 #[cfg(feature = "sqlite")]
 mod persistence_faults;
+mod pod_security;
 mod policies;
 #[cfg(feature = "protobuf")]
 mod protobuf;
