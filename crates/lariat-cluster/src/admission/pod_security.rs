@@ -65,19 +65,22 @@ pub(crate) fn check_changed_pods(
     // Of all other subresources, none changes what a Pod runs.
     let is_pod = resource.group.is_empty() && resource.plural == "pods";
     let counts = part == Part::Main || (is_pod && matches!(part, Part::Ephemeral | Part::Resize));
-    if !counts || Pod::of(resource, object).is_none() {
+    if !counts {
+        return Ok(());
+    }
+    let states = (Pod::of(resource, object), Pod::of(resource, old));
+    let is_checked = match states {
+        // Before the namespace is looked up, since hardly any change of a Pod counts.
+        (Some(new), Some(old)) if is_pod => pod_security::is_significant_update(new, old),
+        (new, _) => new.is_some(),
+    };
+    if !is_checked {
         return Ok(());
     }
     let key = ObjectKey::cluster(metadata_text(object, "namespace"));
     let Some(namespace) = server.store.get(server.kinds.namespaces, &key) else {
         return Ok(());
     };
-    if is_pod
-        && let (Some(new), Some(old)) = (Pod::of(resource, object), Pod::of(resource, old))
-        && !pod_security::is_significant_update(new, old)
-    {
-        return Ok(());
-    }
     check(resource, namespace.labels(), object, Some(request))
 }
 

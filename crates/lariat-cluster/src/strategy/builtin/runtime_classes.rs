@@ -2,6 +2,7 @@
 //!
 //! Source: `plugin/pkg/admission/runtimeclass` and `pkg/util/tolerations` in `k8s.io/kubernetes`.
 
+use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::usage::Amounts;
@@ -79,7 +80,8 @@ fn class(server: &Server, resource: &Resource, pod: &Object) -> Result<Option<Ob
     match server.store.get(table, &ObjectKey::cluster(name)) {
         Some(stored) => Ok(Some(stored.object())),
         None => {
-            let reason = format!("pod rejected: RuntimeClass {name:?} not found");
+            let name = go_text::quoted(name);
+            let reason = format!("pod rejected: RuntimeClass {name} not found");
             Err(limits::refuse(resource, pod, &reason))
         }
     }
