@@ -7,6 +7,7 @@ mod authorizer;
 mod conditions;
 mod expression;
 mod matching;
+pub mod pod_security;
 mod policy;
 mod review;
 mod rules;

@@ -7,10 +7,12 @@ mod chain;
 mod mutation;
 mod mutation_policies;
 mod params;
+mod pod_security;
 mod policies;
 mod question;
 mod request;
 mod selection;
 mod validation;
 
+pub(crate) use pod_security::{check_changed_pods, check_new_pods};
 pub(crate) use request::Request;

@@ -8,7 +8,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::builtin::default_classes;
+use super::builtin::{default_classes, runtime_classes};
 use super::{accounts, copy_topology, limits};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -72,6 +72,7 @@ pub(crate) fn admit_create(
                 tolerate(spec);
                 set.map_err(|reason| limits::refuse(resource, object, &reason))?;
             }
+            runtime_classes::set(server, resource, object)?;
             if let Some(node) = bound_to(object) {
                 copy_topology(server, &node, object);
             }

@@ -28,6 +28,7 @@ pub(crate) mod view;
 pub(crate) use admission::{CLAIM_PROTECTION, VOLUME_PROTECTION, admit_create, admit_update};
 pub(crate) use aggregation::{AGGREGATION_RULE, RolePart, aggregated};
 pub(crate) use autoscalers::in_second;
+pub(crate) use builtin::runtime_classes::check_overhead;
 pub(crate) use builtin::workloads::read_annotations;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};

@@ -10,7 +10,7 @@ use lariat_core::ObjectKey;
 
 use super::{admit, form, ownership, signers};
 use crate::access::User;
-use crate::admission::Request;
+use crate::admission::{self, Request};
 use crate::conversion;
 use crate::server::Server;
 use crate::status::{ApiError, Warnings};
@@ -86,7 +86,7 @@ impl Creation<'_> {
         let version = metadata_text(&sent, "resourceVersion").to_owned();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         for attempt in 1..=attempts {
-            self.check_admission(metadata_text(&sent, "name"))?;
+            let namespace = self.check_admission(metadata_text(&sent, "name"))?;
             let candidate = if attempt < attempts {
                 sent.clone()
             } else {
@@ -96,8 +96,7 @@ impl Creation<'_> {
             let mut object = admit::create(self, candidate, dry_run)?;
             self.warn(&object);
             let name = metadata_text(&object, "name").to_owned();
-            strategy::check_limits(self.server, self.resource, &object, None)?;
-            signers::check_subject(self.resource, &object)?;
+            self.check_plugins(namespace.as_deref(), &object, request.as_ref())?;
             if let Some(request) = &request {
                 request.validate_new(&name, &object).await?;
             }
@@ -143,6 +142,19 @@ impl Creation<'_> {
         strategy::admit_create(self.server, self.resource, object)
     }
 
+    /// Asks the plugins of the server that look at valid objects.
+    fn check_plugins(
+        &self,
+        namespace: Option<&Stored>,
+        object: &Object,
+        request: Option<&Request<'_>>,
+    ) -> Result<(), ApiError> {
+        strategy::check_limits(self.server, self.resource, object, None)?;
+        admission::check_new_pods(self.resource, namespace, object, request)?;
+        strategy::check_overhead(self.server, self.resource, object)?;
+        signers::check_subject(self.resource, object)
+    }
+
     /// Warns of what is unwise about a valid object.
     ///
     /// As `BeforeCreate`, so before validating admission and the storage, which may still refuse it.
@@ -181,14 +193,14 @@ impl Creation<'_> {
         })
     }
 
-    /// Refuses creations in a missing or terminating namespace, or of such a kind.
-    pub(super) fn check_admission(&self, name: &str) -> Result<(), ApiError> {
+    /// Refuses creations in a missing or terminating namespace, or of such a kind; returns the namespace.
+    pub(super) fn check_admission(&self, name: &str) -> Result<Option<Arc<Stored>>, ApiError> {
         if self.resource.is_terminating() {
             return Err(self.refusal(Refused::KindTerminating, name));
         }
         // Looked at early for the answer's sake. What counts is the same check under the lock of the commit.
         let Some(namespace) = self.namespace.filter(|_| self.resource.namespaced) else {
-            return Ok(());
+            return Ok(None);
         };
         let key = ObjectKey::cluster(namespace);
         match self.server.store.get(self.server.kinds.namespaces, &key) {
@@ -196,7 +208,7 @@ impl Creation<'_> {
             Some(stored) if stored.is_deleting() => {
                 Err(self.refusal(Refused::NamespaceTerminating, name))
             }
-            Some(_) => Ok(()),
+            found => Ok(found),
         }
     }
 

@@ -11,6 +11,7 @@ use lariat_core::ObjectKey;
 
 use super::answer::Answer;
 use super::{create, escalation, ownership, signers};
+use crate::admission;
 use crate::conversion;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -189,6 +190,7 @@ pub(super) async fn store_changed(
         let replaced = Some(old).filter(|_| part == Part::Main);
         strategy::check_limits(&call.server, &call.resource, object, replaced)?;
     }
+    admission::check_changed_pods(&request, part, old, object)?;
     if part == Part::Main {
         strategy::check_growth(&call.server, &call.resource, old, object)?;
     }

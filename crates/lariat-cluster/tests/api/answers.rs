@@ -3,7 +3,8 @@
 //! In `answers.txt`, a line `= name` begins a sequence on a cluster of its own. A line that is not indented is a
 //! request: method, path, then `table` if a table is asked for, and a body, before which `merge`, `strategic`, `json` or
 //! `apply` says which patch it is. Indented lines check the answer: a status code, a JSON pointer with its value (`null`
-//! if absent), `!` with the Status message, `?` with the fields of the causes, or `warning` with a part of a warning.
+//! if absent), `!` with the Status message, `?` with the fields of the causes, `warning` with a part of a warning, or
+//! `unwarned`.
 //! After a write of a CRD the next request waits until it has taken effect.
 
 use std::collections::BTreeSet;
@@ -67,6 +68,9 @@ async fn request(bench: &Bench, line: &str) -> Answer {
 fn check(name: &str, answer: &Answer, part: &str) {
     let place = format!("{name}: {part}: {}", answer.text);
     match part.split_once(' ') {
+        None if part == "unwarned" => {
+            assert!(!answer.headers.contains_key("warning"), "{place}");
+        }
         None => assert_eq!(answer.code.as_str(), part, "{place}"),
         Some(("!", message)) => assert_eq!(answer.json()["message"], message, "{place}"),
         Some(("?", wanted)) => {

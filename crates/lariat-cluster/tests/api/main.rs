@@ -15,8 +15,8 @@ mod compression;
 mod custom_handlers;
 mod customs;
 mod cut_off;
-#[cfg(feature = "sqlite")]
 mod default_classes;
+#[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
 mod denials;
@@ -59,6 +59,7 @@ mod persistence;
 #[cfg(feature = "sqlite")]
 mod persistence_faults;
 mod pod_nodes;
+mod pod_security;
 mod policies;
 #[cfg(feature = "protobuf")]
 mod protobuf;

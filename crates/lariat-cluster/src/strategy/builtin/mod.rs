@@ -11,6 +11,7 @@ mod machinery;
 mod parts;
 pub(super) mod pods;
 pub(super) mod profiles;
+pub(super) mod runtime_classes;
 mod services;
 pub(super) mod volumes;
 pub(super) mod workloads;
