@@ -75,7 +75,7 @@ impl Signer {
     }
 
     fn of(key: Key) -> Self {
-        // As keyIDFromPublicKey: it tells nothing of the key.
+        // As keyIDFromPublicKey: it reveals nothing of the key.
         let mut hash = Sha256::new();
         hash.update(match key {
             Key::P256(_) => &P256_PREFIX[..],

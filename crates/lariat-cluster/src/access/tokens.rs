@@ -26,7 +26,7 @@ pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local"
 
 /// How many tokens are remembered that would be recognized without.
 const REMEMBERED: usize = 4096;
-/// For how many seconds an expired token is remembered, so that a review can tell that it has expired.
+/// For how many seconds an expired token is remembered, so that a review can report that it has expired.
 const FORGOTTEN_AFTER: i64 = 3600;
 
 /// The tokens a cluster knows.

@@ -64,7 +64,7 @@ pub(super) fn user(store: &Store, now: Timestamp, claims: &Claims) -> Result<Use
     if let Some(pod) = &bound.pod {
         check("pod", "pods", Some(namespace), pod)?;
     }
-    // The node of a Pod is only told.
+    // The node of a Pod is a claim alone.
     if let Some(node) = bound.node.as_ref().filter(|_| bound.pod.is_none()) {
         check("node", "nodes", None, node)?;
     }

@@ -54,7 +54,7 @@ pub(super) fn check(
     ))
 }
 
-/// Checks that nobody asks for a certificate with which they may do everything.
+/// Refuses requests for a client certificate of the group `system:masters`.
 ///
 /// # Errors
 ///

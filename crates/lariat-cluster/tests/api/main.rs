@@ -46,6 +46,8 @@ mod garbage;
 mod history;
 mod informer;
 mod inspector;
+#[cfg(feature = "signatures")]
+mod issuer;
 mod journal;
 mod kinds;
 #[cfg(feature = "load")]

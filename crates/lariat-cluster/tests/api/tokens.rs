@@ -1,4 +1,4 @@
-//! Tokens of service accounts: what they say, until when they are good, and how others check them.
+//! Tokens of service accounts: their claims, and until when they are good.
 //!
 //! The texts are those of kube-apiserver v1.36.2.
 
@@ -13,7 +13,7 @@ use crate::bench::{Bench, text};
 
 const NAMESPACE: &str = "/api/v1/namespaces/default";
 const NODES: &str = "/api/v1/nodes";
-const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 const INVALIDATED: &str = "service account token has been invalidated";
 
 async fn create(bench: &Bench, path: &str, object: Value) -> String {
@@ -22,7 +22,7 @@ async fn create(bench: &Bench, path: &str, object: Value) -> String {
     text(&answer.json(), "/metadata/uid").to_owned()
 }
 
-async fn account(bench: &Bench, name: &str) -> String {
+pub(crate) async fn account(bench: &Bench, name: &str) -> String {
     let path = format!("{NAMESPACE}/serviceaccounts");
     create(bench, &path, json!({"metadata": {"name": name}})).await
 }
@@ -55,7 +55,7 @@ async fn request(bench: &Bench, name: &str, spec: Value) -> Value {
     answer.json()
 }
 
-async fn token(bench: &Bench, name: &str, spec: Value) -> String {
+pub(crate) async fn token(bench: &Bench, name: &str, spec: Value) -> String {
     let answer = request(bench, name, spec).await;
     text(&answer, "/status/token").to_owned()
 }
@@ -87,12 +87,12 @@ async fn check_refused(bench: &Bench, token: &str, reason: &str) {
     answer.fails(401, "Unauthorized");
 }
 
-fn parts(token: &str) -> [&str; 3] {
+pub(crate) fn parts(token: &str) -> [&str; 3] {
     let parts: Vec<&str> = token.split('.').collect();
     parts.try_into().expect("three parts")
 }
 
-fn decoded(part: &str) -> String {
+pub(crate) fn decoded(part: &str) -> String {
     let bytes = BASE64.decode(part).expect("it is base64");
     String::from_utf8(bytes).expect("it is text")
 }
@@ -213,7 +213,7 @@ async fn reviews_tell_that_what_a_token_is_bound_to_has_gone() {
     pod(&bench, "placed", Some("n")).await;
     let placed = bound(&bench, "Pod", "placed").await;
     delete(&bench, &format!("{NODES}/n")).await;
-    // The node of a Pod is only told.
+    // The node of a Pod is a claim alone.
     check_good(&bench, &placed).await;
     for (kind, path) in [
         ("Secret", format!("{NAMESPACE}/secrets")),
@@ -352,83 +352,6 @@ async fn a_token_that_was_changed_is_refused() {
     check_refused(&bench, &format!("{header}.{payload}"), "").await;
     check_refused(&bench, "none", "").await;
     check_good(&bench, &good).await;
-}
-
-#[cfg(feature = "signatures")]
-#[tokio::test(start_paused = true)]
-async fn others_check_tokens_by_the_keys_of_the_server() {
-    use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
-
-    let bench = bench(builder().rbac()).await;
-    account(&bench, "bot").await;
-    let token = token(&bench, "bot", json!({})).await;
-    let answer = get_as(&bench, &token, "/.well-known/openid-configuration").await;
-    assert_eq!(answer.headers["content-type"], "application/json");
-    assert_eq!(answer.headers["cache-control"], "public, max-age=3600");
-    let expected = format!(
-        r#"{{"issuer":"{ISSUER}","jwks_uri":"https://127.0.0.1:6443/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}}"#
-    );
-    assert_eq!(answer.text, expected);
-
-    let answer = get_as(&bench, &token, "/openid/v1/jwks").await;
-    assert_eq!(answer.headers["content-type"], "application/jwk-set+json");
-    assert_eq!(answer.headers["cache-control"], "public, max-age=3600");
-    let keys = answer.json();
-    assert_eq!(keys["keys"].as_array().map(Vec::len), Some(1), "{keys}");
-    let key = &keys["keys"][0];
-    let [header, payload, signature] = parts(&token);
-    let expected = json!({"alg": "ES256", "kid": key["kid"]}).to_string();
-    assert_eq!(decoded(header), expected);
-    let of_key = |member: &str| BASE64.decode(text(key, member)).expect("it is base64");
-    let expected = json!({
-        "use": "sig", "kty": "EC", "kid": key["kid"], "crv": "P-256", "alg": "ES256",
-        "x": key["x"], "y": key["y"],
-    });
-    assert_eq!(*key, expected);
-    let point = [vec![4], of_key("/x"), of_key("/y")].concat();
-    let signature = BASE64.decode(signature).expect("it is base64");
-    UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, point)
-        .verify(format!("{header}.{payload}").as_bytes(), &signature)
-        .expect("it is signed");
-}
-
-#[cfg(feature = "signatures")]
-#[tokio::test(start_paused = true)]
-async fn the_documents_are_read_as_on_a_genuine_server() {
-    use http::Method;
-
-    let bench = bench(builder().rbac()).await;
-    let paths = bench.get("/").await.json();
-    for (path, media_type) in [
-        ("/.well-known/openid-configuration", "application/json"),
-        ("/openid/v1/jwks", "application/jwk-set+json"),
-    ] {
-        let listed = paths["paths"].as_array().expect("a list");
-        assert!(listed.contains(&path.into()), "{paths}");
-        // The role is that of service accounts.
-        get_as(&bench, "janes", path).await.fails(403, "Forbidden");
-        for accepted in ["", "*/*", "text/html, */*", media_type] {
-            let answer = bench
-                .ask(Method::GET, path, &[("accept", accepted)], "")
-                .await;
-            assert_eq!(answer.code, StatusCode::OK, "{accepted}: {}", answer.text);
-        }
-        for refused in ["application/*", "garbage", "text/html"] {
-            let answer = bench
-                .ask(Method::GET, path, &[("accept", refused)], "")
-                .await;
-            let status = answer.fails(406, "NotAcceptable");
-            let message = format!("406: Not Acceptable\n\nAvailable representations: {media_type}");
-            assert_eq!(text(&status, "/message"), message);
-        }
-        for method in [Method::POST, Method::PUT, Method::DELETE] {
-            let answer = bench.ask(method, path, &[], "").await;
-            answer.fails(405, "MethodNotAllowed");
-        }
-    }
-    for path in ["/.well-known", "/openid", "/openid/v1", "/.well-known/x"] {
-        assert_eq!(bench.get(path).await.code, StatusCode::NOT_FOUND, "{path}");
-    }
 }
 
 #[cfg(feature = "signatures")]

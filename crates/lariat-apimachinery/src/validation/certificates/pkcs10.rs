@@ -38,7 +38,7 @@ impl<'a> Request<'a> {
         if !outer.is_done() {
             return Err(der::syntax("trailing data"));
         }
-        // In this order, which decides what is told of several faults.
+        // In this order, which decides which of several faults is reported.
         let key = parts.identifier.key(parts.key)?;
         Ok(Self {
             organizations: subject::organizations(parts.subject)?,

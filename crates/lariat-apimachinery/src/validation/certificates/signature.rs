@@ -7,7 +7,7 @@ use super::keys::{Algorithm, Hash, Key};
 /// Below it, ring has no RSA with SHA-384.
 const LARGE: usize = 256;
 
-/// Returns whether a signature fits; `None` if that cannot be told.
+/// Returns whether a signature fits; `None` if that cannot be checked.
 pub(super) fn fits(
     algorithm: Algorithm,
     key: Key<'_>,
@@ -15,7 +15,7 @@ pub(super) fn fits(
     signature: &[u8],
 ) -> Option<bool> {
     let (algorithm, key): (&dyn VerificationAlgorithm, &[u8]) = match (algorithm, key) {
-        // Go takes SHA-1 for requests, which nobody but their sender has reason to forge.
+        // Go takes SHA-1 for requests, which only their sender has reason to forge.
         (Algorithm::Rsa(Hash::Sha1), Key::Rsa(key, _)) => (
             &signature::RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
             key,
