@@ -26,7 +26,7 @@ mod tests;
 mod validate;
 mod walk;
 
-pub use compiled::Structural;
+pub use compiled::{Structural, is_of_metadata};
 pub(crate) use fault::{duplicate, too_many};
 pub(crate) use formats::is_known as is_known_format;
 pub(crate) use rules::{

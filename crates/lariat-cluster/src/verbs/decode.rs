@@ -41,7 +41,7 @@ impl Call {
     ///
     /// All values must be of the right type, though only the last one counts.
     fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
-        let has_twice = matches!(duplicates, Duplicates::Paths(paths) if !paths.is_empty());
+        let has_twice = matches!(duplicates, Duplicates::Worded(_)) && !duplicates.is_empty();
         if self.resource.rules.custom || !has_twice {
             return Ok(());
         }
