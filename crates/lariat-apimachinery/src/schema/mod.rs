@@ -16,11 +16,11 @@ mod types;
 mod zeros;
 
 pub use again::again;
-pub use builtin::builtin;
 #[cfg(all(test, feature = "protobuf"))]
 pub(crate) use builtin::kinds;
 #[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
+pub use builtin::{builtin, has_version};
 pub use custom::custom;
 pub(crate) use decode::decode_metadata;
 pub use decode::{decode, has_empty, wrap_numbers, write_whole_numbers};

@@ -9,9 +9,11 @@ use crate::verbs::decode::Expected;
 use crate::verbs::form::{self, Origin};
 
 /// Reads a body that is no object of its own, in the form of its type.
-pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
+pub(in crate::verbs) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
     let (mut object, duplicates) = call.decode_as(wanted)?;
-    let types = schema::builtin(wanted.api_version, wanted.kind);
+    // An Eviction has the same members in its older version.
+    let types = schema::builtin(wanted.api_version, wanted.kind)
+        .or_else(|| schema::builtin("policy/v1", wanted.kind));
     let typed = types.as_ref().map(Schema::root);
     let read = typed.map(|typed| schema::decode(typed, &mut object));
     let refuse = |reason: String| {
