@@ -23,7 +23,7 @@ pub(crate) use builtin::of_every_group;
 pub use builtin::{builtin, has_version};
 pub use custom::custom;
 pub(crate) use decode::decode_metadata;
-pub use decode::{decode, has_empty, wrap_numbers, write_whole_numbers};
+pub use decode::{decode, has_empty, read_whole_numbers, wrap_numbers, write_whole_numbers};
 pub use field_path::{FieldPath, Step};
 pub use misfit::Misfit;
 pub(crate) use misfit::struct_without;

@@ -81,6 +81,7 @@ impl Document {
     ) -> Result<(Self, Option<Misfit>), String> {
         let mut found = Found {
             typed,
+            bytes,
             ..Found::default()
         };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -101,6 +102,12 @@ impl Document {
 
     /// Reads YAML, of which JSON is a part.
     pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
+        let mut document = Self::read(bytes)?;
+        schema::read_whole_numbers(&mut document.value);
+        Ok(document)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, String> {
         // The reader of JSON is much faster. Only duplicates are left to that of YAML, which words them otherwise.
         let begins_json = bytes.trim_ascii_start().starts_with(b"{");
         if begins_json
@@ -185,6 +192,8 @@ fn read_yaml(text: &str) -> Result<Document, String> {
     let read = |duplicate_keys| {
         let mut options = serde_saphyr::Options::default();
         options.duplicate_keys = duplicate_keys;
+        // Go's reader knows YAML 1.1.
+        options.legacy_octal_numbers = true;
         if let Some(budget) = &mut options.budget {
             budget.max_depth = DEEPEST;
         }
@@ -292,9 +301,22 @@ struct Found<'a> {
     problems: Problems,
     /// The first value of a wrong type that another one replaced.
     misfit: Option<Misfit>,
+    bytes: &'a [u8],
 }
 
 impl<'a> Found<'a> {
+    /// Returns whether a zero with a sign has no fraction; Go reads it as an integer.
+    ///
+    /// The reader of JSON makes it a float, as if it had one.
+    fn has_integer_zero(&self) -> bool {
+        let zeros = self
+            .bytes
+            .windows(3)
+            .filter(|bytes| bytes.starts_with(b"-0"));
+        let mut behind = zeros.map(|bytes| bytes[2]);
+        !behind.any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+    }
+
     /// Returns the type of what is at a path.
     ///
     /// Types are looked up only for duplicates, which are rare.
@@ -351,6 +373,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        if value == 0.0 && value.is_sign_negative() && self.found.has_integer_zero() {
+            return Ok(0.into());
+        }
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
@@ -429,6 +454,16 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn numbers_are_integers_where_go_reads_them_as_such() {
+        let read = |bytes: &[u8]| Document::json(bytes).unwrap().value;
+        assert_eq!(read(b"[-0]"), json!([0]));
+        assert!(read(b"[-0.0]")[0].is_f64());
+        let yaml = b"[1.0, 1e3, 1e18, 010, 0o17, 0x10, -0, -0.0, 1.5]";
+        let expected = json!([1, 1000, 1_000_000_000_000_000_000_i64, 8, 15, 16, 0, 0, 1.5]);
+        assert_eq!(Document::yaml(yaml).unwrap().value, expected);
     }
 
     #[test]
