@@ -16,6 +16,7 @@ mod embedded;
 mod fault;
 mod formats;
 mod lists;
+mod mail;
 mod node;
 mod outcome;
 mod prune;

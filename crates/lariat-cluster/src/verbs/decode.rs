@@ -244,9 +244,11 @@ fn other_version(wanted: Expected<'_>, api_version: &str) -> ApiError {
 ///
 /// Go's decoder makes an object of that type, and converts it to the wanted one.
 fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<(), ApiError> {
-    let or = |text, other| if text == "" { other } else { text };
-    let kind = or(kind, wanted.kind);
-    let api_version = or(api_version.trim_start_matches('/'), wanted.api_version);
+    let kind = if kind.is_empty() { wanted.kind } else { kind };
+    let api_version = match api_version.trim_start_matches('/') {
+        "" => wanted.api_version,
+        given => given,
+    };
     let version = api_version.rsplit('/').next().unwrap_or_default();
     let refuse = |reason: String| {
         let wanted = wanted.kind;

@@ -88,7 +88,7 @@ pub(super) fn normalize(
     strategy::read_annotations(&call.resource, object)
         .map_err(|reason| refuse_annotation(call, origin, object, &reason))?;
     let typed = Some(call.resource.types().root()).filter(|_| !call.resource.rules.custom);
-    report(call, origin, typed, unknown, duplicates)
+    report(call, origin, typed, &unknown, duplicates)
         .map_err(|reason| refuse(call, origin, &reason))?;
     let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
@@ -110,7 +110,7 @@ pub(super) fn report(
     call: &Call,
     origin: Origin,
     typed: Option<TypeRef<'_>>,
-    unknown: Vec<String>,
+    unknown: &[String],
     duplicates: &Duplicates,
 ) -> Result<(), String> {
     let validation = Validation::of(call);

@@ -27,6 +27,6 @@ pub(in crate::verbs) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<O
         Some(read) => read.map_err(|misfit| refuse(misfit.to_string()))?,
         None => Vec::new(),
     };
-    form::report(call, Origin::Body, typed, unknown, &duplicates).map_err(refuse)?;
+    form::report(call, Origin::Body, typed, &unknown, &duplicates).map_err(refuse)?;
     Ok(object)
 }

@@ -103,7 +103,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         let mut scale = change.apply_as(types().root(), before.clone())?;
         let unknown = read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
         let typed = Some(types().root());
-        report(call, Origin::Patch, typed, unknown, &change.duplicates)
+        report(call, Origin::Patch, typed, &unknown, &change.duplicates)
             .map_err(|reason| refuse(call, Origin::Patch, &reason))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
