@@ -384,11 +384,18 @@ fn bytes(text: &str) -> Fit {
 /// Times are kept in whole seconds, UTC.
 fn time(text: &str) -> Fit {
     // `metav1.Time` is written by RFC 3339 without a fraction, which is dropped and not rounded.
-    time_of(text, go_time::rfc3339(text), |time| {
+    let fit = time_of(text, go_time::rfc3339(text), |time| {
         let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
         let seconds = Timestamp::from_second(seconds).unwrap_or(time);
         (seconds, format!("{seconds:.0}"))
-    })
+    });
+    match (fit, text.split_once('.')) {
+        // On the last day, which is kept as sent.
+        (Fit::Fits, Some((seconds, fraction))) if fraction.ends_with('Z') => {
+            Fit::Becomes(format!("{seconds}Z").into())
+        }
+        (fit, _) => fit,
+    }
 }
 
 /// Exact times have exactly six digits behind the point, or Go does not read them.

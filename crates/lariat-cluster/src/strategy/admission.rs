@@ -66,11 +66,11 @@ pub(crate) fn admit_create(
             // In the order of the plugins of kube-apiserver.
             limits::set_defaults(server, object);
             let admitted = accounts::admit(server, object);
-            admitted.map_err(|reason| limits::refuse(resource, object, &reason))?;
+            admitted.map_err(|reason| refuse_new(resource, object, &reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 let set = set_priority(server, spec);
                 tolerate(spec);
-                set.map_err(|reason| limits::refuse(resource, object, &reason))?;
+                set.map_err(|reason| refuse_new(resource, object, &reason))?;
             }
             Ok(())
         }
@@ -98,6 +98,16 @@ pub(crate) fn admit_create(
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a new object, which has the name that is made for it only after these plugins.
+fn refuse_new(resource: &Resource, object: &mut Object, reason: &str) -> ApiError {
+    let [prefix, name] = ["generateName", "name"].map(|member| metadata_text(object, member));
+    let is_made = !prefix.is_empty() && name.strip_prefix(prefix).is_some_and(|end| end.len() == 5);
+    if is_made {
+        metadata_mut(object).remove("name");
+    }
+    limits::refuse(resource, object, reason)
 }
 
 /// Keeps Pods off a new node.
