@@ -80,6 +80,7 @@ pub mod selector;
 
 pub mod go_duration;
 pub mod go_json;
+mod go_regex;
 pub mod go_text;
 pub mod go_time;
 mod go_url;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::parts::{array, flag, is_set, text};
 use crate::cause::StatusCause;
+use crate::go_regex;
 
 /// The position of a schema in a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,7 +286,7 @@ fn check_junctors(
     }
     let pattern = text(schema, "pattern");
     // An absent pattern is the empty one, which is valid.
-    if let Err(error) = regex::Regex::new(pattern) {
+    if let Err(error) = go_regex::compile(pattern) {
         let rule = format!("must be a valid regular expression, but isn't: {error}");
         let field = format!("{path}.pattern");
         causes.push(StatusCause::invalid(&field, &pattern.into(), &rule));

@@ -38,6 +38,15 @@ pub fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
     })
 }
 
+/// Returns whether a version of a group has built-in kinds.
+#[must_use]
+pub fn has_version(api_version: &str) -> bool {
+    let mut behind = BUILTIN.kinds.range((api_version, "")..);
+    behind
+        .next()
+        .is_some_and(|((version, _), _)| *version == api_version)
+}
+
 /// Returns a type that belongs to all groups, such as `DeleteOptions`.
 #[cfg(feature = "protobuf")]
 pub(crate) fn of_every_group(kind: &str) -> Option<Schema> {

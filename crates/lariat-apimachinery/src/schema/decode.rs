@@ -7,7 +7,7 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
 use base64::{DecodeError, Engine};
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::field_path::FieldPath;
 use super::misfit::Misfit;
@@ -299,15 +299,36 @@ fn wrapped(number: i64) -> i32 {
 }
 
 /// Writes whole numbers without a fraction, as Go does.
+///
+/// What does not fit into 64 bits with a sign is a float, as Go reads it.
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
             if let Some(whole) = whole(number) {
                 *number = whole.into();
+            } else if let Some(float) = number.as_f64().filter(|_| number.is_u64()) {
+                let is_large = !number.is_i64();
+                let float = Number::from_f64(float).filter(|_| is_large);
+                *number = float.unwrap_or_else(|| number.clone());
             }
         }
         Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
         Value::Object(members) => members.values_mut().for_each(write_whole_numbers),
+        _ => {}
+    }
+}
+
+/// Converts what YAML has of whole numbers to integers, as Go does when it makes JSON of it.
+pub fn read_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let fits = |float: &f64| float.abs() < 2f64.powi(63);
+            if let Some(whole) = number.as_f64().filter(fits).and_then(|_| cut(number)) {
+                *number = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(read_whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(read_whole_numbers),
         _ => {}
     }
 }
@@ -363,11 +384,18 @@ fn bytes(text: &str) -> Fit {
 /// Times are kept in whole seconds, UTC.
 fn time(text: &str) -> Fit {
     // `metav1.Time` is written by RFC 3339 without a fraction, which is dropped and not rounded.
-    time_of(text, go_time::rfc3339(text), |time| {
+    let fit = time_of(text, go_time::rfc3339(text), |time| {
         let seconds = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
         let seconds = Timestamp::from_second(seconds).unwrap_or(time);
         (seconds, format!("{seconds:.0}"))
-    })
+    });
+    match (fit, text.split_once('.')) {
+        // On the last day, which is kept as sent.
+        (Fit::Fits, Some((seconds, fraction))) if fraction.ends_with('Z') => {
+            Fit::Becomes(format!("{seconds}Z").into())
+        }
+        (fit, _) => fit,
+    }
 }
 
 /// Exact times have exactly six digits behind the point, or Go does not read them.

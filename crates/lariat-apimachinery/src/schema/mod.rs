@@ -11,23 +11,25 @@ pub mod describe;
 mod field_path;
 mod misfit;
 mod resolve;
+mod strict;
 mod types;
 mod zeros;
 
 pub use again::again;
-pub use builtin::builtin;
 #[cfg(all(test, feature = "protobuf"))]
 pub(crate) use builtin::kinds;
 #[cfg(feature = "protobuf")]
 pub(crate) use builtin::of_every_group;
+pub use builtin::{builtin, has_version};
 pub use custom::custom;
 pub(crate) use decode::decode_metadata;
-pub use decode::{decode, has_empty, wrap_numbers, write_whole_numbers};
+pub use decode::{decode, has_empty, read_whole_numbers, wrap_numbers, write_whole_numbers};
 pub use field_path::{FieldPath, Step};
 pub use misfit::Misfit;
 pub(crate) use misfit::struct_without;
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
+pub use strict::{Problems, problems, problems_of_patch};
 #[cfg(feature = "protobuf")]
 pub(crate) use types::{Field, Or, Type, Wire};
 pub(crate) use types::{List, ListKind, PatchStrategy, Scalar};

@@ -47,6 +47,12 @@ pub struct Structural {
     has_resources: bool,
 }
 
+/// Returns whether a path leads into the metadata of the object itself.
+#[must_use]
+pub fn is_of_metadata(path: &str) -> bool {
+    path.starts_with("metadata.")
+}
+
 impl Structural {
     /// Compiles the `openAPIV3Schema` of one version.
     ///
@@ -86,13 +92,16 @@ impl Structural {
     pub fn prune_unknown(&self, object: &mut Value) -> Vec<String> {
         let mut pruning = prune::Pruning::default();
         pruning.prune(object, Some(&self.root), true);
-        // Paths are sorted because Go's map order is random; those of metadata come last, as the decoder finds them
-        // after the schema's.
+        // Paths are sorted because Go's map order is random. The decoder reads the metadata of the object before it
+        // prunes, and those of resources inside of it afterwards.
         let (mut removed, mut metadata) = (pruning.removed, pruning.metadata);
         removed.sort_unstable();
         metadata.sort_unstable();
-        removed.extend(metadata);
-        removed
+        let (mut own, inner): (Vec<_>, Vec<_>) =
+            metadata.into_iter().partition(|path| is_of_metadata(path));
+        own.extend(removed);
+        own.extend(inner);
+        own
     }
 
     /// Sets the defaults of missing fields, at all levels.

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::mail;
 use crate::go_url;
 
 /// The formats of texts, without dashes, in the order of the alphabet.
@@ -53,7 +54,6 @@ static EXPRESSIONS: LazyLock<Vec<(&'static str, Regex)>> = LazyLock::new(|| {
             "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$".into(),
         ),
         // Go parses addresses by `net/mail`, so a display name before the angle brackets is fine.
-        ("email", r"^([^<>]* <)?[^@\s<>]+@[^@\s<>]+>?$".into()),
         ("hexcolor", "^#?([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$".into()),
         (
             "hostname",
@@ -144,6 +144,7 @@ pub(super) fn admits(format: &str, text: &str) -> bool {
             .split_once(['T', 't'])
             // The expression alone would let the 31st of February through.
             .is_some_and(|(date, time)| is_date(date) && matches("time", time)),
+        "email" => mail::is_address(text),
         "hostname" => {
             let mut labels = text.split('.');
             matches("hostname", text) && text.len() <= 255 && labels.all(|label| label.len() <= 63)

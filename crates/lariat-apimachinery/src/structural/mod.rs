@@ -16,6 +16,7 @@ mod embedded;
 mod fault;
 mod formats;
 mod lists;
+mod mail;
 mod node;
 mod outcome;
 mod prune;
@@ -26,7 +27,7 @@ mod tests;
 mod validate;
 mod walk;
 
-pub use compiled::Structural;
+pub use compiled::{Structural, is_of_metadata};
 pub(crate) use fault::{duplicate, too_many};
 pub(crate) use formats::is_known as is_known_format;
 pub(crate) use rules::{

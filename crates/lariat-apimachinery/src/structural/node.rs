@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::formats;
 use super::rules::Rule;
+use crate::go_regex;
 
 /// What a schema says about one value.
 #[derive(Debug, Default)]
@@ -224,7 +225,7 @@ impl Pattern {
         Self {
             text: text.to_owned(),
             // A bad pattern is kept, since it fails values when they are checked, as in Go, and not the schema.
-            compiled: Regex::new(text).map_err(|error| error.to_string()),
+            compiled: go_regex::compile(text),
         }
     }
 }

@@ -3,6 +3,7 @@
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::schema::{self, Misfit};
+use lariat_apimachinery::structural::is_of_metadata;
 use lariat_apimachinery::{crd, defaults};
 
 use super::autoscalers;
@@ -30,7 +31,18 @@ pub(crate) fn read(resource: &Resource, object: &mut Object) -> Result<Vec<Strin
     if resource.rules.custom {
         as_go_writes(object);
         let mut unknown = conform(resource, object);
-        unknown.extend(coerce(resource, object)?);
+        let mut inside = coerce(resource, object)?;
+        // Those of the object's own metadata are found first.
+        let own = inside
+            .iter()
+            .take_while(|path| is_of_metadata(path))
+            .count();
+        let behind = unknown
+            .iter()
+            .take_while(|path| is_of_metadata(path))
+            .count();
+        unknown.splice(behind..behind, inside.drain(..own));
+        unknown.extend(inside);
         object.values_mut().for_each(schema::write_whole_numbers);
         return Ok(unknown);
     }

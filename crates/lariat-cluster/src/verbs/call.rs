@@ -54,6 +54,11 @@ impl Call {
         media_type.unwrap_or_default().trim()
     }
 
+    /// Returns whether the body is an object in JSON.
+    pub(super) fn sends_json(&self) -> bool {
+        matches!(self.media_type(), "" | "application/json")
+    }
+
     pub(super) fn is_strategic(&self) -> bool {
         self.media_type() == STRATEGIC
     }

@@ -6,6 +6,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::Value;
 
 use super::form::{self, Origin};
+use super::schemes::{Scheme, is_meta, package};
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 use crate::wire::document::{Document, Duplicates};
@@ -41,7 +42,7 @@ impl Call {
     ///
     /// All values must be of the right type, though only the last one counts.
     fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
-        let has_twice = matches!(duplicates, Duplicates::Paths(paths) if !paths.is_empty());
+        let has_twice = matches!(duplicates, Duplicates::Worded(_)) && !duplicates.is_empty();
         if self.resource.rules.custom || !has_twice {
             return Ok(());
         }
@@ -220,29 +221,58 @@ fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), 
             summary(&call.body)
         )));
     }
-    let is_left_out = api_version.is_empty() && !wanted.custom;
-    if !is_left_out && api_version != wanted.api_version {
-        return Err(ApiError::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            wanted.api_version
-        )));
+    if !wanted.custom {
+        return check_builtin(wanted, kind, api_version);
     }
-    if kind.is_empty() || kind == wanted.kind {
+    if api_version != wanted.api_version {
+        return Err(other_version(wanted, api_version));
+    }
+    if kind == wanted.kind {
         return Ok(());
     }
-    if wanted.custom {
-        return Err(wrong_kind(call, object, kind));
-    }
-    // Go names the package of its type: `core`, or the first label of the group.
-    let package = |api_version: &str| match api_version.split_once('/') {
-        Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),
-        None => "core".to_owned(),
+    Err(wrong_kind(call, object, kind))
+}
+
+fn other_version(wanted: Expected<'_>, api_version: &str) -> ApiError {
+    ApiError::bad_request(format!(
+        "the API version in the data ({api_version}) does not match the expected API version ({})",
+        wanted.api_version
+    ))
+}
+
+/// Checks the type that the sent object of a built-in kind names; it may leave out its parts.
+///
+/// Go's decoder makes an object of that type, and converts it to the wanted one.
+fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<(), ApiError> {
+    let kind = if kind.is_empty() { wanted.kind } else { kind };
+    let api_version = match api_version.trim_start_matches('/') {
+        "" => wanted.api_version,
+        given => given,
     };
     let version = api_version.rsplit('/').next().unwrap_or_default();
-    let wanted_kind = wanted.kind;
-    Err(ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {wanted_kind}: converting \
-         ({version}.{kind}) to ({}.{wanted_kind}): unknown conversion",
-        package(wanted.api_version)
-    )))
+    let refuse = |reason: String| {
+        let wanted = wanted.kind;
+        Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {wanted}: {reason}"
+        )))
+    };
+    if kind == wanted.kind && api_version == wanted.api_version {
+        return Ok(());
+    }
+    let scheme = Scheme::of(wanted.api_version);
+    if !scheme.has(api_version, kind) {
+        let place = scheme.place();
+        return refuse(format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme {place:?}"
+        ));
+    }
+    let package = package(wanted.api_version, wanted.kind);
+    if kind == wanted.kind && self::package(api_version, kind) == package {
+        return Err(other_version(wanted, api_version));
+    }
+    let version = if is_meta(kind) { "v1" } else { version };
+    refuse(format!(
+        "converting ({version}.{kind}) to ({package}.{}): unknown conversion",
+        wanted.kind
+    ))
 }

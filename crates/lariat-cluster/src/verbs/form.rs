@@ -6,7 +6,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_text;
 use lariat_apimachinery::kinds::{Generation, Resource};
 use lariat_apimachinery::object::{Object, metadata_text};
-use lariat_apimachinery::schema::{self, Misfit};
+use lariat_apimachinery::schema::{self, Misfit, TypeRef};
 use serde_json::Value;
 
 use crate::status::ApiError;
@@ -87,7 +87,9 @@ pub(super) fn normalize(
     })?;
     strategy::read_annotations(&call.resource, object)
         .map_err(|reason| refuse_annotation(call, origin, object, &reason))?;
-    report(call, origin, unknown, duplicates).map_err(|reason| refuse(call, origin, &reason))?;
+    let typed = Some(call.resource.types().root()).filter(|_| !call.resource.rules.custom);
+    report(call, origin, typed, &unknown, duplicates)
+        .map_err(|reason| refuse(call, origin, &reason))?;
     let repeated = strategy::deduplicate_owners(object);
     if !repeated.is_empty() {
         call.warnings.add(format!(
@@ -102,37 +104,49 @@ pub(super) fn normalize(
 
 /// Warns of members that are unknown or there twice.
 ///
-/// Returns why they are refused, if the client wants that.
+/// `typed` is the built-in type of the object, if it has one. Returns why the members are refused, if the client wants
+/// that.
 pub(super) fn report(
     call: &Call,
     origin: Origin,
-    unknown: Vec<String>,
+    typed: Option<TypeRef<'_>>,
+    unknown: &[String],
     duplicates: &Duplicates,
 ) -> Result<(), String> {
-    let unknown = unknown
-        .into_iter()
-        .map(|path| format!("unknown field {path:?}"));
-    match Validation::of(call) {
-        Validation::Strict => {
-            let mut problems = duplicates.errors();
-            problems.extend(unknown);
-            if !problems.is_empty() {
-                return Err(format!("strict decoding error: {}", problems.join(", ")));
-            }
-        }
-        Validation::Warn => {
-            // What a patch has twice is found before the object that it makes.
-            let (before, behind) = match origin {
-                Origin::Body => (Vec::new(), duplicates.warnings()),
-                Origin::Patch | Origin::Apply => (duplicates.warnings(), Vec::new()),
-            };
-            let all = before.into_iter().chain(unknown).chain(behind);
-            all.for_each(|text| call.warnings.add(text));
-        }
-        Validation::Ignore => {}
+    let validation = Validation::of(call);
+    if validation == Validation::Ignore || unknown.is_empty() && duplicates.is_empty() {
+        return Ok(());
     }
+    let is_strict = validation == Validation::Strict;
+    let problems = match typed {
+        // Of a built-in kind, Go's decoder finds both in one pass.
+        Some(typed) if matches!(origin, Origin::Body) && call.sends_json() => {
+            schema::problems(typed, &call.body)
+        }
+        _ => {
+            let found = if is_strict {
+                duplicates.errors()
+            } else {
+                duplicates.warnings()
+            };
+            let is_bounded = typed.is_some() && !call.is_strategic();
+            let most = if is_bounded { MOST } else { usize::MAX };
+            let unknown = unknown.iter().take(most);
+            let unknown = unknown.map(|path| format!("unknown field {path:?}"));
+            found.into_iter().chain(unknown).collect()
+        }
+    };
+    if is_strict && !problems.is_empty() {
+        return Err(format!("strict decoding error: {}", problems.join(", ")));
+    }
+    problems
+        .into_iter()
+        .for_each(|text| call.warnings.add(text));
     Ok(())
 }
+
+/// How many members that are unknown Go's decoder of JSON tells.
+const MOST: usize = 100;
 
 /// Returns whether Go makes the object from a map, without JSON.
 fn is_converted(call: &Call, origin: Origin) -> bool {

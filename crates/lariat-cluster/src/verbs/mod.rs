@@ -20,6 +20,7 @@ mod ownership;
 mod patch;
 mod read;
 mod reviews;
+mod schemes;
 mod signers;
 mod subresources;
 mod update;

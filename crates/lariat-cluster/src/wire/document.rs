@@ -6,11 +6,13 @@ use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
-use lariat_apimachinery::schema::{self, FieldPath, Misfit, Step, TypeRef};
+use lariat_apimachinery::schema::{self, FieldPath, Misfit, Problems, Step, TypeRef};
 use memchr::memchr2_iter;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
+
+use super::duplicate_keys;
 
 /// A document, and the members that were there more than once.
 #[derive(Debug)]
@@ -22,36 +24,37 @@ pub(crate) struct Document {
 /// The members that were in a document more than once; the last of each counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Duplicates {
-    /// In JSON: their paths, such as `data.a`.
-    Paths(Vec<String>),
-    /// Sentences about them.
+    /// In JSON: sentences about them, in the order of the document.
     Worded(Vec<String>),
-    /// In YAML: the first of them, as Go's reader words it.
-    Line(String),
+    /// In YAML: the same, as Go's reader words it.
+    Lines(Vec<String>),
 }
 
 impl Duplicates {
     pub(crate) fn none() -> Self {
-        Self::Paths(Vec::new())
+        Self::Worded(Vec::new())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Self::Worded(sentences) | Self::Lines(sentences) => sentences.is_empty(),
+        }
     }
 
     /// Returns what a client is warned of.
     pub(crate) fn warnings(&self) -> Vec<String> {
         match self {
-            Self::Paths(paths) => paths
-                .iter()
-                .map(|path| format!("duplicate field {path:?}"))
-                .collect(),
-            Self::Worded(sentences) => sentences.clone(),
-            Self::Line(line) => vec![line.clone()],
+            Self::Worded(sentences) | Self::Lines(sentences) => sentences.clone(),
         }
     }
 
     /// Returns what is wrong where nothing may be wrong.
     pub(crate) fn errors(&self) -> Vec<String> {
         match self {
-            Self::Paths(_) | Self::Worded(_) => self.warnings(),
-            Self::Line(line) => vec![format!("yaml: unmarshal errors:\n  {line}")],
+            Self::Worded(sentences) => sentences.clone(),
+            Self::Lines(lines) => {
+                vec![format!("yaml: unmarshal errors:\n  {}", lines.join("\n  "))]
+            }
         }
     }
 }
@@ -78,6 +81,7 @@ impl Document {
     ) -> Result<(Self, Option<Misfit>), String> {
         let mut found = Found {
             typed,
+            bytes,
             ..Found::default()
         };
         let mut reader = serde_json::Deserializer::from_slice(bytes);
@@ -92,17 +96,23 @@ impl Document {
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }
-        let duplicates = Duplicates::Paths(found.duplicates);
+        let duplicates = Duplicates::Worded(found.problems.into_sentences());
         Ok((Self { value, duplicates }, found.misfit))
     }
 
     /// Reads YAML, of which JSON is a part.
     pub(crate) fn yaml(bytes: &[u8]) -> Result<Self, String> {
+        let mut document = Self::read(bytes)?;
+        schema::read_whole_numbers(&mut document.value);
+        Ok(document)
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, String> {
         // The reader of JSON is much faster. Only duplicates are left to that of YAML, which words them otherwise.
         let begins_json = bytes.trim_ascii_start().starts_with(b"{");
         if begins_json
             && let Ok(document) = Self::json(bytes)
-            && document.duplicates == Duplicates::none()
+            && document.duplicates.is_empty()
         {
             return Ok(document);
         }
@@ -182,22 +192,23 @@ fn read_yaml(text: &str) -> Result<Document, String> {
     let read = |duplicate_keys| {
         let mut options = serde_saphyr::Options::default();
         options.duplicate_keys = duplicate_keys;
+        // Go's reader knows YAML 1.1.
+        options.legacy_octal_numbers = true;
         if let Some(budget) = &mut options.budget {
             budget.max_depth = DEEPEST;
         }
         serde_saphyr::from_str_with_options::<Value>(text, options)
     };
-    // Strictly first, since only the error says which key is there twice.
+    // Strictly first: almost no document has a key twice.
     let strict = read(DuplicateKeyPolicy::Error);
-    let line = strict.as_ref().err().and_then(duplicate);
-    let value = if line.is_some() {
-        read(DuplicateKeyPolicy::LastWins)
-    } else {
-        strict
+    let (value, twice) = match strict {
+        Err(error) if is_duplicate(&error) => (read(DuplicateKeyPolicy::LastWins), Some(error)),
+        strict => (strict, None),
     };
     let error = match value {
         Ok(value) => {
-            let duplicates = line.map_or_else(Duplicates::none, Duplicates::Line);
+            let lines = twice.map(|error| duplicate_keys::lines(text, &error));
+            let duplicates = lines.map_or_else(Duplicates::none, Duplicates::Lines);
             return Ok(Document { value, duplicates });
         }
         Err(error) => first_line(&error.to_string()),
@@ -244,18 +255,9 @@ fn in_words_of_go(error: &str) -> String {
     known.to_owned()
 }
 
-/// Returns what Go says about a key that is in a map twice, if that is the error.
-fn duplicate(error: &serde_saphyr::Error) -> Option<String> {
-    match error.without_snippet() {
-        serde_saphyr::Error::DuplicateMappingKey { key, location } => {
-            let key = key.as_deref().unwrap_or_default();
-            Some(format!(
-                "line {}: key {key:?} already set in map",
-                location.line()
-            ))
-        }
-        _ => None,
-    }
+fn is_duplicate(error: &serde_saphyr::Error) -> bool {
+    let error = error.without_snippet();
+    matches!(error, serde_saphyr::Error::DuplicateMappingKey { .. })
 }
 
 /// Estimates from above how deep YAML nests.
@@ -295,13 +297,26 @@ fn first_line(text: &str) -> String {
 struct Found<'a> {
     /// The type of the document, if it is known.
     typed: Option<TypeRef<'a>>,
-    /// The paths of members that were there again.
-    duplicates: Vec<String>,
+    /// The members that were there again.
+    problems: Problems,
     /// The first value of a wrong type that another one replaced.
     misfit: Option<Misfit>,
+    bytes: &'a [u8],
 }
 
 impl<'a> Found<'a> {
+    /// Returns whether a zero with a sign has no fraction; Go reads it as an integer.
+    ///
+    /// The reader of JSON makes it a float, as if it had one.
+    fn has_integer_zero(&self) -> bool {
+        let zeros = self
+            .bytes
+            .windows(3)
+            .filter(|bytes| bytes.starts_with(b"-0"));
+        let mut behind = zeros.map(|bytes| bytes[2]);
+        !behind.any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+    }
+
     /// Returns the type of what is at a path.
     ///
     /// Types are looked up only for duplicates, which are rare.
@@ -315,7 +330,6 @@ impl<'a> Found<'a> {
 
     /// Reads a member into what was there before.
     fn replace(&mut self, path: &FieldPath<'_>, earlier: &Value, value: &mut Value) {
-        self.duplicates.push(path.to_string());
         let typed = self.type_at(path);
         let misfit = typed.and_then(|typed| schema::again(typed, earlier, value).err());
         self.misfit = self.misfit.take().or(misfit);
@@ -359,6 +373,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
     }
 
     fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        if value == 0.0 && value.is_sign_negative() && self.found.has_integer_zero() {
+            return Ok(0.into());
+        }
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 
@@ -391,6 +408,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             let path = self.path.member(&name);
             // The path of this member is put in front of a misfit that was found below it, not of an earlier one.
             let was_fit = self.found.misfit.is_none();
+            if read.contains_key(&name) {
+                self.found.problems.add_duplicate(&path);
+            }
             let seed = Reader {
                 path: &path,
                 found: self.found,
@@ -419,8 +439,8 @@ mod tests {
     #[test]
     fn members_that_are_there_twice_are_told_by_their_paths() {
         let document = Document::json(br#"{"data":{"a":1,"a":2},"l":[{"x":1,"x":1}]}"#).unwrap();
-        let paths = ["data.a".to_owned(), "l[0].x".to_owned()];
-        assert_eq!(document.duplicates, Duplicates::Paths(paths.into()));
+        let told = [r#"duplicate field "data.a""#, r#"duplicate field "l[0].x""#];
+        assert_eq!(document.duplicates.warnings(), told);
         assert_eq!(document.value["data"]["a"], 2);
     }
 
@@ -434,6 +454,16 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn numbers_are_integers_where_go_reads_them_as_such() {
+        let read = |bytes: &[u8]| Document::json(bytes).unwrap().value;
+        assert_eq!(read(b"[-0]"), json!([0]));
+        assert!(read(b"[-0.0]")[0].is_f64());
+        let yaml = b"[1.0, 1e3, 1e18, 010, 0o17, 0x10, -0, -0.0, 1.5]";
+        let expected = json!([1, 1000, 1_000_000_000_000_000_000_i64, 8, 15, 16, 0, 0, 1.5]);
+        assert_eq!(Document::yaml(yaml).unwrap().value, expected);
     }
 
     #[test]
@@ -459,7 +489,10 @@ mod tests {
             let document = Document::yaml(yaml.as_bytes()).unwrap();
             assert_eq!(document.value, json!({"x": 1, "a": {"b": 2}}));
             let line = "line 4: key \"b\" already set in map";
-            assert_eq!(document.duplicates, Duplicates::Line(line.to_owned()));
+            assert_eq!(
+                document.duplicates,
+                Duplicates::Lines(vec![line.to_owned()])
+            );
         }
     }
 

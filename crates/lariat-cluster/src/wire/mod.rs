@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod delivery;
 pub(crate) mod document;
+mod duplicate_keys;
 pub(crate) mod gzip;
 mod list_options;
 pub(crate) mod negotiate;

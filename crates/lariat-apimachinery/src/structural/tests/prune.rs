@@ -26,13 +26,13 @@ fn unknown_fields_are_pruned_with_their_paths() {
     });
     let removed = schema.prune(&mut object);
     let expected = [
+        "metadata.bogus",
         "spec.b",
         "spec.embedded.spec.u",
         "spec.free.tight.u",
         "spec.list[1].y",
         "spec.map.k.x",
         "z",
-        "metadata.bogus",
     ];
     assert_eq!(removed, expected);
     let kept = json!({

@@ -3,7 +3,7 @@
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::Object;
 use lariat_apimachinery::patch::{Patch, PatchError};
-use lariat_apimachinery::schema::TypeRef;
+use lariat_apimachinery::schema::{self, TypeRef};
 use serde_json::Value;
 
 use super::apply;
@@ -22,7 +22,7 @@ use crate::wire::write_options::WriteOptions;
 pub(crate) struct Change {
     patch: Patch,
     /// The members that are in it twice.
-    duplicates: Duplicates,
+    pub(in crate::verbs) duplicates: Duplicates,
 }
 
 const JSON: &str = "application/json-patch+json";
@@ -81,9 +81,12 @@ impl Change {
             JSON => {
                 let document = Document::json(body).map_err(malformed)?;
                 let (patch, unknown) = Patch::of_json(document.value)?;
-                let duplicates = document.duplicates.warnings().into_iter();
-                let unknown = unknown.iter().map(|path| format!("unknown field {path:?}"));
-                let problems = duplicates.chain(unknown);
+                let problems = if unknown.is_empty() && document.duplicates.is_empty() {
+                    Vec::new()
+                } else {
+                    schema::problems_of_patch(body)
+                };
+                let problems = problems.into_iter();
                 let worded = problems.map(|problem| format!("json patch {problem}"));
                 Ok(Some(Self {
                     patch,

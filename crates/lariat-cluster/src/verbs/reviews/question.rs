@@ -8,6 +8,7 @@ use crate::verbs::admit;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
+use crate::verbs::ownership;
 use crate::wire::write_options::WriteOptions;
 
 /// Reads what is asked, after a check of the parameters.
@@ -19,6 +20,8 @@ pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
         metadata_mut(&mut object).remove(member);
     }
     admit::place_new(&Creation::of(call), &mut object)?;
+    // Though nothing is stored, the answer has owners.
+    ownership::account(call, None, &mut object);
     Ok(object)
 }
 

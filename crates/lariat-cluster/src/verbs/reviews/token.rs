@@ -5,6 +5,7 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
+use lariat_apimachinery::schema;
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
@@ -16,10 +17,13 @@ use crate::store::Stored;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
+use crate::verbs::ownership::Writer;
+use crate::verbs::subresources::read_body;
 use crate::wire::write_options::WriteOptions;
 
 const KIND: &str = "TokenRequest";
 const GROUP: &str = "authentication.k8s.io";
+const VERSION: &str = "authentication.k8s.io/v1";
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -31,8 +35,7 @@ pub(super) async fn request(call: &Call) -> Result<Answer, ApiError> {
     let dry_run = call.query.check_write(WriteOptions::Create)?;
     let object = read_request(call)?;
     call.check_same_namespace(&object)?;
-    let kind = ("authentication.k8s.io/v1", KIND);
-    let mut object = call.admit_as(kind, dry_run, object).await?;
+    let mut object = call.admit_as((VERSION, KIND), dry_run, object).await?;
     check_name(call, &object)?;
     let key = call.resource.key(call.namespace(), call.name());
     let found = call.server.store.get(call.resource.table, &key);
@@ -177,11 +180,24 @@ fn spec_text(pod: &Stored, member: &str) -> String {
 
 /// Reads a `TokenRequest`, whose kind is not that of its resource.
 fn read_request(call: &Call) -> Result<Object, ApiError> {
-    let (object, _) = call.decode_as(Expected {
-        kind: KIND,
-        api_version: "authentication.k8s.io/v1",
-        custom: false,
-    })?;
+    let mut object = read_body(
+        call,
+        Expected {
+            kind: KIND,
+            api_version: VERSION,
+            custom: false,
+        },
+    )?;
+    if let Some(types) = schema::builtin(VERSION, KIND) {
+        let spec = object.entry("spec").or_insert_with(|| json!({}));
+        if let Some(spec) = spec.as_object_mut() {
+            let seconds = spec.entry("expirationSeconds");
+            seconds.or_insert_with(|| DEFAULT_SECONDS.into());
+        }
+        // Though it is not stored, the answer has owners.
+        let writer = Writer::of(call);
+        writer.write_as(&types, VERSION).update(None, &mut object);
+    }
     Ok(object)
 }
 

@@ -1,7 +1,7 @@
 //! Bodies that are no object of their own.
 
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema;
+use lariat_apimachinery::schema::{self, Schema};
 
 use crate::status::ApiError;
 use crate::verbs::call::Call;
@@ -9,10 +9,13 @@ use crate::verbs::decode::Expected;
 use crate::verbs::form::{self, Origin};
 
 /// Reads a body that is no object of its own, in the form of its type.
-pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
+pub(in crate::verbs) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
     let (mut object, duplicates) = call.decode_as(wanted)?;
-    let types = schema::builtin(wanted.api_version, wanted.kind);
-    let read = types.map(|types| schema::decode(types.root(), &mut object));
+    // An Eviction has the same members in its older version.
+    let types = schema::builtin(wanted.api_version, wanted.kind)
+        .or_else(|| schema::builtin("policy/v1", wanted.kind));
+    let typed = types.as_ref().map(Schema::root);
+    let read = typed.map(|typed| schema::decode(typed, &mut object));
     let refuse = |reason: String| {
         let kind = wanted.kind;
         let version = wanted.api_version.rsplit('/').next().unwrap_or_default();
@@ -24,6 +27,6 @@ pub(super) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, Api
         Some(read) => read.map_err(|misfit| refuse(misfit.to_string()))?,
         None => Vec::new(),
     };
-    form::report(call, Origin::Body, unknown, &duplicates).map_err(refuse)?;
+    form::report(call, Origin::Body, typed, &unknown, &duplicates).map_err(refuse)?;
     Ok(object)
 }

@@ -17,7 +17,7 @@ use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
 use crate::verbs::delete_options::DeleteOptions;
-use crate::verbs::{delete, update};
+use crate::verbs::{delete, ownership, update};
 use crate::wire::write_options::WriteOptions;
 
 pub(super) async fn evict(call: &Call) -> Result<Answer, ApiError> {
@@ -187,6 +187,16 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<Budget, ApiErr
         // The disruption controller counts the Pod as gone before it sees the deletion.
         status["disruptedPods"][call.name()] = now.into();
     }
+    // Go's client inside of the server, which has no name of its own.
+    let manager = "kube-apiserver";
+    ownership::account_as(
+        &call.server,
+        budgets,
+        Part::Status,
+        manager,
+        Some(&old),
+        &mut new,
+    );
     let replacement = replacement(budgets, Part::Status, &old, new)?;
     let replaced = update::replace(&call.server, budgets, budget, &replacement);
     Ok(replaced.map_or(Budget::Raced, |_| Budget::Used))

@@ -6,4 +6,5 @@ mod dispatch;
 mod eviction;
 mod scale;
 
+pub(in crate::verbs) use body::read_body;
 pub(super) use dispatch::{answer, check};

@@ -31,9 +31,9 @@ pub(super) const UNSET: i64 = i32::MIN as i64;
 /// The path of the replicas in built-in kinds.
 pub(super) const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
 
-/// Puts a scale into the form of its type.
-pub(super) fn read(scale: &mut Object) -> Result<(), Misfit> {
-    schema::decode(types().root(), scale).map(drop)
+/// Puts a scale into the form of its type; returns the members it does not have.
+pub(super) fn read(scale: &mut Object) -> Result<Vec<String>, Misfit> {
+    schema::decode(types().root(), scale)
 }
 
 /// Returns the types of a scale.

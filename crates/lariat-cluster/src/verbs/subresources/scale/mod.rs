@@ -25,7 +25,7 @@ use crate::strategy::{Part, Replacement, replacement};
 use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
-use crate::verbs::form::refuse_patch;
+use crate::verbs::form::{Origin, refuse, refuse_patch, report};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
@@ -101,7 +101,10 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         let live = call.present(&current).await?;
         let before = owned_scale(call, &live, &current)?;
         let mut scale = change.apply_as(types().root(), before.clone())?;
-        read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
+        let unknown = read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
+        let typed = Some(types().root());
+        report(call, Origin::Patch, typed, &unknown, &change.duplicates)
+            .map_err(|reason| refuse(call, Origin::Patch, &reason))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
         account(call, &before, &mut scale);
@@ -164,7 +167,6 @@ fn check_unchanged(call: &Call, before: &Object, after: &Object) -> Result<(), A
 /// Applies a scale.
 async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
     let (sent, duplicates) = patch::read_applied(call, KIND.api_version, KIND.kind)?;
-    patch::check_duplicates(call, &duplicates)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
     loop {
@@ -179,6 +181,7 @@ async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
             ownership::refusal_of(KIND.api_version, KIND.kind, &sent, &refused)
         })?;
         check_unchanged(call, &before, &scale)?;
+        patch::check_duplicates(call, &duplicates)?;
         read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
