@@ -1,6 +1,6 @@
 //! Regular expressions as Go reads them.
 //!
-//! Source: `regexp/syntax`. An expression is written anew in the syntax of the crate `regex`, atom by atom, so that what
+//! Source: `regexp/syntax`. An expression is rewritten in the syntax of the crate `regex`, atom by atom, so that what
 //! both know means what it means in Go: `\d`, `\w`, `\s` and `\b` are about ASCII alone.
 
 mod class;

@@ -145,7 +145,7 @@ pub(super) fn report(
     Ok(())
 }
 
-/// How many members that are unknown Go's decoder of JSON tells.
+/// How many unknown members Go's decoder of JSON reports.
 const MOST: usize = 100;
 
 /// Returns whether Go makes the object from a map, without JSON.

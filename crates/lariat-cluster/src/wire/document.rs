@@ -439,8 +439,8 @@ mod tests {
     #[test]
     fn members_that_are_there_twice_are_told_by_their_paths() {
         let document = Document::json(br#"{"data":{"a":1,"a":2},"l":[{"x":1,"x":1}]}"#).unwrap();
-        let told = [r#"duplicate field "data.a""#, r#"duplicate field "l[0].x""#];
-        assert_eq!(document.duplicates.warnings(), told);
+        let reported = [r#"duplicate field "data.a""#, r#"duplicate field "l[0].x""#];
+        assert_eq!(document.duplicates.warnings(), reported);
         assert_eq!(document.value["data"]["a"], 2);
     }
 

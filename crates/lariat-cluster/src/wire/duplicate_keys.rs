@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for Reader {
 mod tests {
     use super::*;
 
-    fn told(yaml: &str) -> Vec<String> {
+    fn reported(yaml: &str) -> Vec<String> {
         let strict = serde_saphyr::from_str::<Value>(yaml);
         strict
             .err()
@@ -183,8 +183,11 @@ mod tests {
                 .filter_map(|each| each.split_once(' '))
                 .map(|(line, key)| format!("line {line}: key {key:?} already set in map"))
                 .collect();
-            assert_eq!(told(yaml), expected, "{yaml}");
+            assert_eq!(reported(yaml), expected, "{yaml}");
         }
-        assert_eq!(told("1: x\n1: z\n"), ["line 2: key 1 already set in map"]);
+        assert_eq!(
+            reported("1: x\n1: z\n"),
+            ["line 2: key 1 already set in map"]
+        );
     }
 }

@@ -151,18 +151,18 @@ async fn claims_name_what_a_token_is_bound_to() {
         let mut extra = status["user"]["extra"].clone();
         let extra = extra.as_object_mut().expect("it has an id");
         extra.remove("authentication.kubernetes.io/credential-id");
-        let mut told = serde_json::Map::new();
+        let mut reported = serde_json::Map::new();
         for kind in ["node", "pod"] {
             for part in ["name", "uid"] {
                 if let Some(value) = expected[kind].get(part) {
-                    told.insert(
+                    reported.insert(
                         format!("authentication.kubernetes.io/{kind}-{part}"),
                         json!([value]),
                     );
                 }
             }
         }
-        assert_eq!(*extra, told, "{kind} {name}");
+        assert_eq!(*extra, reported, "{kind} {name}");
     }
 }
 

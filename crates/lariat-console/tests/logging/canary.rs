@@ -94,9 +94,12 @@ async fn check(user: serde_json::Value, format: Format) {
     let text = log.text();
     let ours = text.lines().filter(|line| line.contains("lariat")).count();
     assert!(ours > 5, "the program logs: {text}");
-    for told in [CANARY, ENCODED] {
-        let lines: Vec<_> = text.lines().filter(|line| line.contains(told)).collect();
-        assert!(lines.is_empty(), "{told} is in {lines:#?}");
+    for reported in [CANARY, ENCODED] {
+        let lines: Vec<_> = text
+            .lines()
+            .filter(|line| line.contains(reported))
+            .collect();
+        assert!(lines.is_empty(), "{reported} is in {lines:#?}");
     }
 }
 

@@ -39,19 +39,20 @@ fn request(data: &[u8]) -> String {
 fn requests_are_judged_as_by_a_genuine_server() {
     // ring has no ECDSA with SHA-512.
     let cannot_be_told = "ecsha512";
-    let needs_signatures =
-        |told: &str| told.ends_with("verification failure") || told.ends_with("verification error");
+    let needs_signatures = |reported: &str| {
+        reported.ends_with("verification failure") || reported.ends_with("verification error")
+    };
     let mut count = 0;
-    for (name, data, told) in requests() {
-        let told = if needs_signatures(told)
+    for (name, data, reported) in requests() {
+        let reported = if needs_signatures(reported)
             && (!cfg!(feature = "signatures") || name == cannot_be_told)
         {
             "ok"
         } else {
-            told
+            reported
         };
         let found = check(&data).map_or_else(|reason| reason, |()| "ok".to_owned());
-        assert_eq!(found, told, "{name}");
+        assert_eq!(found, reported, "{name}");
         count += 1;
     }
     assert!(count > 80, "{count} requests");
