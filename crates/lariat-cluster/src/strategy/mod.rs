@@ -41,7 +41,11 @@ pub(crate) use limits::{check_limits, check_quotas, used};
 pub(crate) use metadata::{raise_generation, tidy};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
-pub(crate) use pod_nodes::{NODE_FEATURES, check_node, copy_topology, set_topology};
+#[cfg(any(feature = "load", feature = "workloads"))]
+pub(crate) use pod_nodes::NODE_FEATURES;
+#[cfg(feature = "workloads")]
+pub(crate) use pod_nodes::set_topology;
+pub(crate) use pod_nodes::{check_node, copy_topology};
 pub(crate) use prepare::{
     allocate, prepare_create, profile_warnings, refuse_new, refuse_status, stamp,
 };

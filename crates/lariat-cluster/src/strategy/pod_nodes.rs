@@ -25,6 +25,7 @@ const TOPOLOGY: [&str; 2] = [
 /// What nodes declare that can do all that a Pod may ask for.
 ///
 /// Those of a kubelet of version 1.36 whose feature gates have their defaults.
+#[cfg(any(feature = "load", feature = "workloads"))]
 pub(crate) const NODE_FEATURES: [&str; 4] = [
     "ExtendWebSocketsToKubelet",
     "InPlacePodLevelResourcesVerticalScaling",
