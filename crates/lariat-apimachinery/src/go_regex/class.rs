@@ -1,7 +1,5 @@
 //! Classes of characters.
 
-use regex::Regex;
-
 use super::escape::character;
 use super::{BAD_RANGE, error};
 
@@ -41,7 +39,7 @@ pub(super) fn posix(text: &str) -> Result<Option<(String, &str)>, String> {
     }
 }
 
-/// Reads a class such as `\d` or `\p{Greek}`; returns how it is written inside of brackets.
+/// Reads a class such as `\d` or `\p{Greek}`, and rewrites it for use in brackets.
 pub(super) fn group(text: &str) -> Result<Option<(String, &str)>, String> {
     let Some(letter) = text.strip_prefix('\\').and_then(|rest| rest.chars().next()) else {
         return Ok(None);
@@ -79,7 +77,7 @@ fn unicode(text: &str) -> Result<(String, &str), String> {
     Ok((format!(r"\{sign}{{{known}}}"), rest))
 }
 
-/// Returns how the crate names a class of Unicode that Go knows: a category or a script.
+/// Returns the name that `regex` has for a category or a script of Go.
 fn named(name: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
     // The crate leaves out a prefix that Go does not know.
@@ -102,5 +100,5 @@ fn named(name: &str) -> Option<String> {
     let mut forms = properties
         .iter()
         .map(|property| format!("{property}={name}"));
-    forms.find(|form| Regex::new(&format!(r"\p{{{form}}}")).is_ok())
+    forms.find(|form| regex_syntax::parse(&format!(r"\p{{{form}}}")).is_ok())
 }

@@ -11,7 +11,9 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// Reads a count such as `{1,2}`, and returns it with the rest; `None` if it is none, and a brace means itself.
+    /// Reads a count such as `{1,2}`, and returns it with the rest.
+    ///
+    /// `None` if it is not a count: Go then reads the brace as a literal.
     pub(super) fn read(text: &str) -> Option<(Self, &str)> {
         let (least, rest) = number(text.strip_prefix('{')?)?;
         let (most, rest) = match rest.strip_prefix(',') {

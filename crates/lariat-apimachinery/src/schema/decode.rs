@@ -306,10 +306,11 @@ pub fn write_whole_numbers(value: &mut Value) {
         Value::Number(number) => {
             if let Some(whole) = whole(number) {
                 *number = whole.into();
-            } else if let Some(float) = number.as_f64().filter(|_| number.is_u64()) {
-                let is_large = !number.is_i64();
-                let float = Number::from_f64(float).filter(|_| is_large);
-                *number = float.unwrap_or_else(|| number.clone());
+            } else if number.is_u64()
+                && !number.is_i64()
+                && let Some(float) = number.as_f64().and_then(Number::from_f64)
+            {
+                *number = float;
             }
         }
         Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),

@@ -29,7 +29,7 @@ pub use misfit::Misfit;
 pub(crate) use misfit::struct_without;
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
-pub use strict::{Problems, problems, problems_of_patch};
+pub use strict::{MOST_PROBLEMS, Problems, problems, problems_of_patch};
 #[cfg(feature = "protobuf")]
 pub(crate) use types::{Field, Or, Type, Wire};
 pub(crate) use types::{List, ListKind, PatchStrategy, Scalar};

@@ -11,8 +11,8 @@ use super::field_path::FieldPath;
 use super::resolve::TypeRef;
 use super::types::{Field, Type};
 
-/// How many problems are reported at most.
-const MOST: usize = 100;
+/// How many unknown and duplicate members Go's decoder of JSON reports.
+pub const MOST_PROBLEMS: usize = 100;
 
 /// What is wrong with the members of a document, each said once.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ impl Problems {
     }
 
     fn add(&mut self, fault: &str, path: &FieldPath<'_>) {
-        if self.found.len() >= MOST {
+        if self.found.len() >= MOST_PROBLEMS {
             return;
         }
         let sentence = format!("{fault} field {:?}", path.to_string());
@@ -269,6 +269,9 @@ mod tests {
         let members: Vec<String> = (0..150).map(|at| format!(r#""f{at}":1"#)).collect();
         let json = format!("{{{}}}", members.join(","));
         let schema = builtin("v1", "ConfigMap").unwrap();
-        assert_eq!(problems(schema.root(), json.as_bytes()).len(), MOST);
+        assert_eq!(
+            problems(schema.root(), json.as_bytes()).len(),
+            MOST_PROBLEMS
+        );
     }
 }

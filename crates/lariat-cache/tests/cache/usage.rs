@@ -175,10 +175,14 @@ impl lariat_cache::Source for Ending404 {
 async fn a_kind_that_comes_and_goes_and_comes_is_followed() {
     let factory = listing(no_client());
     let start = Instant::now();
-    let script = Script::new(move |ask| match ask.watch {
-        _ if start.elapsed() < MINUTE => status(404, "NotFound"),
-        false => list(10, "", &["a"]),
-        true => Answer::Pieces(Vec::new(), BodyEnd::Silence),
+    let script = Script::new(move |ask| {
+        if start.elapsed() < MINUTE {
+            status(404, "NotFound")
+        } else if ask.watch {
+            Answer::Pieces(Vec::new(), BodyEnd::Silence)
+        } else {
+            list(10, "", &["a"])
+        }
     });
     let informer = factory.for_source(Gvk::new("demo.dev", "v1", "Widget"), Arc::new(script));
     factory.start();

@@ -56,10 +56,8 @@ impl Signer {
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
         let key = EcdsaKeyPair::from_pkcs8(algorithm, key, &SystemRandom::new());
         // The reason is one of ring's words, never a part of the key.
-        let key = key.map_err(|error| {
-            let message = format!("the key of tokens cannot be used: {error}");
-            io::Error::new(io::ErrorKind::InvalidData, message)
-        })?;
+        let key =
+            key.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
         Ok(Self::of(Key::P256(Box::new(key))))
     }
 

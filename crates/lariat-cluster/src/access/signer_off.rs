@@ -1,10 +1,10 @@
-//! The twin of the key for builds without it: tokens have a random number in the place of a signature.
+//! Tokens of builds without the feature `signatures`: a random number stands for the signature.
 
 use std::io;
 
 use crate::random::Random;
 
-/// Makes up signatures, which only who remembers the token recognizes.
+/// Makes random signatures, so that a token is valid only while this process remembers it.
 #[derive(Debug)]
 pub(crate) struct Signer;
 

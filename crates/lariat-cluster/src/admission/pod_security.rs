@@ -60,7 +60,7 @@ pub(crate) fn check_changed_pods(
 ) -> Result<(), ApiError> {
     let (server, resource) = (request.server, request.resource);
     if is_namespace(resource) && part == Part::Main {
-        return check_labels(server, resource, (old, object), request.warnings);
+        return check_labels(server, resource, old, object, request.warnings);
     }
     // Of all other subresources, none changes what a Pod runs.
     let is_pod = resource.group.is_empty() && resource.plural == "pods";
@@ -157,7 +157,8 @@ fn violates(verb: &str, level: LevelVersion, found: &Violations) -> String {
 fn check_labels(
     server: &Server,
     resource: &Resource,
-    (old, object): (&Object, &Object),
+    old: &Object,
+    object: &Object,
     warnings: &Warnings,
 ) -> Result<(), ApiError> {
     let (policy, causes) = policy_of(object);
@@ -231,14 +232,17 @@ fn existing(server: &Server, namespace: &str, level: LevelVersion) -> Vec<String
             "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{level}\""
         ));
     }
-    let mut of_pods: Vec<String> = found.into_iter().map(counted).collect();
+    let mut of_pods: Vec<String> = found
+        .into_iter()
+        .map(|(reasons, (name, count))| counted(&reasons, &name, count))
+        .collect();
     of_pods.sort();
     texts.extend(of_pods);
     texts
 }
 
 /// Says what is wrong with one or several Pods.
-fn counted((reasons, (name, count)): (String, (String, usize))) -> String {
+fn counted(reasons: &str, name: &str, count: usize) -> String {
     match count {
         1 => format!("{name}: {reasons}"),
         2 => format!("{name} (and 1 other pod): {reasons}"),

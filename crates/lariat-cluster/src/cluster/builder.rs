@@ -542,16 +542,20 @@ impl ClusterBuilder {
         // From the seed as it was given, so that token and key are the same after a restart.
         let secrets = Random::new(self.seed);
         let token = secrets.secret()?;
-        // With a seed the key comes from that, and nothing of it is kept.
+        // With a seed the key comes from that, and the file has none.
         let key = match self.seed {
-            Some(_) => Vec::new(),
-            None => Signer::generate()?,
+            Some(_) => None,
+            None => Some(Signer::generate()?),
         };
         let opened = self.data.open(self.history, self.snapshot, key).await?;
-        let Opened { store, keeper, key } = opened;
-        let signer = match self.seed {
-            Some(_) => Signer::repeatable(&secrets.secret()?)?,
-            None => Signer::new(&key)?,
+        let Opened {
+            store,
+            keeper,
+            signer,
+        } = opened;
+        let signer = match signer {
+            Some(signer) => signer,
+            None => Signer::repeatable(&secrets.secret()?)?,
         };
         let revision = store.revision();
         let begins_empty = store.census().is_empty();

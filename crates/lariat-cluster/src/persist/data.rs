@@ -8,6 +8,7 @@ use tokio::task::spawn_blocking;
 use super::error::DataError;
 use super::keeper::Keeper;
 use super::log::Log;
+use crate::access::Signer;
 use crate::store::{Retention, Snapshot, Store};
 
 /// How far above the last known version a cluster continues after a start.
@@ -23,8 +24,8 @@ pub(crate) struct Data {
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) keeper: Option<Keeper>,
-    /// The key that signs tokens.
-    pub(crate) key: Vec<u8>,
+    /// What signs tokens, if a key was given.
+    pub(crate) signer: Option<Signer>,
 }
 
 impl Data {
@@ -39,12 +40,12 @@ impl Data {
 
     /// Reads what there is, or fills a new file, with a snapshot if there is one.
     ///
-    /// The key is that of the file, which keeps the given one if it has none.
+    /// With a key, tokens are signed with that of the file, which keeps the given one if it has none.
     pub(crate) async fn open(
         self,
         history: Retention,
         snapshot: Option<Snapshot>,
-        key: Vec<u8>,
+        key: Option<Vec<u8>>,
     ) -> io::Result<Opened> {
         let begin = move || match &snapshot {
             Some(snapshot) => Store::seeded(history, snapshot),
@@ -54,13 +55,13 @@ impl Data {
             return Ok(Opened {
                 store: begin(),
                 keeper: None,
-                key,
+                signer: key.map(|key| Signer::new(&key)).transpose()?,
             });
         };
         let read = move || {
             create_private(&path);
             let (mut log, is_new) = Log::open(path, history)?;
-            let key = log.keep_key(key)?;
+            let signer = key.map(|key| log.keep_key(key)).transpose()?;
             let mut store = begin();
             if is_new {
                 // What the store begins with is written first of all.
@@ -77,7 +78,7 @@ impl Data {
             Ok(Opened {
                 store,
                 keeper: Some(Keeper::new(log)),
-                key,
+                signer,
             })
         };
         let read = spawn_blocking(read).await.map_err(io::Error::other)?;

@@ -23,6 +23,8 @@ pub(super) enum DataError {
         format: i64,
         known: i64,
     },
+    #[error("the data file {path} has a key of tokens that cannot be used: {reason}", path = path.display())]
+    Key { path: PathBuf, reason: String },
     #[error("the data file {path} is damaged at version {revision}: {what}", path = path.display())]
     Damaged {
         path: PathBuf,
@@ -52,9 +54,10 @@ impl DataError {
                 _ => io::ErrorKind::Other,
             },
             Self::InUse { .. } => io::ErrorKind::ResourceBusy,
-            Self::Foreign { .. } | Self::Format { .. } | Self::Damaged { .. } => {
-                io::ErrorKind::InvalidData
-            }
+            Self::Foreign { .. }
+            | Self::Format { .. }
+            | Self::Key { .. }
+            | Self::Damaged { .. } => io::ErrorKind::InvalidData,
         };
         io::Error::new(kind, self)
     }

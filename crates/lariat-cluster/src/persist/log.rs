@@ -6,6 +6,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Statement, Transaction, params};
 
 use super::error::DataError;
+use crate::access::Signer;
 use crate::store::{Batch, Event, EventType, Record, Retention, Snapshot, Stored};
 
 /// The magic number of the file: "lari".
@@ -94,19 +95,23 @@ impl Log {
         Ok((log, is_new))
     }
 
-    /// Returns the key that the file has, which is the given one if it had none.
+    /// Returns what signs with the key of the file, which is the given one if it had none.
     ///
     /// An empty key is not kept. The file is as secret as the key: it has the Secrets of the cluster.
-    pub(super) fn keep_key(&self, key: Vec<u8>) -> Result<Vec<u8>, DataError> {
-        if key.is_empty() {
-            return Ok(key);
-        }
-        let kept = || {
+    pub(super) fn keep_key(&self, key: Vec<u8>) -> Result<Signer, DataError> {
+        let kept = || -> rusqlite::Result<Vec<u8>> {
+            if key.is_empty() {
+                return Ok(key);
+            }
             self.connection.execute(KEYS, [])?;
             self.connection.execute(INSERT_KEY, [&key])?;
             self.connection.query_row(KEY, [], |row| row.get(0))
         };
-        kept().map_err(|error| DataError::of(&self.path, error))
+        let key = kept().map_err(|error| DataError::of(&self.path, error))?;
+        Signer::new(&key).map_err(|error| DataError::Key {
+            path: self.path.clone(),
+            reason: error.to_string(),
+        })
     }
 
     /// Writes a batch as a whole or not at all. Writing it again changes nothing.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+use crate::access::Signer;
 use crate::server::Server;
 use crate::store::{Retention, Snapshot, Store};
 
@@ -16,7 +17,7 @@ pub(crate) struct Data;
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) keeper: Option<Keeper>,
-    pub(crate) key: Vec<u8>,
+    pub(crate) signer: Option<Signer>,
 }
 
 /// The writer of the file, which there is not.
@@ -33,7 +34,7 @@ impl Data {
         self,
         history: Retention,
         snapshot: Option<Snapshot>,
-        key: Vec<u8>,
+        key: Option<Vec<u8>>,
     ) -> io::Result<Opened> {
         let store = match snapshot {
             Some(snapshot) => Store::seeded(history, &snapshot),
@@ -42,7 +43,7 @@ impl Data {
         Ok(Opened {
             store,
             keeper: None,
-            key,
+            signer: key.map(|key| Signer::new(&key)).transpose()?,
         })
     }
 }

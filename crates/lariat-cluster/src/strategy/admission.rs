@@ -66,11 +66,11 @@ pub(crate) fn admit_create(
             // In the order of the plugins of kube-apiserver.
             limits::set_defaults(server, object);
             let admitted = accounts::admit(server, object);
-            admitted.map_err(|reason| refuse_new(resource, object, &reason))?;
+            admitted.map_err(|reason| limits::refuse(resource, object, &reason))?;
             if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
                 let set = set_priority(server, spec);
                 tolerate(spec);
-                set.map_err(|reason| refuse_new(resource, object, &reason))?;
+                set.map_err(|reason| limits::refuse(resource, object, &reason))?;
             }
             runtime_classes::set(server, resource, object)?;
             if let Some(node) = bound_to(object) {
@@ -108,16 +108,6 @@ pub(crate) fn admit_create(
 fn bound_to(pod: &Object) -> Option<String> {
     let node = pod.get("spec")?.get("nodeName")?.as_str()?;
     (!node.is_empty()).then(|| node.to_owned())
-}
-
-/// Refuses a new object, which has the name that is made for it only after these plugins.
-fn refuse_new(resource: &Resource, object: &mut Object, reason: &str) -> ApiError {
-    let [prefix, name] = ["generateName", "name"].map(|member| metadata_text(object, member));
-    let is_made = !prefix.is_empty() && name.strip_prefix(prefix).is_some_and(|end| end.len() == 5);
-    if is_made {
-        metadata_mut(object).remove("name");
-    }
-    limits::refuse(resource, object, reason)
 }
 
 /// Keeps Pods off a new node.

@@ -22,7 +22,6 @@ pub(super) fn create(
     let metadata = metadata_mut(&mut object);
     let sent_generation = metadata.remove("generation");
     tidy(metadata);
-    name(creation, metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());
@@ -44,6 +43,8 @@ pub(super) fn create(
     }
     name_requester(creation, &mut object);
     strategy::admit_create(creation.server, resource, &mut object)?;
+    // As BeforeCreate, so after mutating admission, whose refusals show the prefix.
+    name(creation, metadata_mut(&mut object));
     defaults::drop_disabled(resource, &mut object);
     strategy::prepare_create(creation.server, resource, &mut object, dry_run)?;
     strategy::complete(resource, &mut object);

@@ -130,7 +130,11 @@ pub(super) fn report(
                 duplicates.warnings()
             };
             let is_bounded = typed.is_some() && !call.is_strategic();
-            let most = if is_bounded { MOST } else { usize::MAX };
+            let most = if is_bounded {
+                schema::MOST_PROBLEMS
+            } else {
+                usize::MAX
+            };
             let unknown = unknown.iter().take(most);
             let unknown = unknown.map(|path| format!("unknown field {path:?}"));
             found.into_iter().chain(unknown).collect()
@@ -144,9 +148,6 @@ pub(super) fn report(
         .for_each(|text| call.warnings.add(text));
     Ok(())
 }
-
-/// How many unknown members Go's decoder of JSON reports.
-const MOST: usize = 100;
 
 /// Returns whether Go makes the object from a map, without JSON.
 fn is_converted(call: &Call, origin: Origin) -> bool {

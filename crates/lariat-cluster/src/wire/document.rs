@@ -302,19 +302,21 @@ struct Found<'a> {
     /// The first value of a wrong type that another one replaced.
     misfit: Option<Misfit>,
     bytes: &'a [u8],
+    /// Whether zeros with a sign are integers, once one was met.
+    has_integer_zero: Option<bool>,
 }
 
 impl<'a> Found<'a> {
-    /// Returns whether a zero with a sign has no fraction; Go reads it as an integer.
+    /// Returns whether no zero with a sign has a fraction; Go reads `-0` as an integer.
     ///
-    /// The reader of JSON makes it a float, as if it had one.
-    fn has_integer_zero(&self) -> bool {
-        let zeros = self
-            .bytes
-            .windows(3)
-            .filter(|bytes| bytes.starts_with(b"-0"));
-        let mut behind = zeros.map(|bytes| bytes[2]);
-        !behind.any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+    /// The reader of JSON makes it a float, as if it had one. The document is searched once, not for each zero.
+    fn has_integer_zero(&mut self) -> bool {
+        let bytes = self.bytes;
+        *self.has_integer_zero.get_or_insert_with(|| {
+            let zeros = bytes.windows(3).filter(|bytes| bytes.starts_with(b"-0"));
+            let mut behind = zeros.map(|bytes| bytes[2]);
+            !behind.any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+        })
     }
 
     /// Returns the type of what is at a path.
@@ -437,7 +439,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_that_are_there_twice_are_told_by_their_paths() {
+    fn members_that_are_there_twice_are_reported_by_their_paths() {
         let document = Document::json(br#"{"data":{"a":1,"a":2},"l":[{"x":1,"x":1}]}"#).unwrap();
         let reported = [r#"duplicate field "data.a""#, r#"duplicate field "l[0].x""#];
         assert_eq!(document.duplicates.warnings(), reported);

@@ -17,7 +17,7 @@ pub(super) fn lines(text: &str, error: &Error) -> Vec<String> {
     let mut options = serde_saphyr::Options::default();
     options.duplicate_keys = DuplicateKeyPolicy::LastWins;
     let mut lines = Lines {
-        text,
+        text: text.lines().collect(),
         found: Vec::new(),
     };
     if let Ok(tree) = serde_saphyr::from_str_with_options::<Tree>(text, options) {
@@ -45,7 +45,7 @@ fn sentence(line: u64, key: impl fmt::Display) -> String {
 }
 
 struct Lines<'a> {
-    text: &'a str,
+    text: Vec<&'a str>,
     found: Vec<String>,
 }
 
@@ -74,9 +74,9 @@ impl Lines<'_> {
             return line;
         }
         // A block of text begins with its indicator.
-        let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
-        let before = self.text.lines().zip(1_u64..).skip(number(key - 1));
-        let mut before = before.take(number(line - key));
+        let at = |line: u64| usize::try_from(line - 1).unwrap_or(usize::MAX);
+        let before = self.text.get(at(key)..at(line)).unwrap_or_default();
+        let mut before = before.iter().zip(key..);
         let block = before.find(|(text, _)| begins_block(text));
         block.map_or(line, |(_, line)| line)
     }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_that_is_there_again_is_told() {
+    fn every_key_that_is_there_again_is_reported() {
         // The lines of a genuine server.
         for (yaml, expected) in [
             ("data:\n  a: x\ndata:\n  b: y\n  b: z\n", "5 b, 4 data"),

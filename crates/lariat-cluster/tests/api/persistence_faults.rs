@@ -8,6 +8,8 @@ use std::process::{Command, Stdio};
 
 use futures::future::join_all;
 use http::StatusCode;
+#[cfg(feature = "signatures")]
+use lariat_cluster::Cluster;
 use serde_json::json;
 
 use crate::bench::{CONFIG_MAPS, text, version};
@@ -200,6 +202,27 @@ async fn a_file_that_cannot_be_used_is_named() {
     change("PRAGMA user_version = 1");
     change("UPDATE log SET value = CAST('{' AS BLOB) WHERE rv = 501");
     check(&directory.file(), "is damaged at version 501").await;
+}
+
+#[cfg(feature = "signatures")]
+#[tokio::test]
+async fn a_damaged_key_of_tokens_is_an_error_that_names_the_file() {
+    let directory = Directory::new("key");
+    let start = || Cluster::builder().data(directory.file()).start();
+    start().await.unwrap().shutdown().await;
+    let file = rusqlite::Connection::open(directory.file()).unwrap();
+    let changed = file.execute("UPDATE keys SET value = x'00'", []).unwrap();
+    drop(file);
+    assert_eq!(changed, 1);
+    let error = start().await.unwrap_err().to_string();
+    assert!(
+        error.contains("has a key of tokens that cannot be used"),
+        "{error}"
+    );
+    assert!(
+        error.contains(&*directory.file().to_string_lossy()),
+        "{error}"
+    );
 }
 
 #[tokio::test]

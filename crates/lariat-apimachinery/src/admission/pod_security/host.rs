@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::pod::{Pod, text};
-use super::texts::{containers, plural, quoted, wrong_setters};
-use super::violation::Violation;
+use super::violation::{Violation, containers, plural, quoted, wrong_setters};
 
 pub(super) fn namespaces(pod: Pod<'_>) -> Option<Violation> {
     let shared = ["hostNetwork", "hostPID", "hostIPC"];
@@ -37,7 +36,7 @@ pub(super) fn ports(pod: Pod<'_>) -> Option<Violation> {
     })
 }
 
-/// Checks which hosts are asked by probes and by handlers of the life of a container.
+/// Checks the hosts of probes and of lifecycle handlers.
 pub(super) fn probes(pod: Pod<'_>) -> Option<Violation> {
     fn hosts(container: &Value) -> impl Iterator<Item = &str> {
         let probes = ["livenessProbe", "readinessProbe", "startupProbe"];

@@ -49,7 +49,7 @@ pub struct LevelVersion {
 /// let label = |name: &str| labels.iter().find(|each| each.0 == name).map(|each| each.1);
 /// let (policy, causes) = Policy::of(label);
 /// assert_eq!(policy.enforce.to_string(), "baseline:latest");
-/// // Who says nothing of warnings gets those of what is enforced.
+/// // Without a label for warnings, they have the level that is enforced.
 /// assert_eq!(policy.warn.to_string(), "baseline:latest");
 /// assert!(causes.is_empty());
 /// ```
@@ -66,7 +66,7 @@ pub struct Policy {
 impl Policy {
     /// Reads the labels of a namespace; the causes say which of them are wrong.
     ///
-    /// What a wrong label asks for is not known, so the strictest level is enforced, and nothing is noted or warned of.
+    /// An invalid level counts as `restricted` for `enforce`, and as `privileged` for `audit` and `warn`.
     // `PolicyToEvaluate`.
     pub fn of<'a>(label: impl Fn(&str) -> Option<&'a str>) -> (Self, Vec<StatusCause>) {
         let mut labels = Labels {
@@ -117,15 +117,15 @@ impl<'a> Labels<'a, '_> {
         (self.label)(&format!("{PREFIX}{mode}"))
     }
 
-    /// Reads the level and the version of a mode; `wrong` is the level if the label names none.
-    fn read(&mut self, mode: &str, wrong: Level) -> (LevelVersion, Given) {
+    /// Reads the level and the version of a mode; an invalid level is `fallback`.
+    fn read(&mut self, mode: &str, fallback: Level) -> (LevelVersion, Given) {
         let (level, given) = match self.get(mode).map(|text| (text, Level::parse(text))) {
             None => (Level::Privileged, Given::Nothing),
             Some((_, Some(level))) => (level, Given::Level),
             Some((text, None)) => {
                 let rule = "must be one of privileged, baseline, restricted";
                 self.refuse(mode, text, rule);
-                (wrong, Given::Nonsense)
+                (fallback, Given::Nonsense)
             }
         };
         let of_version = format!("{mode}-version");

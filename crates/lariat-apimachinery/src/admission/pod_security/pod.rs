@@ -1,4 +1,4 @@
-//! What the checks look at: a Pod, or the template of one.
+//! What the checks look at: a Pod, or the template of one; and which of its changes are checked.
 
 use serde_json::Value;
 
@@ -13,7 +13,9 @@ pub struct Pod<'a> {
 }
 
 impl<'a> Pod<'a> {
-    /// Returns the Pod that an object is or makes; `None` if it has no template, or its kind none.
+    /// Returns a Pod, or the Pod template of a workload.
+    ///
+    /// `None` for other kinds, and for a workload without a template.
     #[must_use]
     pub fn of(resource: &Resource, object: &'a Object) -> Option<Self> {
         if resource.rules.custom {
@@ -83,12 +85,12 @@ impl<'a> Pod<'a> {
         self.spec["volumes"].as_array().into_iter().flatten()
     }
 
-    /// Returns whether the containers are those of Windows, which has no such permissions.
+    /// Returns whether `spec.os` is Windows, to which some checks do not apply.
     pub(super) fn is_of_windows(self) -> bool {
         self.spec["os"]["name"] == "windows"
     }
 
-    /// Returns whether users of the containers are none of the host's.
+    /// Returns whether the Pod has a user namespace: `hostUsers` is false.
     pub(super) fn has_own_users(self) -> bool {
         self.spec["hostUsers"] == false
     }
@@ -119,4 +121,80 @@ pub(super) fn texts(list: &Value) -> impl Iterator<Item = &str> {
         .into_iter()
         .flatten()
         .filter_map(Value::as_str)
+}
+
+/// Returns whether an update changes images or the list of containers.
+///
+/// Everything else that the checks read is immutable.
+// `isSignificantPodUpdate`.
+#[must_use]
+pub fn is_significant_update(new: Pod<'_>, old: Pod<'_>) -> bool {
+    fn list<'a>(pod: Pod<'a>, name: &str) -> &'a [Value] {
+        pod.spec[name].as_array().map_or(&[], Vec::as_slice)
+    }
+    let differ = |new: &Value, old: &Value| text(&new["image"]) != text(&old["image"]);
+    let fixed = ["containers", "initContainers"];
+    let fixed = fixed.map(|name| (list(new, name), list(old, name)));
+    if fixed.iter().any(|(new, old)| new.len() != old.len()) {
+        return true;
+    }
+    let mut pairs = fixed.iter().flat_map(|(new, old)| new.iter().zip(*old));
+    if pairs.any(|(new, old)| differ(new, old)) {
+        return true;
+    }
+    let known = list(old, "ephemeralContainers");
+    list(new, "ephemeralContainers").iter().any(|container| {
+        let mut known = known.iter();
+        let was = known.find(|each| text(&each["name"]) == text(&container["name"]));
+        was.is_none_or(|was| differ(container, was))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(spec: &Value) -> Pod<'_> {
+        Pod {
+            metadata: &Value::Null,
+            spec,
+        }
+    }
+
+    #[test]
+    fn changes_of_images_and_containers_matter() {
+        let old = json!({
+            "containers": [{"name": "a", "image": "1"}],
+            "ephemeralContainers": [{"name": "e", "image": "1"}],
+        });
+        for (new, matters) in [
+            (old.clone(), false),
+            (
+                json!({"containers": [{"name": "a", "image": "1", "tty": true}], "hostPID": true}),
+                false,
+            ),
+            (json!({"containers": [{"name": "a", "image": "2"}]}), true),
+            (json!({"containers": []}), true),
+            (
+                json!({"containers": [{"image": "1"}], "initContainers": [{}]}),
+                true,
+            ),
+            (
+                json!({"containers": [{"image": "1"}], "ephemeralContainers": [{"name": "f"}]}),
+                true,
+            ),
+            (
+                json!({"containers": [{"image": "1"}], "ephemeralContainers": [{"name": "e"}]}),
+                true,
+            ),
+        ] {
+            assert_eq!(
+                is_significant_update(pod(&new), pod(&old)),
+                matters,
+                "{new}"
+            );
+        }
+    }
 }

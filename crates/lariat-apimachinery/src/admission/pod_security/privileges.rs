@@ -1,10 +1,11 @@
-//! Checks of what containers may do.
+//! Checks of what containers may do, and of who runs in them.
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::pod::{Container, Pod, texts};
-use super::texts::{containers, quoted};
-use super::violation::Violation;
+use super::violation::{Violation, containers, quoted, wrong_setters};
 
 /// The capabilities that containers have by default.
 const DEFAULT_CAPABILITIES: [&str; 13] = [
@@ -47,7 +48,7 @@ pub(super) fn added(pod: Pod<'_>) -> Option<Violation> {
     Some(Violation::new("non-default capabilities", forbidden))
 }
 
-/// Checks that containers drop all capabilities, and add the one that is allowed at most.
+/// Checks that containers drop `ALL`, and add at most `NET_BIND_SERVICE`.
 pub(super) fn dropped(pod: Pod<'_>) -> Option<Violation> {
     let keeps = |container: Container<'_>| {
         let capabilities = &container.security()["capabilities"];
@@ -75,4 +76,29 @@ fn additions(pod: Pod<'_>, may_add: impl Fn(&str) -> bool) -> Option<String> {
         let (who, what) = (containers(&bad), quoted(forbidden));
         format!("{who} must not include {what} in securityContext.capabilities.add")
     })
+}
+
+const NOT_ROOT: &str = "runAsNonRoot != true";
+
+pub(super) fn not_root(pod: Pod<'_>) -> Option<Violation> {
+    let flag = |security: &Value| security["runAsNonRoot"].as_bool();
+    if let Some(who) = wrong_setters(pod, |security| flag(security) == Some(false)) {
+        let detail = format!("{who} must not set securityContext.runAsNonRoot=false");
+        return Some(Violation::new(NOT_ROOT, detail));
+    }
+    if flag(pod.security()) == Some(true) {
+        return None;
+    }
+    let silent = pod.named(|container| flag(container.security()).is_none());
+    (!silent.is_empty()).then(|| {
+        let who = containers(&silent);
+        let detail = format!("pod or {who} must set securityContext.runAsNonRoot=true");
+        Violation::new(NOT_ROOT, detail)
+    })
+}
+
+pub(super) fn user_zero(pod: Pod<'_>) -> Option<Violation> {
+    let who = wrong_setters(pod, |security| security["runAsUser"] == 0)?;
+    let detail = format!("{who} must not set runAsUser=0");
+    Some(Violation::new("runAsUser=0", detail))
 }

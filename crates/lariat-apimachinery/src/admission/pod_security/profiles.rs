@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::pod::{Pod, text};
-use super::texts::{containers, plural, quoted, wrong_setters};
-use super::violation::Violation;
+use super::violation::{Violation, containers, plural, quoted, wrong_setters};
 use crate::go_text;
 
-/// How the annotation begins that names the AppArmor profile of a container.
+/// The prefix of the annotations for AppArmor profiles of containers.
 const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
-/// The annotation that names the seccomp profile of a Pod, and how that of a container begins.
+/// The annotation for the seccomp profile of a Pod.
 const SECCOMP_OF_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
+/// The prefix of the annotations for seccomp profiles of containers.
 const SECCOMP: &str = "container.seccomp.security.alpha.kubernetes.io/";
 
 /// Returns the security contexts of the Pod and of its containers.
@@ -36,7 +36,9 @@ pub(super) fn app_armor(pod: Pod<'_>) -> Option<Violation> {
     let annotations = pod.annotations();
     let annotations =
         annotations.filter(|(key, value)| key.starts_with(APP_ARMOR) && !is_allowed(value));
-    let mut annotations: Vec<String> = annotations.map(annotated).collect();
+    let mut annotations: Vec<String> = annotations
+        .map(|(key, value)| annotated(key, value))
+        .collect();
     annotations.sort();
     let word = plural("annotation", "annotations", annotations.len());
     let by_annotation = (!annotations.is_empty()).then(|| word.to_owned());
@@ -63,8 +65,8 @@ pub(super) fn app_armor(pod: Pod<'_>) -> Option<Violation> {
     Some(Violation::new(reason, detail))
 }
 
-/// Shows an annotation.
-fn annotated((key, value): (&str, &str)) -> String {
+/// Writes an annotation as `key="value"`.
+fn annotated(key: &str, value: &str) -> String {
     format!("{key}={}", go_text::quoted(value))
 }
 
@@ -80,7 +82,9 @@ pub(super) fn seccomp_annotations(pod: Pod<'_>) -> Option<Violation> {
     };
     let forbidden = pod.annotations();
     let forbidden = forbidden.filter(|(key, value)| counts(key) && !is_allowed(value));
-    let forbidden: BTreeSet<String> = forbidden.map(annotated).collect();
+    let forbidden: BTreeSet<String> = forbidden
+        .map(|(key, value)| annotated(key, value))
+        .collect();
     let word = plural("annotation", "annotations", forbidden.len());
     let list = forbidden.into_iter().collect::<Vec<_>>().join(", ");
     let detail = format!("forbidden {word} {list}");

@@ -1,13 +1,55 @@
-//! The table of all checks.
+//! Which checks there are, which of them count, and what they find.
 
-use super::check::{Check, Find};
-use super::level::Level;
+use super::level::{Level, LevelVersion};
 use super::pod::Pod;
-use super::violation::Violation;
-use super::{host, privileges, profiles, users, volumes};
+use super::violation::{Violation, Violations};
+use super::{host, privileges, profiles, volumes};
+
+/// Finds what a level forbids in a Pod.
+#[must_use]
+pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
+    if wanted.level == Level::Privileged {
+        return Violations::default();
+    }
+    let minor = wanted.version.minor();
+    let counts = |check: &&Check| check.level <= wanted.level;
+    let is_replaced = |id: &str| {
+        let mut others = CHECKS.iter().filter(counts);
+        others.any(|other| other.instead_of == Some(id) && other.at(minor).is_some())
+    };
+    let checks = CHECKS.iter().filter(counts);
+    let found = checks
+        .filter(|check| !is_replaced(check.id))
+        .filter_map(|check| check.at(minor)?(pod));
+    Violations(found.collect())
+}
+
+/// Finds what is wrong with a Pod.
+type Find = fn(Pod<'_>) -> Option<Violation>;
+
+/// Something that is checked.
+#[derive(Debug)]
+struct Check {
+    id: &'static str,
+    /// The lowest level at which it counts.
+    level: Level,
+    /// The release since which a function counts, in rising order.
+    versions: &'static [(i64, Find)],
+    /// The check of the level below that is left out where this one counts.
+    instead_of: Option<&'static str>,
+}
+
+impl Check {
+    /// Returns the function that counts in a release.
+    fn at(&self, minor: i64) -> Option<Find> {
+        let mut newest_first = self.versions.iter().rev();
+        let found = newest_first.find(|(since, _)| *since <= minor);
+        found.map(|(_, find)| *find)
+    }
+}
 
 /// All checks, in the order in which errors name them: by level, then by name.
-pub(super) const CHECKS: &[Check] = &[
+const CHECKS: &[Check] = &[
     baseline("appArmorProfile", &[(0, profiles::app_armor)]),
     baseline("capabilities_baseline", &[(0, privileges::added)]),
     baseline("hostNamespaces", &[(0, host::namespaces)]),
@@ -72,16 +114,16 @@ pub(super) const CHECKS: &[Check] = &[
     restricted(
         "runAsNonRoot",
         &[
-            (0, users::not_root),
-            (35, |pod| not_with_own_users(pod, users::not_root)),
+            (0, privileges::not_root),
+            (35, |pod| not_with_own_users(pod, privileges::not_root)),
         ],
         None,
     ),
     restricted(
         "runAsUser",
         &[
-            (23, users::user_zero),
-            (35, |pod| not_with_own_users(pod, users::user_zero)),
+            (23, privileges::user_zero),
+            (35, |pod| not_with_own_users(pod, privileges::user_zero)),
         ],
         None,
     ),
@@ -125,4 +167,26 @@ fn not_of_windows(pod: Pod<'_>, find: Find) -> Option<Violation> {
 /// Checks a Pod whose users may be those of the host.
 fn not_with_own_users(pod: Pod<'_>, find: Find) -> Option<Violation> {
     if pod.has_own_users() { None } else { find(pod) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_are_in_the_order_of_errors() {
+        // As `populate` in registry.go sorts them.
+        assert!(CHECKS.is_sorted_by_key(|check| (check.level, check.id)));
+    }
+
+    #[test]
+    fn checks_replace_only_those_of_the_level_below() {
+        for check in CHECKS {
+            assert!(check.versions.is_sorted_by_key(|(since, _)| since));
+            if let Some(id) = check.instead_of {
+                let other = CHECKS.iter().find(|other| other.id == id);
+                assert!(other.is_some_and(|other| other.level < check.level), "{id}");
+            }
+        }
+    }
 }

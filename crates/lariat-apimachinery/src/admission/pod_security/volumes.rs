@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::pod::{Pod, text};
-use super::texts::{plural, quoted};
-use super::violation::Violation;
+use super::violation::{Violation, plural, quoted};
 
 const ALLOWED: [&str; 9] = [
     "configMap",
