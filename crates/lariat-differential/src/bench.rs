@@ -111,7 +111,9 @@ impl Bench {
         kinds(&lists)
     }
 
-    /// Removes what interrupted runs left on the genuine server; returns what else it has and a new server has not.
+    /// Removes what interrupted runs left on the genuine server.
+    ///
+    /// Returns the objects of others that a new server does not have, as `Kind name`.
     ///
     /// # Errors
     ///

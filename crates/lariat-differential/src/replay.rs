@@ -33,7 +33,7 @@ pub async fn embedded() -> Result<(Cluster, Side)> {
     Ok((cluster, Side::new(config)?))
 }
 
-/// Makes the requests of a recording to a new embedded cluster, and compares the answers.
+/// Plays a recording against a new embedded cluster, and compares the answers.
 ///
 /// # Errors
 ///
