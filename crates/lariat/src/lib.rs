@@ -1,7 +1,7 @@
 //! Shared controllers for Kubernetes: one watch, one cache and one work queue for each kind.
 //!
 //! Any number of named handlers can be registered on a kind, from anywhere in a program. Each is retried separately and
-//! gets the causes of its call.
+//! is given the causes of its call.
 //!
 //! ```no_run
 //! use k8s_openapi::api::core::v1::Pod;
@@ -19,6 +19,13 @@
 //! }
 //! ```
 //!
+//! ```toml
+//! [dependencies]
+//! k8s-openapi = { version = "0.29", features = ["v1_36"] } # one version of Kubernetes must be chosen
+//! lariat = "0.1"
+//! tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//! ```
+//!
 //! | to | start with |
 //! |---|---|
 //! | handle changes | [`SharedControllerFactory`], [`SharedController`], [`Context`], [`Outcome`] |
@@ -28,7 +35,7 @@
 //! | test | `lariat::cluster`, with the feature `cluster` |
 //!
 //! The root has what most programs name; everything else is in the modules, one for each layer. The
-//! [`prelude`] is for `use lariat::prelude::*`.
+//! [`prelude`] is for `use lariat::prelude::*`, and lists the names of the root with their summaries.
 #![cfg_attr(
     all(
         doc,
@@ -282,7 +289,6 @@ pub mod webhook {
     pub use lariat_webhook::*;
 }
 
-/// Logs for people and for machines, and the export of spans.
 #[cfg(feature = "logging")]
 #[doc(inline)]
 pub use lariat_console::logging;
@@ -331,16 +337,6 @@ struct Readme;
 #[cfg(all(doctest, feature = "console", feature = "operator"))]
 #[doc = include_str!("../../../docs/console.md")]
 struct ConsolePage;
-
-/// Compiles the programs in the page about logs and spans.
-#[cfg(all(doctest, feature = "otlp"))]
-#[doc = include_str!("../../../docs/tracing.md")]
-struct TracingPage;
-
-/// Compiles the programs in the page about the flight recorder.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/flight-recorder.md")]
-struct FlightRecorderPage;
 
 /// Compiles the programs in the page about queries.
 #[cfg(all(doctest, feature = "sql-http", feature = "sql-postgres"))]

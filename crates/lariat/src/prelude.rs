@@ -9,6 +9,8 @@
 //! }
 //! # let _ = log;
 //! ```
+//!
+//! With `anyhow`, import its trait without a name, `use anyhow::Context as _`, since [`Context`] is a type here.
 
 #[doc(no_inline)]
 pub use crate::{

@@ -3,9 +3,7 @@
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
 use lariat::cluster::testing::TestCluster;
 use lariat::cluster::{Cluster, User};
-use lariat::kube::Client;
 use lariat::kube::api::{Api, ObjectMeta, PostParams};
-use lariat::kube::client::Body;
 use lariat::{Operator, SharedControllerFactory};
 
 const ACCOUNT: &str = "operator";
@@ -15,15 +13,8 @@ pub(crate) async fn with_roles() -> (TestCluster, Operator) {
     let builder = Cluster::builder().rbac();
     let builder = builder.token_of("sesame", User::new(ACCOUNT).group("system:authenticated"));
     let cluster = builder.for_test().await;
-    let signed = |mut request: http::Request<Body>| {
-        let token = http::HeaderValue::from_static("Bearer sesame");
-        request
-            .headers_mut()
-            .insert(http::header::AUTHORIZATION, token);
-        request
-    };
-    let service = tower::util::MapRequest::new(cluster.service(), signed);
-    let factory = SharedControllerFactory::builder(Client::new(service, "default")).build();
+    let client = cluster.client_with_token("sesame");
+    let factory = SharedControllerFactory::builder(client).build();
     (cluster, Operator::new("operator", &factory))
 }
 

@@ -16,12 +16,13 @@ async fn runs(name: &str, expected: &[&str]) -> String {
 async fn quickstart() {
     let expected = [
         "▸ a Pod is created",
-        "✗ fails       added at",
         "✓ succeeds    added at",
         "▸ a Secret is created, and changes nine times",
         "takes 100 ms",
         "▸ code enqueues the Pod",
         "(an API request)",
+        "(an API request), retry 1 of register",
+        "(an API request), retry 2 of register",
         "▸ the Pod is deleted",
         "phase     is deleted",
         "v1 Pod ",

@@ -10,6 +10,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+#[cfg(feature = "client")]
+use http::HeaderValue;
 use http::{Request, Response, StatusCode};
 use http_body::Body;
 use lariat_apimachinery::kinds::Resource;
@@ -71,6 +73,51 @@ where
                 Err(_) => response,
             })
         })
+    }
+}
+
+/// The cluster as a service whose requests carry a token.
+#[cfg(feature = "client")]
+#[derive(Debug, Clone)]
+pub(crate) struct SignedService {
+    service: ClusterService,
+    /// None if the token cannot be in a header: no user has it, so requests are answered as those without one.
+    authorization: Option<HeaderValue>,
+}
+
+#[cfg(feature = "client")]
+impl SignedService {
+    pub(crate) fn new(service: ClusterService, token: &str) -> Self {
+        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok();
+        if let Some(value) = &mut authorization {
+            value.set_sensitive(true);
+        }
+        Self {
+            service,
+            authorization,
+        }
+    }
+}
+
+#[cfg(feature = "client")]
+impl<B> tower_service::Service<Request<B>> for SignedService
+where
+    ClusterService: tower_service::Service<Request<B>>,
+{
+    type Response = <ClusterService as tower_service::Service<Request<B>>>::Response;
+    type Error = <ClusterService as tower_service::Service<Request<B>>>::Error;
+    type Future = <ClusterService as tower_service::Service<Request<B>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        if let Some(value) = &self.authorization {
+            let headers = request.headers_mut();
+            headers.insert(http::header::AUTHORIZATION, value.clone());
+        }
+        self.service.call(request)
     }
 }
 

@@ -15,6 +15,8 @@ use tokio_util::task::TaskTracker;
 use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
+#[cfg(feature = "client")]
+use crate::api::service::SignedService;
 use crate::bootstrap;
 use crate::cluster::{ClusterBuilder, Inspector};
 #[cfg(feature = "workloads")]
@@ -175,6 +177,32 @@ impl Cluster {
     #[must_use]
     pub fn client(&self) -> kube::Client {
         kube::Client::new(self.service(), "default")
+    }
+
+    /// Returns a kube client without a socket whose requests carry a token.
+    ///
+    /// It is the user of the token, with that user's permissions in a cluster with [`rbac`](ClusterBuilder::rbac). In a
+    /// cluster without such a token its requests are answered 401. It works on a paused clock, as [`client`](Self::client)
+    /// does.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::Secret;
+    /// use kube::Api;
+    /// use kube::api::ListParams;
+    /// use lariat::cluster::{Cluster, User};
+    ///
+    /// let user = User::new("ann").group("system:authenticated");
+    /// let cluster = Cluster::builder().rbac().token_of("sesame", user).start().await?;
+    /// let secrets: Api<Secret> = Api::all(cluster.client_with_token("sesame"));
+    /// let error = secrets.list(&ListParams::default()).await.unwrap_err();
+    /// assert!(error.to_string().contains(r#"User "ann" cannot list resource "secrets""#));
+    /// # Ok(()) }
+    /// ```
+    #[cfg(feature = "client")]
+    #[must_use]
+    pub fn client_with_token(&self, token: &str) -> kube::Client {
+        kube::Client::new(SignedService::new(self.service(), token), "default")
     }
 
     /// Returns the record of all requests.
