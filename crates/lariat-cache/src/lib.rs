@@ -62,8 +62,8 @@ mod warm;
 
 pub use cache::Cache;
 pub use client::{
-    Admission, ClientIdentity, ConnectError, Http2, IdentityError, KindClient, PendingWrite,
-    SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
+    ClientIdentity, ConnectError, GateDecision, Http2, IdentityError, KindClient, PendingWrite,
+    SharedClientFactory, WriteGate, WriteReceipt, WriteResult, WriteVerb, connect, from_config,
     from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text, is_missing, retry_after,
 };
 #[cfg(feature = "fuzzing")]

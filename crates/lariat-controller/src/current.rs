@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, OwnWrite, PendingWrite, WriteGate};
+use lariat_cache::{CachedObject, GateDecision, OwnWrite, PendingWrite, WriteGate};
 use lariat_core::{CausingRun, Gvk, ObjectKey, Subject};
 use lariat_lease::Leadership;
 
 use crate::gate::Gated;
-use crate::sentinel::{ChainRun, Write, since_progress};
+use crate::hot_loop::{ChainRun, Write, since_progress};
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -170,16 +170,16 @@ pub(crate) fn is_about(gvk: &Gvk, key: &ObjectKey) -> bool {
 pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {
-    fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+    fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
         // The fence comes first: a handler that was suspended beyond the renew deadline must not write, since another
         // process may lead by now. Asked for each write, because the lease may be lost in the middle of a call.
         let fenced = leadership().and_then(|it| it.admit(write).err());
         if let Some(fenced) = fenced {
-            return Admission::Refuse(Box::new(fenced));
+            return GateDecision::Refuse(Box::new(fenced));
         }
         match gated() {
             Some((gvk, gated)) => gated.admit(&gvk, write),
-            None => Admission::Pass,
+            None => GateDecision::Pass,
         }
     }
 }

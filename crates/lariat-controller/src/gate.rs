@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt};
+use lariat_cache::{CachedObject, GateDecision, PendingWrite, WriteReceipt, WriteResult};
 use lariat_core::{Gvk, ObjectKey};
 
 /// Decides on the writes of a handler: send, send as a dry run, or refuse.
@@ -15,15 +15,15 @@ use lariat_core::{Gvk, ObjectKey};
 /// nor for those of tasks that the handler spawned.
 ///
 /// ```
-/// use lariat::cache::Admission;
+/// use lariat::cache::GateDecision;
 /// use lariat::controller::{Gate, HandlerWrite};
 /// use lariat::HandlerOptions;
 ///
 /// struct ReadOnly;
 ///
 /// impl Gate for ReadOnly {
-///     fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
-///         Admission::Refuse(format!("{} may only read", write.handler()).into())
+///     fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
+///         GateDecision::Refuse(format!("{} may only read", write.handler()).into())
 ///     }
 /// }
 ///
@@ -34,7 +34,7 @@ pub trait Gate: Send + Sync + 'static {
     /// Decides whether a write is sent.
     ///
     /// The write waits for the decision, so it must be fast. A panic counts as a panic of the handler.
-    fn admit(&self, write: &HandlerWrite<'_>) -> Admission;
+    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision;
 }
 
 /// A write of a handler that is about to be sent.
@@ -117,7 +117,7 @@ impl Gated {
     ///
     /// The first refusal decides, and the receipts of the gates before it are notified. If one gate asks for a dry run,
     /// the write is a dry run.
-    pub(crate) fn admit(&self, gvk: &Gvk, write: &PendingWrite<'_>) -> Admission {
+    pub(crate) fn admit(&self, gvk: &Gvk, write: &PendingWrite<'_>) -> GateDecision {
         let write = HandlerWrite {
             gvk,
             gated: self,
@@ -131,25 +131,25 @@ impl Gated {
         let mut is_dry_run = false;
         for gate in self.gates.iter() {
             match gate.admit(&write) {
-                Admission::Send(receipt) => receipts.0.push(receipt),
-                Admission::DryRun(receipt) => {
+                GateDecision::Send(receipt) => receipts.0.push(receipt),
+                GateDecision::DryRun(receipt) => {
                     receipts.0.push(receipt);
                     is_dry_run = true;
                 }
-                Admission::Refuse(error) => {
+                GateDecision::Refuse(error) => {
                     // The gates before this one have counted a write that is not sent.
-                    Box::new(receipts).ended(&WriteEnd::NotSent);
-                    return Admission::Refuse(error);
+                    Box::new(receipts).ended(&WriteResult::NotSent);
+                    return GateDecision::Refuse(error);
                 }
                 _ => {}
             }
         }
         if is_dry_run {
-            Admission::DryRun(Box::new(receipts))
+            GateDecision::DryRun(Box::new(receipts))
         } else if receipts.0.is_empty() {
-            Admission::Pass
+            GateDecision::Pass
         } else {
-            Admission::Send(Box::new(receipts))
+            GateDecision::Send(Box::new(receipts))
         }
     }
 }
@@ -159,7 +159,7 @@ impl Gated {
 struct Receipts(Vec<Box<dyn WriteReceipt>>);
 
 impl WriteReceipt for Receipts {
-    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+    fn ended(self: Box<Self>, end: &WriteResult<'_>) {
         self.0.into_iter().for_each(|receipt| receipt.ended(end));
     }
 }

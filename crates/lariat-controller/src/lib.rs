@@ -52,7 +52,7 @@ mod gate;
 mod notices;
 mod totals;
 
-mod sentinel;
+mod hot_loop;
 
 mod current;
 
@@ -86,10 +86,10 @@ pub use handler::{
     Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
     Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, WithOptions,
 };
+pub use hot_loop::{HotLoop, HotLoopOptions, HotLoopPattern};
 pub use many::{AllKinds, KindsRegistration};
 pub use panics::log_panics;
 pub use related::{Related, Relation};
-pub use sentinel::{HotLoop, Pattern, Sentinel};
 pub use snapshot::{FailingKey, InProgress, QueuedKey, QueuedKeys, QueuedLane, WaitsFor};
 pub use status::{ControllerStatus, FactoryStatus, HandlerStatus};
 pub use totals::CallOutcome;

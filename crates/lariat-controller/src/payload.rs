@@ -12,7 +12,7 @@ use lariat_queue::{LaneId, Lanes, Work, WorkQueue};
 use tokio::time::Instant;
 
 use crate::current::Caller;
-use crate::sentinel::{Ask, ChainRun};
+use crate::hot_loop::{Ask, ChainRun};
 
 /// The work queue of a kind.
 pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
@@ -112,7 +112,7 @@ impl Payload {
             .map(|each| &each.last)
     }
 
-    /// Returns the run as the sentinel judges it.
+    /// Returns the run as the hot loop detector judges it.
     pub(crate) fn ask(&self) -> Ask<'_> {
         Ask {
             causes: &self.causes,

@@ -108,11 +108,11 @@ pub use tokio_util::sync::CancellationToken;
 /// Factories, shared controllers, handlers, relations and their status.
 ///
 /// ```
-/// use lariat::controller::Sentinel;
+/// use lariat::controller::HotLoopOptions;
 /// use lariat::{ControllerOptions, HandlerOptions};
 ///
 /// let handlers = HandlerOptions::default().max_retries(10);
-/// let options = ControllerOptions::default().handlers(handlers).sentinel(Sentinel::default().runs(50));
+/// let options = ControllerOptions::default().handlers(handlers).hot_loops(HotLoopOptions::default().runs(50));
 /// # let _ = options;
 /// ```
 pub mod controller {

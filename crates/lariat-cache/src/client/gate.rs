@@ -22,18 +22,18 @@ use crate::store::{CachedObject, Query, Store};
 /// also as the GET that starts a WebSocket. Requests to a `proxy` are writes, unless they are a GET.
 ///
 /// ```
-/// use lariat::cache::{Admission, PendingWrite, WriteGate, WriteVerb};
+/// use lariat::cache::{GateDecision, PendingWrite, WriteGate, WriteVerb};
 ///
 /// /// Refuses all deletions.
 /// struct KeepAll;
 ///
 /// impl WriteGate for KeepAll {
-///     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+///     fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
 ///         match write.verb() {
 ///             WriteVerb::Delete | WriteVerb::DeleteCollection => {
-///                 Admission::Refuse(format!("{write} is not allowed").into())
+///                 GateDecision::Refuse(format!("{write} is not allowed").into())
 ///             }
-///             _ => Admission::Pass,
+///             _ => GateDecision::Pass,
 ///         }
 ///     }
 /// }
@@ -42,12 +42,12 @@ pub trait WriteGate: Send + Sync + 'static {
     /// Decides about a write.
     ///
     /// It is called on the task of the caller, which waits for it, so it must be quick.
-    fn admit(&self, write: &PendingWrite<'_>) -> Admission;
+    fn admit(&self, write: &PendingWrite<'_>) -> GateDecision;
 }
 
 /// The decision of a gate about a write.
 #[non_exhaustive]
-pub enum Admission {
+pub enum GateDecision {
     /// The write is sent, and its result is not reported to the gate.
     Pass,
     /// The write is sent, and the receipt receives its result.
@@ -67,23 +67,23 @@ pub enum Admission {
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use std::sync::Arc;
-/// use lariat::cache::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt};
+/// use lariat::cache::{GateDecision, PendingWrite, WriteResult, WriteGate, WriteReceipt};
 ///
 /// /// Counts the writes that the API server answered.
 /// #[derive(Clone, Default)]
 /// struct Answered(Arc<AtomicUsize>);
 ///
 /// impl WriteReceipt for Answered {
-///     fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
-///         if let WriteEnd::Answered { .. } = end {
+///     fn ended(self: Box<Self>, end: &WriteResult<'_>) {
+///         if let WriteResult::Answered { .. } = end {
 ///             self.0.fetch_add(1, Ordering::Relaxed);
 ///         }
 ///     }
 /// }
 ///
 /// impl WriteGate for Answered {
-///     fn admit(&self, _: &PendingWrite<'_>) -> Admission {
-///         Admission::Send(Box::new(self.clone()))
+///     fn admit(&self, _: &PendingWrite<'_>) -> GateDecision {
+///         GateDecision::Send(Box::new(self.clone()))
 ///     }
 /// }
 /// ```
@@ -91,13 +91,13 @@ pub trait WriteReceipt: Send {
     /// Receives the result.
     ///
     /// It is called on the task of the caller, which waits for it, so it must be quick.
-    fn ended(self: Box<Self>, end: &WriteEnd<'_>);
+    fn ended(self: Box<Self>, end: &WriteResult<'_>);
 }
 
 /// The result of a write.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
-pub enum WriteEnd<'a> {
+pub enum WriteResult<'a> {
     /// The write was not sent.
     NotSent,
     /// The API server answered.
@@ -263,7 +263,7 @@ impl fmt::Debug for PendingWrite<'_> {
     }
 }
 
-impl fmt::Debug for Admission {
+impl fmt::Debug for GateDecision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pass => f.write_str("Pass"),
@@ -274,7 +274,7 @@ impl fmt::Debug for Admission {
     }
 }
 
-impl fmt::Debug for WriteEnd<'_> {
+impl fmt::Debug for WriteResult<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSent => f.write_str("NotSent"),
@@ -304,16 +304,16 @@ pub(super) fn pass(
         cache: OnceCell::new(),
     };
     let receipt = match gate.admit(&pending) {
-        Admission::Pass => return Ok(None),
-        Admission::Send(receipt) => return Ok(Some(receipt)),
-        Admission::Refuse(error) => return Err(error),
-        Admission::DryRun(receipt) => receipt,
+        GateDecision::Pass => return Ok(None),
+        GateDecision::Send(receipt) => return Ok(Some(receipt)),
+        GateDecision::Refuse(error) => return Err(error),
+        GateDecision::DryRun(receipt) => receipt,
     };
     let text = pending.to_string();
     match make_dry_run(write, request, options) {
         Ok(()) => Ok(Some(receipt)),
         Err(reason) => {
-            receipt.ended(&WriteEnd::NotSent);
+            receipt.ended(&WriteResult::NotSent);
             Err(NoDryRun {
                 write: text,
                 reason,

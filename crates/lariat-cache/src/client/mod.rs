@@ -30,7 +30,7 @@ pub use answer::{is_missing, retry_after};
 pub use connect::{
     ConnectError, connect, from_config, from_kubeconfig, from_kubeconfig_file, from_kubeconfig_text,
 };
-pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt};
+pub use gate::{GateDecision, PendingWrite, WriteGate, WriteReceipt, WriteResult};
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
 pub use shared::{KindClient, SharedClientFactory};

@@ -14,7 +14,7 @@ use tower::{BoxError, Service};
 use tracing::{Instrument, Span};
 
 use super::answer;
-use super::gate::{self, WriteEnd, WriteGate};
+use super::gate::{self, WriteGate, WriteResult};
 use super::identity::ClientIdentity;
 use super::multiplex;
 use super::span;
@@ -119,7 +119,7 @@ impl Sending {
                 // If the request may have reached the server, its result is unknown and the receipt is dropped.
                 let receipt = receipt.filter(|_| was_not_sent(&*error));
                 if let Some(receipt) = receipt {
-                    receipt.ended(&WriteEnd::NotSent);
+                    receipt.ended(&WriteResult::NotSent);
                 }
                 return Err(error);
             }
@@ -140,7 +140,7 @@ impl Sending {
             self.observer.wrote(&write, body, sent.unwrap_or_default());
         }
         if let Some(receipt) = receipt {
-            receipt.ended(&WriteEnd::Answered {
+            receipt.ended(&WriteResult::Answered {
                 status,
                 body: body.as_deref(),
                 before: live.as_deref(),

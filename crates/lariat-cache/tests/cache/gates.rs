@@ -7,8 +7,8 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    Admission, Cache, Http2, PendingWrite, Selection, SharedCacheFactory, SharedClientFactory,
-    WriteEnd, WriteGate, WriteReceipt, from_config,
+    Cache, GateDecision, Http2, PendingWrite, Selection, SharedCacheFactory, SharedClientFactory,
+    WriteGate, WriteReceipt, WriteResult, from_config,
 };
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Rule};
@@ -39,7 +39,7 @@ enum What {
 struct Slip(Log);
 
 impl WriteGate for Strict {
-    fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+    fn admit(&self, write: &PendingWrite<'_>) -> GateDecision {
         let objects = write.objects();
         let dry_run = if write.is_dry_run() {
             ", as a dry run"
@@ -50,17 +50,17 @@ impl WriteGate for Strict {
         self.log.lock().push(line);
         let slip = || Box::new(Slip(Arc::clone(&self.log)));
         match self.what {
-            What::Passes => Admission::Pass,
-            What::Sends => Admission::Send(slip()),
-            What::DryRuns => Admission::DryRun(slip()),
-            What::Refuses => Admission::Refuse("not on a Friday".into()),
+            What::Passes => GateDecision::Pass,
+            What::Sends => GateDecision::Send(slip()),
+            What::DryRuns => GateDecision::DryRun(slip()),
+            What::Refuses => GateDecision::Refuse("not on a Friday".into()),
         }
     }
 }
 
 impl WriteReceipt for Slip {
-    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
-        let body = matches!(end, WriteEnd::Answered { body: Some(_), .. });
+    fn ended(self: Box<Self>, end: &WriteResult<'_>) {
+        let body = matches!(end, WriteResult::Answered { body: Some(_), .. });
         self.0.lock().push(format!("{end:?}, body: {body}"));
     }
 }

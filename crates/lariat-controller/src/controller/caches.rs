@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
 use super::joined::{AnyRelation, Enqueuer, Joined};
+use crate::hot_loop::Detector;
 use crate::lane::{Lane, Lanes};
 use crate::payload::Queue;
-use crate::sentinel::Watchman;
 
 /// How long calls wait while the watch is upgraded from metadata to content.
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Caches {
     informer: Informer,
     queue: Queue,
     lanes: Arc<Lanes>,
-    watchman: Arc<Watchman>,
+    detector: Arc<Detector>,
     /// The related kinds whose changes enqueue keys of this kind.
     related: Mutex<Vec<Joined>>,
     /// When calls began to wait for the upgrade of the watch to content.
@@ -49,13 +49,13 @@ impl Caches {
         informer: Informer,
         queue: Queue,
         lanes: Arc<Lanes>,
-        watchman: Arc<Watchman>,
+        detector: Arc<Detector>,
     ) -> Self {
         Self {
             informer,
             queue,
             lanes,
-            watchman,
+            detector,
             related: Mutex::default(),
             content_awaited: Mutex::default(),
         }
@@ -71,7 +71,7 @@ impl Caches {
             client: Arc::clone(self.informer.client()),
             queue: self.queue.clone(),
             lanes: Arc::clone(&self.lanes),
-            watchman: Arc::clone(&self.watchman),
+            detector: Arc::clone(&self.detector),
         });
         let mut related = self.related.lock();
         // Joining subscribes to a cache and calls the user's map, so the lock is not held meanwhile. Another task may

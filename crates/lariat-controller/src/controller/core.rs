@@ -24,9 +24,9 @@ use crate::current::{self, Caller};
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::flight::ControllerFlight;
 use crate::handler::CallKind;
+use crate::hot_loop::Detector;
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::{Payload, Queue};
-use crate::sentinel::Watchman;
 use crate::status::{ControllerStatus, HandlerStatus};
 
 /// A controller in use: its cache, its queue, its lanes, and its records.
@@ -51,7 +51,7 @@ pub(crate) struct ControllerCore {
     failures: Failures,
     activity: Activity,
     flight: Option<ControllerFlight>,
-    watchman: Arc<Watchman>,
+    detector: Arc<Detector>,
     options: ControllerOptions,
     own_keys: OwnKeys,
     caches: Caches,
@@ -77,13 +77,13 @@ impl ControllerCore {
         let queue = options.queue(flight.as_ref());
         let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());
-        let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
+        let detector = Arc::new(Detector::new(gvk.clone(), options.hot_loop_options()));
         let own_keys = OwnKeys::new(&informer, options.shards.clone());
         let caches = Caches::new(
             informer.optional(),
             queue.clone(),
             Arc::clone(&lanes),
-            Arc::clone(&watchman),
+            Arc::clone(&detector),
         );
         // Last, since from here on changes are added to the queue. The feed holds parts of the controller and not the
         // controller itself: the controller owns the subscription, and that would be a cycle.
@@ -91,7 +91,7 @@ impl ControllerCore {
             gvk,
             queue: queue.clone(),
             lanes: Arc::clone(&lanes),
-            watchman: Arc::clone(&watchman),
+            detector: Arc::clone(&detector),
             shards: options.shards.clone(),
             deletions: AtomicU64::new(0),
         }));
@@ -108,7 +108,7 @@ impl ControllerCore {
             failures,
             activity: Activity::default(),
             flight,
-            watchman,
+            detector,
             options,
             own_keys,
             caches,
@@ -160,8 +160,8 @@ impl ControllerCore {
         self.flight.as_ref()
     }
 
-    pub(crate) fn watchman(&self) -> &Watchman {
-        &self.watchman
+    pub(crate) fn detector(&self) -> &Detector {
+        &self.detector
     }
 
     pub(crate) fn ended(&self) -> &CancellationToken {
@@ -441,7 +441,7 @@ impl ControllerCore {
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
             handlers,
             deregistered: gone,
-            hot_loops: self.watchman.status(),
+            hot_loops: self.detector.status(),
         }
     }
 
@@ -463,7 +463,7 @@ impl ControllerCore {
             ("runs", runs),
             ("older runs", older),
             ("failing keys", failing),
-            ("suspects", self.watchman.table_sizes()),
+            ("suspects", self.detector.table_sizes()),
             ("keys in line", sum(lanes.iter().map(|lane| lane.in_line()))),
             ("kept places", sum(lanes.iter().map(|lane| lane.kept()))),
             ("relations", (joined, relations)),

@@ -9,16 +9,16 @@ use lariat_lease::Shards;
 use lariat_queue::Add;
 
 use crate::current::{self, Caller};
+use crate::hot_loop::Detector;
 use crate::lane::Lanes;
 use crate::payload::{Payload, Queue};
-use crate::sentinel::Watchman;
 
 /// The subscriber of the controller's own cache: enqueues the keys of changed objects.
 pub(super) struct Feed {
     pub(super) gvk: Gvk,
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
-    pub(super) watchman: Arc<Watchman>,
+    pub(super) detector: Arc<Detector>,
     /// The ring that divides the keys. Keys of other members are not queued.
     pub(super) shards: Option<Shards>,
     /// The number of the next deletion.
@@ -65,7 +65,7 @@ impl Subscriber for Feed {
     fn wrote(&self, written: &OwnWrite) {
         if let Some(caller) = current::caller() {
             let name = caller.name(&self.gvk);
-            self.watchman.wrote(&caller.write(&name, written));
+            self.detector.wrote(&caller.write(&name, written));
         }
     }
 }
@@ -87,7 +87,7 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, of: &Gvk, reader: 
         Change::Updated { old, new } => (Some(old), new),
         _ => return change.cause(),
     };
-    // Recorded for the sentinel, which compares the writes of a chain of runs.
+    // Recorded for the hot loop detector, which compares the writes of a chain of runs.
     caller.wrote(of, old, new);
     Cause::Wrote {
         by: caller.name(reader),

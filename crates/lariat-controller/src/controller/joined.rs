@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, Change, Informer, KindClient, Subscriber, Subscription};
 
+use crate::hot_loop::Detector;
 use crate::lane::Lanes;
 use crate::payload::Queue;
-use crate::sentinel::Watchman;
 
 /// A relation, with its view type erased.
 ///
@@ -37,7 +37,7 @@ pub(crate) struct Enqueuer {
     pub(crate) client: Arc<KindClient>,
     pub(crate) queue: Queue,
     pub(crate) lanes: Arc<Lanes>,
-    pub(crate) watchman: Arc<Watchman>,
+    pub(crate) detector: Arc<Detector>,
 }
 
 /// A relation's subscriber, with what it could not enqueue yet.

@@ -10,8 +10,8 @@ use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use crate::flight::ControllerFlight;
 use crate::handler::{HandlerOptions, Resync};
+use crate::hot_loop::HotLoopOptions;
 use crate::payload::Queue;
-use crate::sentinel::Sentinel;
 
 /// Options of the controller of a kind, or defaults for all kinds of a factory.
 ///
@@ -41,7 +41,7 @@ pub struct ControllerOptions {
     only_changed: Option<bool>,
     pub(crate) cache: Option<KindOptions>,
     history: Option<usize>,
-    sentinel: Option<Sentinel>,
+    hot_loops: Option<HotLoopOptions>,
     needs_leader: Option<bool>,
     /// The election: only its leader runs workers of the kind. Set by the factory.
     pub(crate) leadership: Option<Leadership>,
@@ -166,10 +166,10 @@ impl ControllerOptions {
 
     /// Sets how hot loops are detected and slowed down.
     ///
-    /// The default is [`Sentinel::default`].
-    pub fn sentinel(self, sentinel: Sentinel) -> Self {
-        let sentinel = Some(sentinel);
-        Self { sentinel, ..self }
+    /// The default is [`HotLoopOptions::default`].
+    pub fn hot_loops(self, hot_loops: HotLoopOptions) -> Self {
+        let hot_loops = Some(hot_loops);
+        Self { hot_loops, ..self }
     }
 
     /// Sets whether only the leader handles the kind (default true).
@@ -223,7 +223,7 @@ impl ControllerOptions {
             only_changed: self.only_changed.or(others.only_changed),
             cache: self.cache.or_else(|| others.cache.clone()),
             history: self.history.or(others.history),
-            sentinel: self.sentinel.or_else(|| others.sentinel.clone()),
+            hot_loops: self.hot_loops.or_else(|| others.hot_loops.clone()),
             needs_leader: self.needs_leader.or(others.needs_leader),
             leadership: self.leadership,
             shards: self.shards,
@@ -244,8 +244,8 @@ impl ControllerOptions {
         self.history.unwrap_or(HISTORY)
     }
 
-    pub(super) fn sentinel_options(&self) -> Sentinel {
-        self.sentinel.clone().unwrap_or_default()
+    pub(super) fn hot_loop_options(&self) -> HotLoopOptions {
+        self.hot_loops.clone().unwrap_or_default()
     }
 
     /// Returns the ageing of low priorities, and whether namespaces take turns.
@@ -280,7 +280,7 @@ impl fmt::Debug for ControllerOptions {
             .field("fair_namespaces", &self.fair_namespaces)
             .field("handlers", &self.handlers)
             .field("cache", &self.cache)
-            .field("sentinel", &self.sentinel)
+            .field("hot_loops", &self.hot_loops)
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! One run of a key: calls the handlers that are due, one after the other.
 //!
-//! [`run`] judges the key by the sentinel, and asks for each due lane, in the order of registration: is it paused or
-//! waiting for caches, does its limit admit the call, does this process still lead, is it deregistered? Then
+//! [`run`] asks the hot loop detector about the key, and then for each due lane, in the order of registration: is it
+//! paused or waiting for caches, does its limit admit the call, does this process still lead, is it deregistered? Then
 //! [`Runner::call`] reads the newest state, calls the handler and returns a verdict for the queue. A lane without a
 //! verdict either keeps the key itself, outside the queue, or no longer wants it.
 
@@ -23,9 +23,9 @@ use super::verdict::{EndedCall, Report};
 use crate::current::Caller;
 use crate::flight::CallOf;
 use crate::handler::{Call, CallKind, Decoded};
+use crate::hot_loop::ChainRun;
 use crate::lane::{Admission, Lane, LaneList, Waiting};
 use crate::payload::{Payload, Taken};
-use crate::sentinel::ChainRun;
 
 /// A processed key, with a verdict for each lane that was called.
 pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
@@ -46,7 +46,7 @@ pub(super) async fn run(
         return None;
     }
     // Judged before any call: a key in a hot loop waits as a whole, without calling a handler.
-    let evaluation = core.watchman().judge(work.key(), &work.payload().ask());
+    let evaluation = core.detector().judge(work.key(), &work.payload().ask());
     if let Some(pause) = evaluation.wait {
         postpone(core, &lanes, &work, pause);
         // The delayed add above has taken the lanes and the payload along. Finished without verdicts, the lanes keep

@@ -25,9 +25,9 @@ use super::failures::{Failed, Next};
 use super::guard::{Again, Failure};
 use super::history::CallRecord;
 use crate::handler::Class;
+use crate::hot_loop::ChainRun;
 use crate::lane::Lane;
 use crate::payload::{Payload, Taken};
-use crate::sentinel::ChainRun;
 use crate::totals::CallOutcome;
 
 /// The retry delay if the rate limiter panics.

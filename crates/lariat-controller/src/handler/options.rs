@@ -103,7 +103,7 @@ pub enum Resync {
 
 impl Resync {
     /// Every three minutes: the default of kooper.
-    pub const KOOPER: Self = Self::Every(Duration::from_secs(180));
+    pub const THREE_MINUTES: Self = Self::Every(Duration::from_secs(180));
     /// Every ten hours: the default of lasso and controller-runtime.
     pub const TEN_HOURS: Self = Self::Every(Duration::from_secs(36_000));
 }

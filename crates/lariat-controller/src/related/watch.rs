@@ -285,16 +285,16 @@ impl<V: View> Subscriber for Feed<V> {
 }
 
 impl<V: View> Feed<V> {
-    /// Reports a write to the sentinel if it enqueues the writing handler's key.
+    /// Reports a write to the hot loop detector if it enqueues the writing handler's key.
     fn wrote_by(&self, written: &OwnWrite, caller: &Caller) {
         let is_own = |keys: Vec<ObjectKey>| keys.contains(caller.key());
         if *caller.gvk() == *self.to()
             && self.relation.wants(&change(written))
             && is_own(self.keys_of(&written.after, self.scope()))
         {
-            let (watchman, name) = (&self.target.watchman, caller.name(self.to()));
+            let (detector, name) = (&self.target.detector, caller.name(self.to()));
             let write = caller.write(&name, written);
-            watchman.wrote_related(caller.key(), &self.of, &write);
+            detector.wrote_related(caller.key(), &self.of, &write);
         }
     }
 

@@ -8,7 +8,7 @@ use std::vec;
 use lariat_cache::KindStatus;
 use lariat_queue::{Histogram, QueueStats};
 
-use crate::sentinel::HotLoop;
+use crate::hot_loop::HotLoop;
 use crate::totals::{CallOutcome, Totals};
 
 /// The state of a handler, and its counters since its registration.
@@ -137,7 +137,7 @@ pub struct ControllerStatus {
     pub handlers: Vec<HandlerStatus>,
     /// The sum of the counters of deregistered handlers; its name is empty.
     pub deregistered: HandlerStatus,
-    /// The keys in hot loops, sorted; see [`Sentinel`](crate::Sentinel).
+    /// The keys in hot loops, sorted; see [`HotLoopOptions`](crate::HotLoopOptions).
     pub hot_loops: Vec<HotLoop>,
 }
 

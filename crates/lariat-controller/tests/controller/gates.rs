@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
-use lariat_cache::{Admission, WriteEnd, WriteReceipt};
+use lariat_cache::{GateDecision, WriteReceipt, WriteResult};
 use lariat_controller::{
     Context, ControllerOptions, Gate, HandlerOptions, HandlerResult, HandlerWrite, Outcome,
 };
@@ -43,7 +43,7 @@ impl Scribe {
 }
 
 impl Gate for Scribe {
-    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
         let (handler, kind, key) = (write.handler(), write.gvk(), write.key());
         let version = write.object().is_some();
         self.note(&format!(
@@ -51,18 +51,18 @@ impl Gate for Scribe {
             write.write()
         ));
         match self.answer {
-            Answer::Pass => Admission::Pass,
-            Answer::Send => Admission::Send(Box::new(self.clone())),
-            Answer::DryRun => Admission::DryRun(Box::new(self.clone())),
-            Answer::Refuse => Admission::Refuse("no".into()),
+            Answer::Pass => GateDecision::Pass,
+            Answer::Send => GateDecision::Send(Box::new(self.clone())),
+            Answer::DryRun => GateDecision::DryRun(Box::new(self.clone())),
+            Answer::Refuse => GateDecision::Refuse("no".into()),
         }
     }
 }
 
 impl WriteReceipt for Scribe {
-    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+    fn ended(self: Box<Self>, end: &WriteResult<'_>) {
         let text = match end {
-            WriteEnd::Answered {
+            WriteResult::Answered {
                 is_dry_run: true, ..
             } => format!("dry run, {end:?}"),
             end => format!("{end:?}"),

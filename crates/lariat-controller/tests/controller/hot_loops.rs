@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::{Context, HandlerResult, Outcome, Pattern};
+use lariat_controller::{Context, HandlerResult, HotLoopPattern, Outcome};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -62,7 +62,7 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
     let hot_loop = &hot_loops[0];
     assert_eq!(
         (&hot_loop.key, hot_loop.pattern),
-        (&key("a"), Pattern::OwnWrites)
+        (&key("a"), HotLoopPattern::OwnWrites)
     );
     assert_eq!(hot_loop.handlers, ["writes".into()]);
     assert_eq!(hot_loop.fields, ["data.seen"]);
@@ -101,7 +101,7 @@ async fn writes_that_change_nothing_are_found() {
     bench.create("a").await;
     time::sleep(120 * SECOND).await;
     let status = bench.status();
-    assert_eq!(status.hot_loops[0].pattern, Pattern::NothingChanges);
+    assert_eq!(status.hot_loops[0].pattern, HotLoopPattern::NothingChanges);
     assert!(status.handlers[0].runs < 150, "{}", status.handlers[0].runs);
 }
 
@@ -122,7 +122,7 @@ async fn a_field_that_another_writer_reverts_is_named() {
     }
     let hot_loops = bench.status().hot_loops;
     assert_eq!(hot_loops.len(), 1);
-    assert_eq!(hot_loops[0].pattern, Pattern::Contested);
+    assert_eq!(hot_loops[0].pattern, HotLoopPattern::Contested);
     assert_eq!(hot_loops[0].fields, ["data.owner"]);
     let runs = count.load(Ordering::SeqCst);
     assert!(runs < 60, "{runs} runs instead of 400");
@@ -144,7 +144,7 @@ async fn a_handler_whose_requeue_is_satisfied_by_its_own_write_is_found() {
     time::sleep(600 * SECOND).await;
     let status = bench.status();
     assert!(status.handlers[0].runs < 60, "{}", status.handlers[0].runs);
-    assert_eq!(status.hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(status.hot_loops[0].pattern, HotLoopPattern::OwnWrites);
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,7 +199,7 @@ async fn a_handler_that_counts_into_its_object_and_fails_is_found() {
     let runs = count.load(Ordering::SeqCst);
     assert!((20..30).contains(&runs), "{runs} runs in the first second");
     let hot_loops = bench.status().hot_loops;
-    assert_eq!(hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(hot_loops[0].pattern, HotLoopPattern::OwnWrites);
     assert_eq!(hot_loops[0].fields, ["data.attempts"]);
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
@@ -230,5 +230,8 @@ async fn a_hot_loop_is_found_although_the_watch_is_faster_than_the_responses() {
     let history = bench.config_maps.history_of(&key("a"));
     let causes = history.last().unwrap().causes.to_string();
     assert!(causes.starts_with("updated "), "by the watch: {causes}");
-    assert_eq!(bench.status().hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(
+        bench.status().hot_loops[0].pattern,
+        HotLoopPattern::OwnWrites
+    );
 }

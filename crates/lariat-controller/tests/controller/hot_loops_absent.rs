@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use lariat_controller::{
-    Context, ControllerOptions, HandlerResult, Outcome, Pattern, Relation, Sentinel,
+    Context, ControllerOptions, HandlerResult, HotLoopOptions, HotLoopPattern, Outcome, Relation,
 };
 use lariat_core::Cause;
 use serde_json::json;
@@ -94,16 +94,16 @@ async fn honest_work_is_not_suspected() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_sentinel_can_be_disabled_or_only_report() {
-    for (sentinel, found) in [
-        (Sentinel::off(), 0),
+async fn detection_can_be_disabled_or_only_report() {
+    for (options, found) in [
+        (HotLoopOptions::off(), 0),
         (
-            Sentinel::default().pauses(time::Duration::ZERO, time::Duration::ZERO),
+            HotLoopOptions::default().pauses(time::Duration::ZERO, time::Duration::ZERO),
             1,
         ),
     ] {
         let bench = Bench::with(|builder| {
-            builder.default_options(ControllerOptions::default().sentinel(sentinel))
+            builder.default_options(ControllerOptions::default().hot_loops(options))
         })
         .await;
         let count = Arc::new(AtomicU32::new(0));
@@ -211,7 +211,7 @@ async fn work_that_is_done_field_by_field_is_not_slowed_but_its_last_field_may_n
     assert!((220..240).contains(&runs), "{runs}");
     time::sleep(600 * SECOND).await;
     let hot_loops = bench.status().hot_loops;
-    assert_eq!(hot_loops[0].pattern, Pattern::OwnWrites);
+    assert_eq!(hot_loops[0].pattern, HotLoopPattern::OwnWrites);
     assert_eq!(hot_loops[0].fields, ["data.field-200"]);
 }
 

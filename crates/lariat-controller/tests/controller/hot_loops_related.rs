@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use lariat_controller::{Context, HandlerResult, Outcome, Pattern, Relation};
+use lariat_controller::{Context, HandlerResult, HotLoopPattern, Outcome, Relation};
 use serde_json::json;
 use tokio::time;
 
@@ -54,7 +54,7 @@ async fn a_reverted_field_of_a_related_object_slows_the_runs_it_causes() {
     let hot_loops = bench.status().hot_loops;
     assert_eq!(hot_loops.len(), 1);
     assert_eq!(hot_loops[0].key, key("a"));
-    assert_eq!(hot_loops[0].pattern, Pattern::Contested);
+    assert_eq!(hot_loops[0].pattern, HotLoopPattern::Contested);
     assert_eq!(hot_loops[0].fields, ["metadata.labels.by"]);
     assert_eq!(
         hot_loops[0].triggered_by.as_deref(),

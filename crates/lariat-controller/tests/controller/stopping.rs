@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{
-    Context, ControllerOptions, Outcome, Sentinel, SharedControllerFactory, StartError,
+    Context, ControllerOptions, HotLoopOptions, Outcome, SharedControllerFactory, StartError,
 };
 use tokio::time::{self, Instant};
 
@@ -221,8 +221,8 @@ async fn until(holds: impl Fn() -> bool) {
 
 #[tokio::test]
 async fn a_stop_ends_although_handlers_make_work_of_their_own() {
-    // The sentinel would soon slow such a key down.
-    let options = ControllerOptions::default().sentinel(Sentinel::off());
+    // The hot loop detector would soon slow such a key down.
+    let options = ControllerOptions::default().hot_loops(HotLoopOptions::off());
     let bench = Bench::with(|builder| builder.default_options(options)).await;
     let again = bench.on("again", |_| async {
         Ok(Outcome::requeue_after(Duration::ZERO))

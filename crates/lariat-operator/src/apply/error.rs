@@ -163,7 +163,7 @@ pub enum ObjectError {
     ///
     /// Another object may have its name now.
     #[error("it no longer exists; nothing was applied")]
-    OwnerGone,
+    OwnerNotFound,
     /// The API server of its group does not answer.
     ///
     /// So it is unknown whether the kind is served.
@@ -231,7 +231,7 @@ impl ObjectError {
             | Self::NoNamespace
             | Self::CannotOwn { .. }
             | Self::AppliedTwice
-            | Self::OwnerGone => true,
+            | Self::OwnerNotFound => true,
             Self::Refused { source, .. } => {
                 matches!(&**source, kube::Error::Api(status) if status.code == 413)
             }
@@ -328,7 +328,7 @@ impl ApplyError {
 fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let mut all = failures.iter().map(|failure| &failure.error);
     // The cache is behind: the deletion of the owner calls the reconciler next, and this call did no harm.
-    if all.all(|error| matches!(error, ObjectError::OwnerGone)) {
+    if all.all(|error| matches!(error, ObjectError::OwnerNotFound)) {
         return Some(Ignore::because("its deletion is about to reach the cache").into());
     }
     if failures.iter().all(|failure| failure.error.is_terminal()) {

@@ -209,7 +209,10 @@ impl Run<'_> {
             // A conflict: another call or process has changed the owner since, and may have recorded kinds of its own.
             // The record is read again, so that theirs is kept.
             Err(error) if Self::may_be_gone(&error) => {
-                let record = self.live_record().await?.ok_or(ObjectError::OwnerGone)?;
+                let record = self
+                    .live_record()
+                    .await?
+                    .ok_or(ObjectError::OwnerNotFound)?;
                 self.add_extent(record, &wanted).await?;
             }
             result => result?,

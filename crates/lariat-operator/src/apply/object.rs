@@ -276,7 +276,7 @@ impl Run<'_> {
     async fn check_owner(&self) -> Result<(), ObjectError> {
         match self.live_owner().await {
             Ok(Some(uid)) if uid == self.set.owner.uid().to_string() => Ok(()),
-            Ok(_) => Err(ObjectError::OwnerGone),
+            Ok(_) => Err(ObjectError::OwnerNotFound),
             Err(error) if error.is_reading_forbidden() => Ok(()),
             Err(error) => Err(error),
         }

@@ -3,7 +3,7 @@
 //! A write is counted before it is sent. Counting it afterwards would let concurrent workers exceed a budget together.
 
 use http::StatusCode;
-use lariat_cache::{Admission, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
+use lariat_cache::{GateDecision, PendingWrite, WriteReceipt, WriteResult, WriteVerb};
 use lariat_controller::{Gate, HandlerWrite};
 use lariat_core::ResourceVersion;
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use crate::refusal::is_exempt;
 ///
 /// See [`HandlerOptions::gate`](lariat_controller::HandlerOptions::gate).
 impl Gate for Guard {
-    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
         judge(std::slice::from_ref(self), write, |trip| {
             announce(write, trip)
         })
@@ -31,11 +31,11 @@ pub(crate) fn judge(
     guards: &[Guard],
     write: &HandlerWrite<'_>,
     tripped: impl Fn(&Trip),
-) -> Admission {
+) -> GateDecision {
     let pending = write.write();
     // Exempt writes and uncounted ones pass without a receipt, so they cost nothing when they end.
     let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !is_exempt()) else {
-        return Admission::Pass;
+        return GateDecision::Pass;
     };
     let mut request = Request {
         act,
@@ -70,12 +70,12 @@ pub(crate) fn judge(
             Ruling::NoWeight => refused::no_weight(write.handler(), pending.to_string()),
         };
         counted.give_back();
-        return Admission::Refuse(error.into());
+        return GateDecision::Refuse(error.into());
     }
     if counted.tickets.is_empty() {
-        Admission::Pass
+        GateDecision::Pass
     } else {
-        Admission::Send(Box::new(counted))
+        GateDecision::Send(Box::new(counted))
     }
 }
 
@@ -131,9 +131,9 @@ impl Counted {
 }
 
 impl WriteReceipt for Counted {
-    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+    fn ended(self: Box<Self>, end: &WriteResult<'_>) {
         let is_done = match end {
-            WriteEnd::Answered {
+            WriteResult::Answered {
                 status,
                 body,
                 is_dry_run,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use lariat_cache::Admission;
+use lariat_cache::GateDecision;
 use lariat_controller::{Gate, HandlerOptions, HandlerWrite};
 use lariat_core::TableSize;
 use parking_lot::Mutex;
@@ -117,7 +117,7 @@ impl ReconcilerGate {
 }
 
 impl Gate for ReconcilerGate {
-    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+    fn admit(&self, write: &HandlerWrite<'_>) -> GateDecision {
         // Before the guards: a write that is only planned must not use up a budget.
         if self.operator.only_plans() {
             return dry_run(&self.operator.feature::<Book>(), write);

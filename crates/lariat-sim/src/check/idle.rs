@@ -17,7 +17,7 @@ use crate::oracle::Oracle;
 /// The bound is a second: of two looks at a controller at least that far apart, both find a key in line and fewer keys
 /// with workers than there are workers, and no key was dequeued in between. A worker takes a key without waiting for
 /// anything (`controller::worker::next`), so in virtual time the true bound is zero. Keys that a drain, a limit, a hold
-/// or the sentinel keeps back are not in line. A controller without a handler takes none on purpose.
+/// or the hot loop detector keeps back are not in line. A controller without a handler takes none on purpose.
 #[derive(Default)]
 pub(super) struct FreeWorkers {
     stuck: BTreeMap<(LifeId, Gvk), Stuck>,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use lariat_cache::{Admission, CachedObject, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
+use lariat_cache::{
+    CachedObject, GateDecision, PendingWrite, WriteReceipt, WriteResult, WriteVerb,
+};
 use lariat_controller::HandlerWrite;
 use lariat_core::ObjectKey;
 use serde_json::{Map, Value};
@@ -22,12 +24,12 @@ struct Receipt {
 }
 
 /// Turns a write into a dry run, and records its answer.
-pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> Admission {
+pub(crate) fn dry_run(book: &Book, write: &HandlerWrite<'_>) -> GateDecision {
     // The caller requests a dry run by itself, so nothing would be written.
     if write.write().is_dry_run() {
-        return Admission::Pass;
+        return GateDecision::Pass;
     }
-    Admission::DryRun(Box::new(Receipt::new(book, write)))
+    GateDecision::DryRun(Box::new(Receipt::new(book, write)))
 }
 
 impl Receipt {
@@ -109,9 +111,9 @@ impl Receipt {
 }
 
 impl WriteReceipt for Receipt {
-    fn ended(mut self: Box<Self>, end: &WriteEnd<'_>) {
+    fn ended(mut self: Box<Self>, end: &WriteResult<'_>) {
         match end {
-            WriteEnd::Answered {
+            WriteResult::Answered {
                 status,
                 body,
                 before,

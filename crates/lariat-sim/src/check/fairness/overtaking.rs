@@ -30,8 +30,8 @@ use crate::shown::number_of;
 /// queue and as many turns of the line, for `n` keys of the kind.
 ///
 /// A change is known to be published where something is subscribed to the kind, so the trial subscribes. Keys the
-/// process writes itself are left out, because the sentinel may slow them; keys with a worker are not counted while
-/// they have it. A selection that changes shows old objects again, so from then on the kind is left out.
+/// process writes itself are left out, because the hot loop detector may slow them; keys with a worker are not counted
+/// while they have it. A selection that changes shows old objects again, so from then on the kind is left out.
 ///
 /// While content is fetched on demand, a worker may have a key and wait for the content before a handler is called, which
 /// no event shows; until it is cached again no calls are counted.
@@ -159,7 +159,7 @@ impl Overtaking {
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
-                    // The sentinel delays a key in a hot loop on purpose, so low-priority keys may overtake it.
+                    // The hot loop detector delays a key in a hot loop on purpose, so low-priority keys may overtake it.
                     queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
             }

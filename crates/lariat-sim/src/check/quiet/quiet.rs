@@ -16,7 +16,7 @@ use crate::oracle::Oracle;
 /// At rest no key is left in a queue, and no handler waits.
 ///
 /// No key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and no key
-/// counts as one in a hot loop (the sentinel forgets it after ten minutes).
+/// counts as one in a hot loop (the hot loop detector forgets it after ten minutes).
 ///
 /// Keys come again for ever where a handler asks at the end of each call to be called again (`Outcome::requeue_after`),
 /// or fails each time: of such a kind no more keys are in the queue than keys had calls that ended so. Some of them may

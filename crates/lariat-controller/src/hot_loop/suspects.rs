@@ -7,7 +7,7 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time::Instant;
 
-use super::options::Sentinel;
+use super::options::HotLoopOptions;
 use super::suspect::{Ask, HotLoop, Suspect, Write, since_progress};
 use super::trail::ChainRun;
 
@@ -53,7 +53,7 @@ impl Suspects {
     pub(super) fn wrote(
         &mut self,
         write: &Write<'_>,
-        options: &Sentinel,
+        options: &HotLoopOptions,
         now: Instant,
     ) -> Option<HotLoop> {
         let key = write.after.key();
@@ -77,7 +77,7 @@ impl Suspects {
         key: &ObjectKey,
         of: &Gvk,
         write: &Write<'_>,
-        options: &Sentinel,
+        options: &HotLoopOptions,
         now: Instant,
     ) -> Option<HotLoop> {
         let object = (of.clone(), write.after.key().clone());
@@ -114,7 +114,7 @@ impl Suspects {
         &mut self,
         key: &ObjectKey,
         ask: &Ask<'_>,
-        options: &Sentinel,
+        options: &HotLoopOptions,
         now: Instant,
     ) -> (Evaluation, Option<HotLoop>) {
         let chain = since_progress(ask.causes.chain(), ask.step);

@@ -1,10 +1,10 @@
-//! The options of the sentinel.
+//! The options of hot loop detection.
 
 use std::time::Duration;
 
 /// Options for detecting and slowing down hot loops.
 ///
-/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::Pattern) are detected.
+/// A hot loop, or livelock, is a key whose runs cause its next run. Three [patterns](crate::HotLoopPattern) are detected.
 ///
 /// A detected key is reported in a warning, at most every ten minutes, and in the kind's
 /// [status](crate::ControllerStatus::hot_loops), until the loop has not been seen for ten minutes. Its runs are
@@ -16,19 +16,19 @@ use std::time::Duration;
 /// value of the same field is no progress, because a counter or a timestamp has a new value in each run. At most 4,096
 /// objects and fields of a chain count as progress, so a loop that creates objects forever is detected too.
 ///
-/// The sentinel knows the keys that a handler enqueues without delay, and the writes through the factory's clients on
+/// The detector knows the keys that a handler enqueues without delay, and the writes through the factory's clients on
 /// the task of the call. Writes on spawned tasks or through other clients count as those of another writer.
 ///
 /// ```
-/// use lariat::controller::Sentinel;
+/// use lariat::controller::HotLoopOptions;
 /// use lariat::ControllerOptions;
 ///
-/// let options = ControllerOptions::default().sentinel(Sentinel::default().runs(50));
+/// let options = ControllerOptions::default().hot_loops(HotLoopOptions::default().runs(50));
 /// # let _ = options;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "options do nothing until a factory has them"]
-pub struct Sentinel {
+pub struct HotLoopOptions {
     pub(super) enabled: bool,
     pub(super) runs: u32,
     pub(super) undone: u32,
@@ -37,7 +37,7 @@ pub struct Sentinel {
     pub(super) longest_pause: Duration,
 }
 
-impl Default for Sentinel {
+impl Default for HotLoopOptions {
     fn default() -> Self {
         Self {
             enabled: true,
@@ -50,8 +50,8 @@ impl Default for Sentinel {
     }
 }
 
-impl Sentinel {
-    /// Disables the sentinel.
+impl HotLoopOptions {
+    /// Disables the detection of hot loops.
     pub fn off() -> Self {
         Self {
             enabled: false,

@@ -1,4 +1,4 @@
-//! The state that the sentinel keeps of a key that this process writes.
+//! The state that the hot loop detector keeps of a key that this process writes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,13 +10,13 @@ use lariat_core::{Cause, Causes, ObjectKey, ResourceVersion};
 use tokio::time::Instant;
 
 use super::fields;
-use super::options::Sentinel;
+use super::options::HotLoopOptions;
 use super::trail::ChainRun;
 
 /// The pattern of a hot loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Pattern {
+pub enum HotLoopPattern {
     /// The key's runs are caused only by their own writes and enqueues.
     ///
     /// Enqueues with a delay do not count.
@@ -27,7 +27,7 @@ pub enum Pattern {
     NothingChanges,
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for HotLoopPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OwnWrites => "its handlers' own writes or enqueues cause its next run",
@@ -56,7 +56,7 @@ pub struct HotLoop {
     /// The key.
     pub key: ObjectKey,
     /// The pattern of the loop.
-    pub pattern: Pattern,
+    pub pattern: HotLoopPattern,
     /// The handlers that write the object.
     ///
     /// Empty if the key's runs write or enqueue other objects.
@@ -89,7 +89,7 @@ const WARNING_PERIOD: Duration = Duration::from_secs(600);
 /// How long a key must be neither written nor detected before it is forgotten.
 const QUIET: Duration = Duration::from_secs(600);
 
-/// A run that the sentinel judges before it begins.
+/// A run that the hot loop detector judges before it begins.
 pub(crate) struct Ask<'a> {
     pub(crate) causes: &'a Causes,
     /// Whether some handler has a deletion to handle.
@@ -132,7 +132,7 @@ pub(super) struct Suspect {
     /// The start of the current minute, and the writes in it that changed nothing.
     idle: (Instant, u32),
     /// The detected pattern, and when it was last seen.
-    found: Option<(Pattern, Instant)>,
+    found: Option<(HotLoopPattern, Instant)>,
     /// Whether the contested object is a related one, not the key's own.
     is_over_related: bool,
     fields: Vec<String>,
@@ -167,7 +167,12 @@ impl Suspect {
     }
 
     /// Records a write; returns whether a warning is due.
-    pub(super) fn wrote(&mut self, write: &Write<'_>, options: &Sentinel, now: Instant) -> bool {
+    pub(super) fn wrote(
+        &mut self,
+        write: &Write<'_>,
+        options: &HotLoopOptions,
+        now: Instant,
+    ) -> bool {
         self.forget_if_quiet(now);
         self.touched = now;
         if !self.handlers.contains(write.by) && self.handlers.len() < MOST_HANDLERS {
@@ -204,7 +209,7 @@ impl Suspect {
             return;
         }
         self.is_over_related = true;
-        self.found = Some((Pattern::Contested, now));
+        self.found = Some((HotLoopPattern::Contested, now));
         self.rounds += 1;
         self.handlers.clone_from(&related.handlers);
         self.fields.clone_from(&related.fields);
@@ -214,7 +219,7 @@ impl Suspect {
 
     /// Returns whether a contested write was detected at exactly this time.
     pub(super) fn is_contested_at(&self, now: Instant) -> bool {
-        self.found == Some((Pattern::Contested, now))
+        self.found == Some((HotLoopPattern::Contested, now))
     }
 
     /// Returns whether this version is the last recorded write.
@@ -223,7 +228,7 @@ impl Suspect {
         last.is_some_and(|last| last.version == *version)
     }
 
-    fn changed(&mut self, write: &Write<'_>, options: &Sentinel) -> Option<Pattern> {
+    fn changed(&mut self, write: &Write<'_>, options: &HotLoopOptions) -> Option<HotLoopPattern> {
         if self.written.len() >= VERSIONS {
             self.written.pop_front();
         }
@@ -235,16 +240,16 @@ impl Suspect {
         // A change ends a series of writes that changed nothing, and the loop that the series may have been.
         self.idle.1 = 0;
         self.found
-            .take_if(|(pattern, _)| *pattern == Pattern::NothingChanges);
+            .take_if(|(pattern, _)| *pattern == HotLoopPattern::NothingChanges);
         let ours = self.ours.replace(Arc::clone(write.after));
         // If the state before this write is not the one after the last write, another writer was in between.
         if let (Some(ours), Some(before)) = (ours, write.before)
             && ours.version() != before.version()
             && self.count_undone(&ours, before, write) >= options.undone
         {
-            return Some(Pattern::Contested);
+            return Some(HotLoopPattern::Contested);
         }
-        (write.chain >= options.runs).then_some(Pattern::OwnWrites)
+        (write.chain >= options.runs).then_some(HotLoopPattern::OwnWrites)
     }
 
     /// Counts how often in a row a write was reverted and made again.
@@ -281,20 +286,24 @@ impl Suspect {
     }
 
     /// Counts a write that changed nothing, within a minute.
-    fn changed_nothing(&mut self, options: &Sentinel, now: Instant) -> Option<Pattern> {
+    fn changed_nothing(
+        &mut self,
+        options: &HotLoopOptions,
+        now: Instant,
+    ) -> Option<HotLoopPattern> {
         const MINUTE: Duration = Duration::from_secs(60);
         if now - self.idle.0 >= MINUTE {
             self.idle = (now, 0);
         }
         self.idle.1 += 1;
-        (self.idle.1 > options.unchanged_writes).then_some(Pattern::NothingChanges)
+        (self.idle.1 > options.unchanged_writes).then_some(HotLoopPattern::NothingChanges)
     }
 
     /// Determines the written fields, for a pattern that has not found them itself.
     fn name(&mut self, write: &Write<'_>) {
         if self
             .found
-            .is_some_and(|(pattern, _)| pattern == Pattern::OwnWrites)
+            .is_some_and(|(pattern, _)| pattern == HotLoopPattern::OwnWrites)
             && let Some(before) = write.before
         {
             let (before, after) = (fields::content(before), fields::content(write.after));
@@ -329,7 +338,7 @@ impl Suspect {
     pub(super) fn pause(
         &mut self,
         ask: &Ask<'_>,
-        options: &Sentinel,
+        options: &HotLoopOptions,
         now: Instant,
     ) -> Option<Duration> {
         self.forget_if_quiet(now);
@@ -344,23 +353,23 @@ impl Suspect {
                 // `wrote` would have detected a loop by writes of the key's own object.
                 self.triggered_by = Some(ask.causes.to_string().into());
             }
-            let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
+            let (_, seen) = self.found.get_or_insert((HotLoopPattern::OwnWrites, now));
             *seen = now;
         }
         let is_foreign =
             |cause: &Cause| matches!(cause, Cause::Updated { .. } | Cause::Added { .. });
         let (pattern, _) = self.found?;
         let goes_round = match pattern {
-            Pattern::OwnWrites => goes_on,
+            HotLoopPattern::OwnWrites => goes_on,
             // The other writer changes a related object. So its changes are part of the loop, while changes of the
             // key's own object and explicit requests are not, and are not delayed.
-            Pattern::Contested if self.is_over_related => {
+            HotLoopPattern::Contested if self.is_over_related => {
                 let is_of_hot_loop =
                     |cause: &Cause| matches!(cause, Cause::Related { .. } | Cause::Wrote { .. });
                 ask.causes.iter().all(is_of_hot_loop)
             }
-            Pattern::Contested => true,
-            Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
+            HotLoopPattern::Contested => true,
+            HotLoopPattern::NothingChanges => !ask.causes.iter().any(is_foreign),
         };
         if !goes_round || ask.has_deletion || options.shortest_pause.is_zero() {
             return None;

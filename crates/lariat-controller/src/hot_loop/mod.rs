@@ -1,6 +1,6 @@
-//! The sentinel: detects hot loops, reports their cause, and slows them down.
+//! The detector: finds hot loops, reports their cause, and slows them down.
 //!
-//! Two places call the sentinel of a kind (`watchman`): a handler's write when its response has arrived, and a worker
+//! Two places call the detector of a kind: a handler's write when its response has arrived, and a worker
 //! before it runs a key. In reading order:
 //!
 //! 1. `options` has the public options.
@@ -9,15 +9,15 @@
 //! 4. `trail` records what a chain of runs has written: a run that writes something new makes progress, and is no loop.
 //! 5. `fields` compares two states of an object.
 
+mod detector;
 mod fields;
 mod options;
 mod suspect;
 mod suspects;
 mod trail;
-mod watchman;
 
-pub use options::Sentinel;
+pub(crate) use detector::Detector;
+pub use options::HotLoopOptions;
 pub(crate) use suspect::{Ask, Write, since_progress};
-pub use suspect::{HotLoop, Pattern};
+pub use suspect::{HotLoop, HotLoopPattern};
 pub(crate) use trail::ChainRun;
-pub(crate) use watchman::Watchman;

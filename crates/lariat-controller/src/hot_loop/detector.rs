@@ -1,4 +1,4 @@
-//! The sentinel of a kind: judges runs, and warns of hot loops.
+//! The hot loop detector of a kind: judges runs, and warns of hot loops.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,21 +6,21 @@ use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::options::Sentinel;
+use super::options::HotLoopOptions;
 use super::suspect::{Ask, HotLoop, Write, since_progress};
 use super::suspects::{Evaluation, Suspects};
 
 /// Detects hot loops among the keys of a kind.
-pub(crate) struct Watchman {
+pub(crate) struct Detector {
     gvk: Gvk,
-    options: Sentinel,
+    options: HotLoopOptions,
     suspects: Mutex<Suspects>,
     /// Whether there may be suspects. Most kinds are never written, and their runs take no lock.
     has_suspects: AtomicBool,
 }
 
-impl Watchman {
-    pub(crate) fn new(gvk: Gvk, options: Sentinel) -> Self {
+impl Detector {
+    pub(crate) fn new(gvk: Gvk, options: HotLoopOptions) -> Self {
         Self {
             gvk,
             options,
