@@ -4,6 +4,7 @@ use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::Value;
+use lariat_apimachinery::schema;
 
 use super::form::{self, Origin};
 use super::schemes::{Scheme, is_meta, package};
@@ -25,10 +26,18 @@ pub(super) struct Expected<'a> {
 }
 
 impl Call {
+/// What was read.
+struct Decoded {
+    object: Object,
+    duplicates: Duplicates,
+    /// Whether a number in it is no integer.
+    has_float: bool,
+}
+
     /// Reads the object of a create or an update in the form of its kind.
     pub(crate) fn decode(&self) -> Result<Object, ApiError> {
         let api_version = self.resource.api_version();
-        let (mut object, duplicates) = self.decode_as(Expected {
+        let document = self.decode_document(Expected {
             kind: &self.resource.kind,
             api_version: &api_version,
             custom: self.resource.rules.custom,
@@ -36,6 +45,9 @@ impl Call {
         self.read_again(&mut object, &duplicates)?;
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
+        if document.has_float {
+            self.spell_quantities(&mut object);
+        }
     }
 
     /// Reads members that are there twice as Go's decoder does: each into what was there before.
@@ -63,6 +75,20 @@ impl Call {
 
     /// Returns whether `apiVersion` of the body is the given one.
     pub(super) fn has_version(&self, api_version: &str) -> bool {
+    /// Takes quantities that are numbers from the body as they are written there.
+    fn spell_quantities(&self, object: &mut Object) {
+        if self.resource.rules.custom || self.media_type() == YAML {
+            return;
+        }
+        if let Ok(raw) = serde_json::from_slice(&self.body) {
+            let mut value = Value::Object(std::mem::take(object));
+            schema::spell_quantities(self.resource.types().root(), &mut value, raw);
+            if let Value::Object(spelled) = value {
+                *object = spelled;
+            }
+        }
+    }
+
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["apiVersion"] == api_version
     }
@@ -73,6 +99,11 @@ impl Call {
     pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Duplicates), ApiError> {
         let document = self.document(wanted)?;
         let mut object = match document.value {
+        let decoded = self.decode_document(wanted)?;
+        Ok((decoded.object, decoded.duplicates))
+    }
+
+    fn decode_document(&self, wanted: Expected<'_>) -> Result<Decoded, ApiError> {
             Value::Object(object) => object,
             // Go reads it as an object without members.
             Value::Null => Object::new(),
@@ -82,7 +113,11 @@ impl Call {
         check_type(self, wanted, &object)?;
         object.insert("kind".into(), wanted.kind.into());
         object.insert("apiVersion".into(), wanted.api_version.into());
-        Ok((object, document.duplicates))
+        Ok(Decoded {
+            object,
+            duplicates: document.duplicates,
+            has_float: document.has_float,
+        })
     }
 
     /// Reads the body; protobuf is read as the type that it names.
