@@ -118,7 +118,7 @@ impl Creation<'_> {
                 ));
             }
             if dry_run {
-                strategy::check_quotas(self.server, self.resource, &object, None)?;
+                strategy::check_quotas(self.server, self.resource, &object, None, Part::Main)?;
                 // No storage has given it another one.
                 if !version.is_empty() {
                     metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
@@ -175,7 +175,7 @@ impl Creation<'_> {
     ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
         // Held until the commit: two creations must not both take the last that a quota has left.
         let held = self.resource.namespaced.then(|| self.server.hold_quotas());
-        strategy::check_quotas(self.server, self.resource, object, None)?;
+        strategy::check_quotas(self.server, self.resource, object, None, Part::Main)?;
         let committed = self.commit(key, object);
         drop(held);
         Ok(committed)
