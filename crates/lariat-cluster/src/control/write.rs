@@ -50,6 +50,7 @@ impl Writer<'_> {
             namespace,
             user: None,
             warnings: None,
+            has_empty: false,
         };
         let object = object.as_object().cloned().unwrap_or_default();
         creation.create_as(self.manager, object)
