@@ -36,6 +36,7 @@ mod fault_replies;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;
+mod flow_schemas;
 #[cfg(feature = "workloads")]
 mod fuzz;
 #[cfg(feature = "workloads")]
