@@ -419,6 +419,13 @@ pub(crate) fn deleted(resource: &Resource, name: &str, uid: &str) -> Vec<u8> {
     to_json(&Status {
         kind: "Status",
         api_version: "v1",
+    /// Returns whether a namespace that is being deleted takes nothing new.
+    pub(crate) fn is_namespace_terminating(&self) -> bool {
+        let details = self.status.details.as_ref();
+        let mut causes = details.into_iter().flat_map(|details| &details.causes);
+        causes.any(|cause| cause.reason() == "NamespaceTerminating")
+    }
+
         metadata: ListMeta::default(),
         status: "Success",
         message: String::new(),

@@ -86,5 +86,7 @@ mod workloads_jobs;
 #[cfg(feature = "workloads")]
 mod workloads_network;
 #[cfg(feature = "workloads")]
+mod workloads_refused;
+#[cfg(feature = "workloads")]
 mod workloads_rollout;
 mod writes;
