@@ -2,9 +2,10 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::object::{Object, metadata_text};
-use serde_json::Value;
 use lariat_apimachinery::schema;
+use serde_json::Value;
 
 use super::form::{self, Origin};
 use super::schemes::{Scheme, is_meta, package};
@@ -25,7 +26,6 @@ pub(super) struct Expected<'a> {
     pub(super) custom: bool,
 }
 
-impl Call {
 /// What was read.
 struct Decoded {
     object: Object,
@@ -34,6 +34,7 @@ struct Decoded {
     has_float: bool,
 }
 
+impl Call {
     /// Reads the object of a create or an update in the form of its kind.
     pub(crate) fn decode(&self) -> Result<Object, ApiError> {
         let api_version = self.resource.api_version();
@@ -42,12 +43,13 @@ struct Decoded {
             api_version: &api_version,
             custom: self.resource.rules.custom,
         })?;
+        let (mut object, duplicates) = (document.object, document.duplicates);
         self.read_again(&mut object, &duplicates)?;
-        form::normalize(self, &mut object, Origin::Body, &duplicates)?;
-        Ok(object)
         if document.has_float {
             self.spell_quantities(&mut object);
         }
+        form::normalize(self, &mut object, Origin::Body, &duplicates)?;
+        Ok(object)
     }
 
     /// Reads members that are there twice as Go's decoder does: each into what was there before.
@@ -73,8 +75,6 @@ struct Decoded {
         Ok(())
     }
 
-    /// Returns whether `apiVersion` of the body is the given one.
-    pub(super) fn has_version(&self, api_version: &str) -> bool {
     /// Takes quantities that are numbers from the body as they are written there.
     fn spell_quantities(&self, object: &mut Object) {
         if self.resource.rules.custom || self.media_type() == YAML {
@@ -89,6 +89,8 @@ struct Decoded {
         }
     }
 
+    /// Returns whether `apiVersion` of the body is the given one.
+    pub(super) fn has_version(&self, api_version: &str) -> bool {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         body["apiVersion"] == api_version
     }
@@ -97,13 +99,13 @@ struct Decoded {
     ///
     /// Its type is set.
     pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Duplicates), ApiError> {
-        let document = self.document(wanted)?;
-        let mut object = match document.value {
         let decoded = self.decode_document(wanted)?;
         Ok((decoded.object, decoded.duplicates))
     }
 
     fn decode_document(&self, wanted: Expected<'_>) -> Result<Decoded, ApiError> {
+        let document = self.document(wanted)?;
+        let mut object = match document.value {
             Value::Object(object) => object,
             // Go reads it as an object without members.
             Value::Null => Object::new(),
@@ -288,7 +290,8 @@ fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<
     let refuse = |reason: String| {
         let wanted = wanted.kind;
         Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {wanted}: {reason}"
+            "{kind} in version {version} cannot be handled as a {wanted}: {reason}",
+            version = quoted(version)
         )))
     };
     if kind == wanted.kind && api_version == wanted.api_version {
@@ -298,7 +301,10 @@ fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<
     if !scheme.has(api_version, kind) {
         let place = scheme.place();
         return refuse(format!(
-            "no kind {kind:?} is registered for version {api_version:?} in scheme {place:?}"
+            "no kind {kind} is registered for version {api_version} in scheme {place}",
+            kind = quoted(kind),
+            api_version = quoted(api_version),
+            place = quoted(place)
         ));
     }
     let package = package(wanted.api_version, wanted.kind);
