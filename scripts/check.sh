@@ -11,6 +11,9 @@ cargo fmt --all --check
 step spelling
 scripts/typos.sh
 
+step "words in the documentation"
+scripts/doc_counts.py
+
 step lints
 cargo clippy --workspace --all-targets --all-features -- --deny warnings
 

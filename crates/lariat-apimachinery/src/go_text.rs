@@ -114,7 +114,9 @@ pub fn json(value: &Value) -> String {
     json
 }
 
-/// Returns whether a character can be printed, as `unicode.IsPrint` does; a space can.
+/// Returns whether a character can be printed, as `unicode.IsPrint` does.
+///
+/// A space can.
 #[must_use]
 pub fn is_print(character: char) -> bool {
     // A combining mark is printed as well.

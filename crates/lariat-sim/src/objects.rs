@@ -47,7 +47,7 @@ impl Objects {
         }
     }
 
-    /// Sets what a write of an object contains, as a merge patch (default: an annotation).
+    /// Sets the merge patch that writes an object (default: an annotation).
     ///
     /// The number is random, from the seed.
     pub fn content(self, content: impl Fn(u64) -> Value + Send + Sync + 'static) -> Self {

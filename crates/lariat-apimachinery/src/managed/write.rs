@@ -143,7 +143,7 @@ impl Write<'_> {
         }
     }
 
-    /// Takes what a write in another version changed from the owners of fields in this version.
+    /// Removes the fields that a write in another version changed from their owners.
     ///
     /// `live` and `new` are the two states in this version; the owners are those in `object`.
     pub fn disown(&self, live: &Object, new: &Object, object: &mut Object) {

@@ -323,7 +323,7 @@ pub fn write_whole_numbers(value: &mut Value) {
     }
 }
 
-/// Converts what YAML has of whole numbers to integers, as Go does when it makes JSON of it.
+/// Converts the whole numbers of YAML to integers, as Go does for JSON.
 pub fn read_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {

@@ -43,7 +43,7 @@ impl Problems {
     }
 }
 
-/// Finds the members of an object in JSON that its built-in type does not have, or that are there again.
+/// Finds unknown and duplicate members of an object of a built-in type in JSON.
 #[must_use]
 pub fn problems(typed: TypeRef<'_>, json: &[u8]) -> Vec<String> {
     read(Shape::Typed(typed), json)

@@ -109,7 +109,7 @@ impl Structural {
         defaults::fill(object, &self.root);
     }
 
-    /// Reads metadata, and resources inside of the object, as the server does; returns the paths of unknown members.
+    /// Reads metadata and embedded resources; returns the paths of unknown members.
     ///
     /// # Errors
     ///

@@ -176,7 +176,7 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Saves caches in a folder on stop and loads them on start (default: every start lists).
+    /// Saves caches in a folder on stop and loads them on start (default: off).
     ///
     /// A kind whose file is of the same cluster and the same options is loaded from the file, and its watch continues
     /// from the version of the file. If that version has expired, the kind is listed. The kind counts as synced once
@@ -242,7 +242,7 @@ impl CacheFactoryBuilder {
         self
     }
 
-    /// Records what caches, queues and handlers do, in a file of fixed size (default: off).
+    /// Records what caches, queues and handlers do, in a file (default: off).
     ///
     /// The file shows later what the process received and decided, even if it was killed: see `lariat replay FILE`.
     /// Contents of objects, labels, annotations and error texts are not recorded. The file is opened with the first

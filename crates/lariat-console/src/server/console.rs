@@ -100,7 +100,7 @@ impl Console {
         self
     }
 
-    /// Sets the name of the program (default: that of the first operator or the executable).
+    /// Sets the name of the program (default: of the operator or executable).
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.settings.name = Some(name.into());
         self
