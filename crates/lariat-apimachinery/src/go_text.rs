@@ -140,6 +140,16 @@ pub(crate) fn float(number: f64) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
+/// Returns a number as Go writes it in JSON.
+pub(crate) fn json_float(number: f64) -> String {
+    let text = format!("{number:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    match exponent.parse().unwrap_or(0) {
+        -6..21 => number.to_string(),
+        exponent => format!("{digits}e{exponent:+}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

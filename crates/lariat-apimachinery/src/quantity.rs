@@ -33,8 +33,13 @@ enum Form {
 
 const UNIT: i128 = 1_000_000_000;
 
-/// Quantities above ten billion billions are not read; no real object has them.
-const MOST: i128 = 10_i128.pow(28);
+/// The largest amount that is told from others; larger ones are read, and count as this one.
+// Go counts on without a limit, in numbers of any length.
+const MOST: i128 = i128::MAX;
+
+/// The largest amount with a binary suffix.
+// `maxAllowed`, which is a cap and no error.
+const MOST_BINARY: i128 = i64::MAX as i128 * UNIT;
 
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const DECIMAL: [(&str, i32); 10] = [
@@ -70,15 +75,28 @@ impl Quantity {
     }
 
     /// Returns whether the amount, rounded to thousandths away from zero, is a whole number.
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "that is what Go does with the number"
+    )]
     pub(crate) fn has_whole_thousandths(self) -> bool {
-        self.count_of(UNIT / 1000) % 1000 == 0
+        let count = self.count_of(UNIT / 1000);
+        // What Go keeps as a number of any length wraps around in `MilliValue`.
+        let is_long = canonical_digits(self.nanos) > DIGITS;
+        let count = if is_long {
+            i128::from(count as i64)
+        } else {
+            count
+        };
+        count % 1000 == 0
     }
 
     /// Returns the amount in thousandths, rounded away from zero, unless it is one already.
     pub(crate) fn in_thousandths(self) -> Option<Self> {
         let part = UNIT / 1000;
-        (self.nanos % part != 0).then(|| Self {
-            nanos: self.count_of(part) * part,
+        let is_known = self.nanos.abs() != MOST;
+        (is_known && self.nanos % part != 0).then(|| Self {
+            nanos: self.count_of(part).saturating_mul(part),
             ..self
         })
     }
@@ -131,19 +149,26 @@ impl Quantity {
     pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
         let parts = Parts::of(text).ok_or(FORMAT)?;
         let (form, factor, power) = unit(parts.suffix).ok_or(SUFFIX)?;
-        let nanos = parts.nanos(factor, power).ok_or(FORMAT)?;
+        let mut nanos = parts.nanos(factor, power).unwrap_or(MOST);
+        if form == Form::Binary {
+            nanos = nanos.min(MOST_BINARY);
+        }
         let nanos = if text.starts_with('-') { -nanos } else { nanos };
-        let is_allowed = nanos.abs() <= MOST;
-        is_allowed.then_some(Self { nanos, form }).ok_or(FORMAT)
+        Ok(Self { nanos, form })
     }
 
     /// Parses a quantity, and returns how it is written again.
     // `ParseQuantity` keeps the text where a short look finds it canonical.
     pub(crate) fn rewritten(text: &str) -> Result<String, &'static str> {
         let quantity = Self::read(text)?;
-        let is_kept = Parts::of(text).is_some_and(|parts| parts.are_kept());
-        Ok(if is_kept {
+        let Some(parts) = Parts::of(text) else {
+            return Err(FORMAT);
+        };
+        Ok(if parts.are_kept() {
             text.to_owned()
+        } else if quantity.nanos.abs() == MOST {
+            let sign = if text.starts_with('-') { "-" } else { "" };
+            format!("{sign}{}", parts.canonical())
         } else {
             quantity.to_string()
         })
@@ -158,6 +183,10 @@ impl Quantity {
 fn in_bounds(count: i128) -> i64 {
     i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX })
 }
+
+/// How many digits Go keeps as an integer.
+// `maxInt64Factors`.
+const DIGITS: usize = 18;
 
 const FORMAT: &str = "quantities must match the regular expression \
     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -193,9 +222,9 @@ impl<'a> Parts<'a> {
 
     /// Returns the amount in billionths, rounded away from zero.
     fn nanos(&self, factor: i128, power: i32) -> Option<i128> {
-        // Digits behind these are smaller than a billionth of anything that a quantity can be, so they only round up.
-        const COUNTED: usize = 18;
-        let (counted, smaller) = self.fraction.split_at(self.fraction.len().min(COUNTED));
+        // Digits behind these are smaller than a billionth of anything that fits, so they only round up.
+        let counted = 18 + usize::try_from(power.clamp(0, 20)).unwrap_or(0);
+        let (counted, smaller) = self.fraction.split_at(self.fraction.len().min(counted));
         let mut amount = 0_i128;
         for digit in self.whole.bytes().chain(counted.bytes()) {
             amount = amount
@@ -204,8 +233,9 @@ impl<'a> Parts<'a> {
         }
         let amount = amount.checked_mul(factor)?;
         let has_more = smaller.bytes().any(|digit| digit != b'0');
-        let places = 9 + power - i32::try_from(counted.len()).ok()?;
-        let scale = 10_i128.saturating_pow(places.unsigned_abs());
+        let places = i64::from(power) + 9 - i64::try_from(counted.len()).ok()?;
+        let exponent = u32::try_from(places.unsigned_abs()).unwrap_or(u32::MAX);
+        let scale = 10_i128.saturating_pow(exponent);
         if places >= 0 {
             amount.checked_mul(scale)?.checked_add(has_more.into())
         } else {
@@ -214,10 +244,36 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Returns how Go writes an amount of any length again that is not kept as it was written.
+    // `infDecAmount.AsCanonicalBytes`, after what `ParseQuantity` rounds.
+    fn canonical(&self) -> String {
+        let (form, _, power) = unit(self.suffix).unwrap_or((Form::Decimal, 1, 0));
+        let mut digits: Vec<u8> = self.whole.bytes().chain(self.fraction.bytes()).collect();
+        let mut exponent = i64::from(power) - i64::try_from(self.fraction.len()).unwrap_or(0);
+        let surplus = usize::try_from(-9 - exponent)
+            .unwrap_or(0)
+            .min(digits.len());
+        let smaller = digits.split_off(digits.len() - surplus);
+        exponent += i64::try_from(surplus).unwrap_or(0);
+        if smaller.iter().any(|digit| *digit != b'0') {
+            increment(&mut digits);
+        }
+        while digits.last() == Some(&b'0') {
+            digits.pop();
+            exponent += 1;
+        }
+        while exponent % 3 != 0 {
+            digits.push(b'0');
+            exponent -= 1;
+        }
+        let start = digits.iter().take_while(|digit| **digit == b'0').count();
+        let number = String::from_utf8_lossy(&digits[start..]).into_owned();
+        number + &suffix(form, exponent)
+    }
+
     /// Returns whether Go writes the quantity as it was written.
     fn are_kept(&self) -> bool {
-        // `maxInt64Factors` and `Nano`.
-        const DIGITS: usize = 18;
+        // `Nano`.
         const NANO: i32 = -9;
         let whole = if self.whole.is_empty() {
             "0"
@@ -235,7 +291,8 @@ impl<'a> Parts<'a> {
                     && whole.parse().is_ok_and(has_low_bits)
             }
             Some((_, _, power)) => {
-                let scale = power - i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
+                let places = i32::try_from(self.fraction.len()).unwrap_or(i32::MAX);
+                let scale = power.saturating_sub(places);
                 shifted.len() <= DIGITS
                     && scale >= NANO
                     && scale % 3 == 0
@@ -262,10 +319,49 @@ fn unit(suffix: &str) -> Option<(Form, i128, i32)> {
     if let Some(power) = BINARY.iter().position(|name| *name == suffix) {
         return Some((Form::Binary, 1 << (10 * power), 0));
     }
-    let power = suffix.strip_prefix(['e', 'E'])?.parse::<i32>().ok()?;
-    (-30..=30)
-        .contains(&power)
-        .then_some((Form::Exponent, 1, power))
+    let power = suffix.strip_prefix(['e', 'E'])?.parse::<i64>().ok()?;
+    Some((Form::Exponent, 1, wrapped(power)))
+}
+
+/// Converts an exponent as Go does, which cuts it off.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "that is what Go does with the number"
+)]
+fn wrapped(power: i64) -> i32 {
+    power as i32
+}
+
+/// Adds one to a number in digits.
+fn increment(digits: &mut Vec<u8>) {
+    for digit in digits.iter_mut().rev() {
+        if *digit != b'9' {
+            *digit += 1;
+            return;
+        }
+        *digit = b'0';
+    }
+    digits.insert(0, b'1');
+}
+
+/// Returns the suffix for a power of ten that is a multiple of three.
+///
+/// Go has no decimal one for large powers, and writes none, which changes the amount.
+fn suffix(form: Form, power: i64) -> String {
+    if form == Form::Exponent {
+        return match power {
+            0 => String::new(),
+            power => format!("e{power}"),
+        };
+    }
+    let known = DECIMAL.iter().find(|(_, each)| i64::from(*each) == power);
+    known.map_or_else(String::new, |(name, _)| (*name).to_owned())
+}
+
+/// Returns how many digits a number has without the zeros at its end.
+fn canonical_digits(number: i128) -> usize {
+    let digits = number.unsigned_abs().to_string();
+    digits.trim_end_matches('0').len()
 }
 
 /// Amounts are equal however they are written.
@@ -308,18 +404,11 @@ impl fmt::Display for Quantity {
         }
         let (mut number, mut power) = (self.nanos, -9);
         // The largest suffix that keeps the number whole, which is what "canonical" means.
-        while number % 1000 == 0 && power < 18 {
+        while number % 1000 == 0 {
             number /= 1000;
             power += 3;
         }
-        if self.form == Form::Exponent {
-            return match power {
-                0 => write!(f, "{number}"),
-                _ => write!(f, "{number}e{power}"),
-            };
-        }
-        let suffix = DECIMAL.iter().find(|(_, each)| *each == power);
-        write!(f, "{number}{}", suffix.map_or("", |(name, _)| name))
+        write!(f, "{number}{}", suffix(self.form, power))
     }
 }
 
@@ -381,6 +470,27 @@ mod tests {
             ("1000k", "1M"),
             ("15e-1", "1500e-3"),
             ("1024Mi", "1Gi"),
+            ("1e+3", "1e+3"),
+            ("1e25", "10e24"),
+            ("1e30", "1e30"),
+            ("1.5e30", "1500e27"),
+            ("123e400", "1230e399"),
+            ("-123e400", "-1230e399"),
+            ("1e4294967297", "10"),
+            ("16Ei", "9223372036854775807"),
+            ("-16Ei", "-9223372036854775807"),
+            (
+                "1000000000000000000000000000000000Ki",
+                "9223372036854775807",
+            ),
+            ("12345678901234567890k", "12345678901234567890k"),
+            (
+                "123456789012345678901234567890",
+                "123456789012345678901234567890",
+            ),
+            ("100000000000000000000", "100E"),
+            ("1000E", "1"),
+            ("9999999999999999999999999999999.9999999999", "10"),
         ] {
             assert_eq!(Quantity::rewritten(text).as_deref(), Ok(written), "{text}");
         }
@@ -414,8 +524,10 @@ mod tests {
         fn the_one_form_is_read_as_the_same_amount(text in "[+-]?[0-9]{1,30}(\\.[0-9]{0,12})?(n|u|m|k|M|G|Ki|Mi|Gi|Ei|e3|e-3)?") {
             if let Some(quantity) = Quantity::parse(&text) {
                 let again = Quantity::parse(&quantity.to_string()).expect("the form is valid");
-                prop_assert_eq!(again.nanos, quantity.nanos);
-                prop_assert_eq!(again.to_string(), quantity.to_string());
+                // Go has no suffix for what is more, and neither have we.
+                let is_shown = quantity.nanos.abs() < 10_i128.pow(30);
+                prop_assert!(!is_shown || again.nanos == quantity.nanos);
+                prop_assert!(!is_shown || again.to_string() == quantity.to_string());
             }
         }
     }

@@ -13,8 +13,8 @@ use super::field_path::FieldPath;
 use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
 use super::types::{Field, Or, Scalar, Type, Zero};
-use crate::go_time;
 use crate::quantity::Quantity;
+use crate::{go_text, go_time};
 
 // Go's `base64.StdEncoding` is not strict about the bits behind the last byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
@@ -244,6 +244,10 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
         // `Quantity.UnmarshalJSON` reads the bytes of a number as if they were quoted.
+        (Scalar::Quantity, Value::Number(number)) if number.is_f64() => {
+            let number = number.as_f64().unwrap_or_default();
+            quantity(&go_text::json_float(number), value)
+        }
         (Scalar::Quantity, other) => quantity(&other.to_string(), value),
         _ => Fit::Wrong,
     }

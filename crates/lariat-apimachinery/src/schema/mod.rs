@@ -11,6 +11,7 @@ pub mod describe;
 mod field_path;
 mod misfit;
 mod resolve;
+mod spelled;
 mod strict;
 mod types;
 mod zeros;
@@ -29,6 +30,7 @@ pub use misfit::Misfit;
 pub(crate) use misfit::struct_without;
 pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
+pub use spelled::spell_quantities;
 pub use strict::{MOST_PROBLEMS, Problems, problems, problems_of_patch};
 #[cfg(feature = "protobuf")]
 pub(crate) use types::{Field, Or, Type, Wire};

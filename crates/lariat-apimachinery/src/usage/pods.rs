@@ -36,7 +36,47 @@ pub(super) fn containers<'a>(spec: &'a Value, list: &str) -> impl Iterator<Item 
 
 /// Sums up the `requests` or the `limits` of a Pod, the overhead of its runtime included.
 pub(super) fn total(spec: &Value, part: &str) -> Amounts {
-    let mut total = sum(spec, part, is_of_pod);
+    with_overhead(spec, part, sum(spec, part, is_of_pod, &sent(part)))
+}
+
+/// Sums up what a Pod has of `requests` or `limits` until a kubelet has done what its last resize asked for.
+// `PodResourcesOptions.UseStatusResources`, which Go applies to containers, and to init containers that keep running.
+pub(super) fn held(pod: &Object, part: &str) -> Amounts {
+    let member = |name: &str| pod.get(name).unwrap_or(&Value::Null);
+    let (spec, status) = (member("spec"), member("status"));
+    let lists = ["containerStatuses", "initContainerStatuses"];
+    if lists.iter().all(|list| status[list].is_null()) {
+        return total(spec, part);
+    }
+    let is_infeasible = is_infeasible(status);
+    let of = |container: &Value| {
+        let asked = Amounts::read(&container["resources"][part]);
+        let mut reported = lists.iter().flat_map(|list| containers(status, list));
+        let reported = reported.find(|each| each["name"] == container["name"]);
+        let Some(reported) = reported.filter(|each| each["resources"].is_object()) else {
+            return asked;
+        };
+        let mut most = Amounts::read(&reported["resources"][part]);
+        if part == "requests" {
+            most.at_least(&Amounts::read(&reported["allocatedResources"]));
+        }
+        if !is_infeasible {
+            most.at_least(&asked);
+        }
+        most
+    };
+    with_overhead(spec, part, sum(spec, part, is_of_pod, &of))
+}
+
+/// Returns whether a kubelet cannot do what a resize asks for.
+// `IsPodResizeInfeasible`.
+fn is_infeasible(status: &Value) -> bool {
+    let mut conditions = containers(status, "conditions");
+    let pending = conditions.find(|condition| condition["type"] == "PodResizePending");
+    pending.is_some_and(|pending| pending["reason"] == "Infeasible")
+}
+
+fn with_overhead(spec: &Value, part: &str, mut total: Amounts) -> Amounts {
     let overhead = Amounts::read(&spec["overhead"]);
     // A Pod without a limit does not get one by its overhead.
     let is_limited = |name: &str| {
@@ -51,14 +91,23 @@ pub(super) fn total(spec: &Value, part: &str) -> Amounts {
 /// Sums up the `requests` or the `limits` of a Pod as limit ranges compare them.
 // `podRequests` and `podLimits` of the plugin LimitRanger have no overhead, and fewer resources of the whole Pod.
 pub(super) fn limited(spec: &Value, part: &str) -> Amounts {
-    sum(spec, part, is_basic)
+    sum(spec, part, is_basic, &sent(part))
+}
+
+/// Returns what a container requests or is limited to.
+fn sent(part: &str) -> impl Fn(&Value) -> Amounts + '_ {
+    move |container| Amounts::read(&container["resources"][part])
 }
 
 /// Sums up what containers request or are limited to.
 ///
 /// Some resources of the Pod as a whole replace the sum of its containers.
-fn sum(spec: &Value, part: &str, replaces: fn(&str) -> bool) -> Amounts {
-    let of = |container: &Value| Amounts::read(&container["resources"][part]);
+fn sum(
+    spec: &Value,
+    part: &str,
+    replaces: fn(&str) -> bool,
+    of: &dyn Fn(&Value) -> Amounts,
+) -> Amounts {
     let mut total = Amounts::default();
     for container in containers(spec, "containers") {
         total.add(&of(container));
@@ -66,9 +115,14 @@ fn sum(spec: &Value, part: &str, replaces: fn(&str) -> bool) -> Amounts {
     // Init containers run one after the other, beside those that keep running.
     let (mut running, mut most) = (Amounts::default(), Amounts::default());
     for container in containers(spec, "initContainers") {
-        let own = of(container);
+        let keeps_running = container["restartPolicy"] == "Always";
+        let own = if keeps_running {
+            of(container)
+        } else {
+            sent(part)(container)
+        };
         let mut needed = own.clone();
-        if container["restartPolicy"] == "Always" {
+        if keeps_running {
             total.add(&own);
             running.add(&own);
             needed = running.clone();

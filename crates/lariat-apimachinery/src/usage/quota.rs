@@ -76,7 +76,7 @@ pub fn usage(resource: &Resource, object: &Object, now: SystemTime) -> Amounts {
     }
     let spec = object.get("spec").unwrap_or(&Value::Null);
     match resource.plural.as_str() {
-        "pods" if !is_past(object, now) => of_pod(spec, &mut used),
+        "pods" if !is_past(object, now) => of_pod(object, &mut used),
         "services" => of_service(spec, &mut used),
         "persistentvolumeclaims" => of_claim(object, spec, &mut used),
         plural if BARE.contains(&plural) => used.one(plural),
@@ -136,8 +136,8 @@ fn is_past(pod: &Object, now: SystemTime) -> bool {
     end.is_some_and(|end| now > end)
 }
 
-fn of_pod(spec: &Value, used: &mut Amounts) {
-    let (requests, limits) = (pods::total(spec, "requests"), pods::total(spec, "limits"));
+fn of_pod(pod: &Object, used: &mut Amounts) {
+    let (requests, limits) = (pods::held(pod, "requests"), pods::held(pod, "limits"));
     used.add(&of_resources(&requests, &limits));
     used.one("pods");
 }
@@ -266,7 +266,7 @@ impl Quota {
 
     /// Checks that an object stays within the quota.
     ///
-    /// `old` is the state that it replaces. `used` returns the usage of all objects, `old` included; it is called only
+    /// `old` is the state that it replaces, by a resize or otherwise. `used` returns the usage of all objects, `old` included; it is called only
     /// if the object uses more than `old`.
     ///
     /// # Errors
@@ -277,13 +277,14 @@ impl Quota {
         resource: &Resource,
         object: &Object,
         old: Option<&Object>,
+        is_resize: bool,
         used: impl FnOnce() -> Amounts,
     ) -> Result<(), Excess> {
         if !self.covers(resource, object) {
             return Ok(());
         }
-        // An update of a Pod is not checked: its containers were accepted once.
-        if old.is_none() {
+        // `podEvaluator.Handles`: other updates of a Pod are not checked, since its containers were accepted once.
+        if is_resize || old.is_none_or(|old| has_deadline(old) != has_deadline(object)) {
             self.check_required(resource, object)?;
         }
         let before = old.map(|old| self.usage(resource, old)).unwrap_or_default();
@@ -364,12 +365,19 @@ impl Quota {
     }
 }
 
+/// Returns whether a Pod ends at some time.
+// `IsTerminating`.
+fn has_deadline(pod: &Object) -> bool {
+    let seconds = pod
+        .get("spec")
+        .and_then(|spec| spec["activeDeadlineSeconds"].as_i64());
+    seconds.is_some_and(|seconds| seconds >= 0)
+}
+
 impl Scope {
     fn fits_pod(&self, pod: &Object) -> bool {
         let spec = pod.get("spec").unwrap_or(&Value::Null);
-        let is_terminating = spec["activeDeadlineSeconds"]
-            .as_i64()
-            .is_some_and(|s| s >= 0);
+        let is_terminating = has_deadline(pod);
         match self.name.as_str() {
             "Terminating" => is_terminating,
             "NotTerminating" => !is_terminating,

@@ -75,6 +75,26 @@ fn resources_of_a_pod_and_its_overhead_are_summed_up() {
 }
 
 #[test]
+fn a_resized_pod_uses_the_most_of_what_it_asks_for_and_has() {
+    let mut pod = json!({
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}}]},
+        "status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "4"},
+            "resources": {"requests": {"cpu": "3"}, "limits": {"cpu": "3"}}}]},
+    });
+    let held =
+        |pod: &Value| ["requests", "limits"].map(|part| pods::held(object(pod), part).json());
+    let expected = ["4", "3"].map(|cpu| json!({"cpu": cpu}));
+    assert_eq!(held(&pod), expected);
+    pod["spec"]["containers"][0]["resources"] =
+        json!({"requests": {"cpu": "8"}, "limits": {"cpu": "8"}});
+    assert_eq!(held(&pod), ["8", "8"].map(|cpu| json!({"cpu": cpu})));
+    pod["status"]["conditions"] = json!([{"type": "PodResizePending", "reason": "Infeasible"}]);
+    assert_eq!(held(&pod), expected);
+    pod["status"]["containerStatuses"][0]["name"] = "other".into();
+    assert_eq!(held(&pod), ["8", "8"].map(|cpu| json!({"cpu": cpu})));
+}
+
+#[test]
 fn a_pod_that_should_be_gone_uses_nothing() {
     let mut pod = json!({"metadata": {
         "deletionTimestamp": "1970-01-01T00:01:00Z", "deletionGracePeriodSeconds": 30,
@@ -148,6 +168,7 @@ fn a_quota_needs_requests_unless_the_pod_has_resources_of_its_own() {
             pods.expect("it is built in"),
             object(&pod),
             None,
+            false,
             Default::default,
         );
         assert_eq!(found.is_ok(), is_enough, "{pod}: {found:?}");

@@ -20,8 +20,8 @@ pub(super) fn api_service(context: &Context<'_>, causes: &mut Causes) {
     let (group, version) = (spec.get("group"), spec.get("version"));
     let required = format!("{}.{}", version.text(), group.text());
     let name = context.get("metadata").get("name");
-    // The checks of metadata report a name that is no path segment; the two messages exclude each other in Go.
-    if name.text() != required && formats::path_segment(name.text()).is_empty() {
+    // The checks of metadata report a name that is missing or no path segment; the messages exclude each other in Go.
+    if !name.is_void() && name.text() != required && formats::path_segment(name.text()).is_empty() {
         let required = go_text::quoted(&required);
         let detail = format!("must be `spec.version+\".\"+spec.group`: {required}");
         causes.invalid(&name, &detail);

@@ -25,7 +25,8 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::CoreVersions => return versions(&catalog, arrival, true),
         Route::Groups => return versions(&catalog, arrival, false),
         Route::OpenApiIndex => {
-            let index = openapi::index(&catalog);
+            let has_issuer = server.access.tokens.signer().verifies();
+            let index = openapi::index(&catalog, has_issuer);
             return Ok(etag::tagged(index.into(), JSON, known));
         }
         Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),

@@ -12,6 +12,7 @@ mod crds;
 mod defaults;
 mod definitions;
 mod expiry;
+mod flow_schemas;
 mod garbage;
 mod graph;
 mod handle;

@@ -8,6 +8,7 @@ use tokio::time;
 use super::aggregation::Aggregation;
 use super::api_services::ApiServices;
 use super::crds::CrdController;
+use super::flow_schemas::FlowSchemas;
 use super::graph::Graph;
 use super::plane::{Controller, Plane};
 use super::protection::Protection;
@@ -69,6 +70,7 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(expiry::Expiry::new(&plane.server)),
         Box::new(ageing::Ageing::default()),
         Box::new(ApiServices::new(&plane.server)),
+        Box::new(FlowSchemas::new(&plane.server)),
     ];
     if plane.server.switches.aggregates_roles() {
         all.push(Box::new(Aggregation::new(&plane.server)));

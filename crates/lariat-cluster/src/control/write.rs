@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::server::Server;
 use crate::status::ApiError;
@@ -50,6 +50,7 @@ impl Writer<'_> {
             namespace,
             user: None,
             warnings: None,
+            has_empty: false,
         };
         let object = object.as_object().cloned().unwrap_or_default();
         creation.create_as(self.manager, object)
@@ -84,7 +85,43 @@ impl Writer<'_> {
         if part == Part::Status {
             strategy::stamp(self.server, resource, &old, &mut new);
         }
-        match strategy::replacement(resource, part, &old, new) {
+        self.replace(resource, part, current, &old, new)
+    }
+
+    /// Applies one member of an object, by force, if the object is still in the state `current`.
+    pub(super) fn apply(
+        &self,
+        resource: &Resource,
+        part: Part,
+        current: &Arc<Stored>,
+        member: &str,
+        value: Value,
+    ) -> Written {
+        let mut old = current.object();
+        resource.set_type(&mut old);
+        let mut applied = Object::new();
+        resource.set_type(&mut applied);
+        applied.insert("metadata".into(), json!({"name": current.key().name()}));
+        applied.insert(member.to_owned(), value);
+        match verbs::apply_as(self.server, resource, part, self.manager, &old, &applied) {
+            Some(mut new) => {
+                strategy::complete(resource, &mut new);
+                self.replace(resource, part, current, &old, new)
+            }
+            None => Written::Refused,
+        }
+    }
+
+    /// Replaces a state by what was made of it, if it is admitted.
+    fn replace(
+        &self,
+        resource: &Resource,
+        part: Part,
+        current: &Arc<Stored>,
+        old: &Object,
+        new: Object,
+    ) -> Written {
+        match strategy::replacement(resource, part, old, new) {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
                 Some(_) => Written::Done,
                 None => Written::Raced,

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::{Resource, qualified};
 use lariat_core::ObjectKey;
 use serde_json::json;
@@ -15,15 +16,20 @@ impl ApiError {
         } else {
             ""
         };
-        let message = format!("{prefix}{} {name:?} already exists", resource.qualified());
+        let message = format!(
+            "{prefix}{} {name} already exists",
+            resource.qualified(),
+            name = quoted(name)
+        );
         Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about_object(resource, name)
     }
 
     pub(crate) fn conflict(resource: &Resource, name: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please \
+            "Operation cannot be fulfilled on {} {name}: the object has been modified; please \
              apply your changes to the latest version and try again",
-            resource.qualified()
+            resource.qualified(),
+            name = quoted(name)
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
@@ -36,7 +42,10 @@ impl ApiError {
     /// The same for a kind of a group.
     pub(crate) fn conflict_of(kind: &str, group: &str, name: &str, detail: &str) -> Self {
         let whose = qualified(kind, group);
-        let message = format!("Operation cannot be fulfilled on {whose} {name:?}: {detail}");
+        let message = format!(
+            "Operation cannot be fulfilled on {whose} {name}: {detail}",
+            name = quoted(name)
+        );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, group, name)
     }
 
@@ -60,9 +69,10 @@ impl ApiError {
     /// An object that is applied under the uid of one that is gone.
     pub(crate) fn precondition_uid(resource: &Resource, name: &str, uid: &str) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
+            "Operation cannot be fulfilled on {} {name}: uid mismatch: the provided object \
              specified uid {uid}, and no existing object was found",
-            resource.qualified()
+            resource.qualified(),
+            name = quoted(name)
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
@@ -85,9 +95,10 @@ impl ApiError {
         (what, sent, is): (&str, &str, &str),
     ) -> Self {
         let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: {what} in precondition: {sent}, \
+            "Operation cannot be fulfilled on {} {name}: Precondition failed: {what} in precondition: {sent}, \
              {what} in object meta: {is}",
-            resource.qualified()
+            resource.qualified(),
+            name = quoted(name)
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
@@ -123,10 +134,11 @@ impl ApiError {
             (_, plural) => plural.to_owned(),
         };
         let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
+            "Operation cannot be fulfilled on {} {name}: StorageError: invalid object, Code: 4, \
              Key: {root}/{folder}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
              {what} in precondition: {sent}, {what} in object meta: {is}",
             resource.qualified(),
+            name = quoted(name)
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about_object(resource, name)
     }
@@ -140,9 +152,10 @@ impl ApiError {
     ) -> Self {
         let part = format!("{}/scale", resource.plural);
         let message = format!(
-            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: UID in \
+            "Operation cannot be fulfilled on {} {name}: Precondition failed: UID in \
              precondition: {sent}, UID in object meta: {is}",
-            qualified(&part, &resource.group)
+            qualified(&part, &resource.group),
+            name = quoted(name)
         );
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(&part, &resource.group, name)
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::{Resource, qualified};
 use serde::Serialize;
 use serde_json::Value;
@@ -136,16 +137,20 @@ impl ApiError {
     pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
         if resource.group.is_empty() && resource.plural == "componentstatuses" {
             // Their registry names the kind.
-            let message = format!("componentstatus {name:?} not found");
+            let message = format!("componentstatus {name} not found", name = quoted(name));
             let error = Self::new(StatusCode::NOT_FOUND, "NotFound", message);
             return error.about("componentstatus", "", name);
         }
-        let message = format!("{} {name:?} not found", resource.qualified());
+        let message = format!(
+            "{} {name} not found",
+            resource.qualified(),
+            name = quoted(name)
+        );
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about_object(resource, name)
     }
 
     pub(crate) fn namespace_not_found(name: &str) -> Self {
-        let message = format!("namespaces {name:?} not found");
+        let message = format!("namespaces {name} not found", name = quoted(name));
         Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("namespaces", "", name)
     }
 
@@ -180,7 +185,11 @@ impl ApiError {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let message = format!("{} {name:?} is invalid: {detail}", qualified(kind, group));
+        let message = format!(
+            "{} {name} is invalid: {detail}",
+            qualified(kind, group),
+            name = quoted(name)
+        );
         // As NewInvalid in Go: the list of causes keeps those that were found twice.
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
@@ -210,7 +219,11 @@ impl ApiError {
     }
 
     pub(crate) fn forbidden(resource: &Resource, name: &str, detail: &str) -> Self {
-        let message = format!("{} {name:?} is forbidden: {detail}", resource.qualified());
+        let message = format!(
+            "{} {name} is forbidden: {detail}",
+            resource.qualified(),
+            name = quoted(name)
+        );
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about_object(resource, name)
     }
 
@@ -243,7 +256,10 @@ impl ApiError {
 
     /// A watch of what can only be read.
     pub(crate) fn watch_not_supported(plural: &str) -> Self {
-        let message = format!("watch is not supported on resources of kind {plural:?}");
+        let message = format!(
+            "watch is not supported on resources of kind {plural}",
+            plural = quoted(plural)
+        );
         let error = Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message);
         error.about(plural, "", "")
     }
@@ -401,6 +417,13 @@ impl ApiError {
 
     pub(crate) fn is_already_exists(&self) -> bool {
         self.status.reason == "AlreadyExists"
+    }
+
+    /// Returns whether a namespace that is being deleted takes nothing new.
+    pub(crate) fn is_namespace_terminating(&self) -> bool {
+        let details = self.status.details.as_ref();
+        let mut causes = details.into_iter().flat_map(|details| &details.causes);
+        causes.any(|cause| cause.reason() == "NamespaceTerminating")
     }
 
     /// Returns the seconds of the `Retry-After` header, where there is one.

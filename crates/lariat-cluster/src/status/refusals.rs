@@ -3,6 +3,7 @@
 use http::StatusCode;
 use lariat_apimachinery::admission::Denial;
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::patch::PatchError;
 
@@ -50,7 +51,11 @@ impl ApiError {
             "RequestEntityTooLarge" => StatusCode::PAYLOAD_TOO_LARGE,
             _ => StatusCode::UNPROCESSABLE_ENTITY,
         };
-        let text = format!("{} {name:?} is forbidden: {message}", resource.qualified());
+        let text = format!(
+            "{} {name} is forbidden: {message}",
+            resource.qualified(),
+            name = quoted(name)
+        );
         Self::new(code, reason.to_owned(), text)
             .about_object(resource, name)
             .causes(&[StatusCause::new("", "", message)])

@@ -6,6 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::usage::{self, Amounts, Quota};
 
+use super::Part;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Range, Stored};
@@ -56,7 +57,7 @@ pub(crate) fn check_limits(
 
 /// Checks an object against the quotas of its namespace.
 ///
-/// `old` is the state it replaces. What is used is counted, so whoever stores the object must
+/// `old` is the state of which a part is replaced. What is used is counted, so whoever stores the object must
 /// [hold](Server::hold_quotas) the quotas until then.
 ///
 /// # Errors
@@ -67,6 +68,7 @@ pub(crate) fn check_quotas(
     resource: &Resource,
     object: &Object,
     old: Option<&Object>,
+    part: Part,
 ) -> Result<(), ApiError> {
     if !resource.namespaced || !server.switches.enforces_quotas() {
         return Ok(());
@@ -76,7 +78,7 @@ pub(crate) fn check_quotas(
         let quota = Quota::read(&stored.object(), server.clock.timestamp().into());
         let used = || used(server, &quota, resource, namespace);
         quota
-            .check(resource, object, old, used)
+            .check(resource, object, old, part == Part::Resize, used)
             .map_err(|reason| refuse(resource, object, &reason))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! A creation without its request: an object is stored or refused.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures::FutureExt;
 use lariat_apimachinery::kinds::Resource;
@@ -32,6 +33,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) user: Option<&'a User>,
     /// Where the warnings about it go, if a client hears of them.
     pub(crate) warnings: Option<&'a Warnings>,
+    /// Whether it was sent with a map without items that counts and is not kept: the overhead of a Pod.
+    pub(crate) has_empty: bool,
 }
 
 /// What a creation made.
@@ -51,6 +54,7 @@ impl<'a> Creation<'a> {
             namespace: call.namespace(),
             user: Some(&call.user),
             warnings: Some(&call.warnings),
+            has_empty: call.has_empty.load(Ordering::Relaxed),
         }
     }
 }
@@ -118,7 +122,7 @@ impl Creation<'_> {
                 ));
             }
             if dry_run {
-                strategy::check_quotas(self.server, self.resource, &object, None)?;
+                strategy::check_quotas(self.server, self.resource, &object, None, Part::Main)?;
                 // No storage has given it another one.
                 if !version.is_empty() {
                     metadata_mut(&mut object).insert("resourceVersion".into(), version.into());
@@ -151,7 +155,7 @@ impl Creation<'_> {
     ) -> Result<(), ApiError> {
         strategy::check_limits(self.server, self.resource, object, None)?;
         admission::check_new_pods(self.resource, namespace, object, request)?;
-        strategy::check_overhead(self.server, self.resource, object)?;
+        strategy::check_overhead(self.server, self.resource, object, self.has_empty)?;
         signers::check_subject(self.resource, object)
     }
 
@@ -175,7 +179,7 @@ impl Creation<'_> {
     ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
         // Held until the commit: two creations must not both take the last that a quota has left.
         let held = self.resource.namespaced.then(|| self.server.hold_quotas());
-        strategy::check_quotas(self.server, self.resource, object, None)?;
+        strategy::check_quotas(self.server, self.resource, object, None, Part::Main)?;
         let committed = self.commit(key, object);
         drop(held);
         Ok(committed)

@@ -2,7 +2,9 @@
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::go_json;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::object::{Object, metadata_text};
+use lariat_apimachinery::schema;
 use serde_json::Value;
 
 use super::form::{self, Origin};
@@ -24,16 +26,28 @@ pub(super) struct Expected<'a> {
     pub(super) custom: bool,
 }
 
+/// What was read.
+struct Decoded {
+    object: Object,
+    duplicates: Duplicates,
+    /// Whether a number in it is no integer.
+    has_float: bool,
+}
+
 impl Call {
     /// Reads the object of a create or an update in the form of its kind.
     pub(crate) fn decode(&self) -> Result<Object, ApiError> {
         let api_version = self.resource.api_version();
-        let (mut object, duplicates) = self.decode_as(Expected {
+        let document = self.decode_document(Expected {
             kind: &self.resource.kind,
             api_version: &api_version,
             custom: self.resource.rules.custom,
         })?;
+        let (mut object, duplicates) = (document.object, document.duplicates);
         self.read_again(&mut object, &duplicates)?;
+        if document.has_float {
+            self.spell_quantities(&mut object);
+        }
         form::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
     }
@@ -61,6 +75,20 @@ impl Call {
         Ok(())
     }
 
+    /// Takes quantities that are numbers from the body as they are written there.
+    fn spell_quantities(&self, object: &mut Object) {
+        if self.resource.rules.custom || self.media_type() == YAML {
+            return;
+        }
+        if let Ok(raw) = serde_json::from_slice(&self.body) {
+            let mut value = Value::Object(std::mem::take(object));
+            schema::spell_quantities(self.resource.types().root(), &mut value, raw);
+            if let Value::Object(spelled) = value {
+                *object = spelled;
+            }
+        }
+    }
+
     /// Returns whether `apiVersion` of the body is the given one.
     pub(super) fn has_version(&self, api_version: &str) -> bool {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
@@ -71,6 +99,11 @@ impl Call {
     ///
     /// Its type is set.
     pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Duplicates), ApiError> {
+        let decoded = self.decode_document(wanted)?;
+        Ok((decoded.object, decoded.duplicates))
+    }
+
+    fn decode_document(&self, wanted: Expected<'_>) -> Result<Decoded, ApiError> {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
@@ -82,7 +115,11 @@ impl Call {
         check_type(self, wanted, &object)?;
         object.insert("kind".into(), wanted.kind.into());
         object.insert("apiVersion".into(), wanted.api_version.into());
-        Ok((object, document.duplicates))
+        Ok(Decoded {
+            object,
+            duplicates: document.duplicates,
+            has_float: document.has_float,
+        })
     }
 
     /// Reads the body; protobuf is read as the type that it names.
@@ -253,7 +290,8 @@ fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<
     let refuse = |reason: String| {
         let wanted = wanted.kind;
         Err(ApiError::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {wanted}: {reason}"
+            "{kind} in version {version} cannot be handled as a {wanted}: {reason}",
+            version = quoted(version)
         )))
     };
     if kind == wanted.kind && api_version == wanted.api_version {
@@ -263,7 +301,10 @@ fn check_builtin(wanted: Expected<'_>, kind: &str, api_version: &str) -> Result<
     if !scheme.has(api_version, kind) {
         let place = scheme.place();
         return refuse(format!(
-            "no kind {kind:?} is registered for version {api_version:?} in scheme {place:?}"
+            "no kind {kind} is registered for version {api_version} in scheme {place}",
+            kind = quoted(kind),
+            api_version = quoted(api_version),
+            place = quoted(place)
         ));
     }
     let package = package(wanted.api_version, wanted.kind);

@@ -1,6 +1,7 @@
 //! The options of a deletion, from its body or its query.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::object::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -144,8 +145,10 @@ impl DeleteOptions {
                 let version = options.api_version.as_deref().unwrap_or_default();
                 Err(ApiError::bad_request(format!(
                     // Go names the place in its own source where the scheme is made.
-                    "no kind {kind:?} is registered for version {version:?} in scheme \
-                     \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+                    "no kind {kind} is registered for version {version} in scheme \
+                     \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\"",
+                    kind = quoted(kind),
+                    version = quoted(version)
                 )))
             }
         }

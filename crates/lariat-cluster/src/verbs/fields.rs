@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use lariat_core::{FieldSelector, LabelSelector};
@@ -109,10 +110,16 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
     let kind = resource.kind.as_str();
     ApiError::bad_request(match resource.group.as_str() {
         _ if !names_its_labels(resource) => {
-            format!("{path:?} is not a known field selector: only {known}")
+            format!(
+                "{path} is not a known field selector: only {known}",
+                path = quoted(path)
+            )
         }
         // Each group words it in its own conversion function of field labels.
-        "batch" => format!("field label {path:?} not supported for {kind}"),
+        "batch" => format!(
+            "field label {path} not supported for {kind}",
+            path = quoted(path)
+        ),
         "resource.k8s.io" => {
             let version = resource.api_version();
             format!("field label not supported for {version}, Kind={kind}: {path}")

@@ -76,6 +76,13 @@ pub(super) fn normalize(
         });
         call.has_empty.store(has_empty, Ordering::Relaxed);
     }
+    if call.resource.kind == "Pod" && !call.resource.rules.custom {
+        // Go tells an overhead without amounts from none.
+        let spec = object.get("spec");
+        let overhead = spec.and_then(|spec| spec.get("overhead")?.as_object());
+        let has_empty = overhead.is_some_and(Object::is_empty);
+        call.has_empty.store(has_empty, Ordering::Relaxed);
+    }
     let read = match origin {
         Origin::Apply => strategy::read_applied(&call.resource, object),
         Origin::Body | Origin::Patch => strategy::read(&call.resource, object),

@@ -33,7 +33,7 @@ pub(crate) use creation::Creation;
 pub(crate) use delete::{delete_as, delete_once, remove};
 pub(crate) use delete_rules::{Deletion, Propagation};
 pub(crate) use list::ListPage;
-pub(crate) use ownership::account_as;
+pub(crate) use ownership::{account_as, apply_as};
 #[cfg(feature = "fuzzing")]
 pub(crate) use patch::patched;
 pub(crate) use update::replace;

@@ -168,6 +168,22 @@ pub(crate) fn account_as(
     writer.write(resource).update(live, new);
 }
 
+/// Applies something in the name of a part of the server, by force; `None` if it does not match its schema.
+pub(crate) fn apply_as(
+    server: &Server,
+    resource: &Resource,
+    part: Part,
+    name: &str,
+    live: &Object,
+    applied: &Object,
+) -> Option<Object> {
+    let writer = Writer::named(server, resource, part, name.to_owned());
+    let merged = writer.write(resource).apply(Some(live), applied, true);
+    let mut merged = merged.ok()?;
+    resource.set_type(&mut merged);
+    Some(merged)
+}
+
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: &ApplyError) -> ApiError {
     let (version, kind) = (call.resource.api_version(), &call.resource.kind);

@@ -3,6 +3,7 @@
 //! Source: `certificates/approval`, `certificates/signing` and `certificates/subjectrestriction` in
 //! `k8s.io/kubernetes/plugin/pkg/admission`.
 
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::validation;
@@ -46,7 +47,10 @@ pub(super) fn check(
     if names.iter().any(|name| may(server, user, verb, name)) {
         return Ok(());
     }
-    let reason = format!("user not permitted to {verb} requests with signerName {signer:?}");
+    let reason = format!(
+        "user not permitted to {verb} requests with signerName {signer}",
+        signer = quoted(signer)
+    );
     Err(ApiError::forbidden(
         resource,
         metadata_text(new, "name"),

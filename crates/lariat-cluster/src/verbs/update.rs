@@ -200,7 +200,7 @@ pub(super) async fn store_changed(
     request.validate(Some(old), Some(object)).await?;
     // Last of all, since ResourceQuota is the last plugin in Go: what was refused before must not be counted.
     if matches!(part, Part::Main | Part::Resize) {
-        strategy::check_quotas(&call.server, &call.resource, object, Some(old))?;
+        strategy::check_quotas(&call.server, &call.resource, object, Some(old), part)?;
     }
     if dry_run {
         let shown = with_link(call, object, link);

@@ -19,6 +19,8 @@ use super::duplicate_keys;
 pub(crate) struct Document {
     pub(crate) value: Value,
     pub(crate) duplicates: Duplicates,
+    /// Whether it is JSON with a number that is no integer of 64 bits.
+    pub(crate) has_float: bool,
 }
 
 /// The members that were in a document more than once; the last of each counts.
@@ -97,7 +99,12 @@ impl Document {
             return Err("exceeded max depth".to_owned());
         }
         let duplicates = Duplicates::Worded(found.problems.into_sentences());
-        Ok((Self { value, duplicates }, found.misfit))
+        let document = Self {
+            value,
+            duplicates,
+            has_float: found.has_float,
+        };
+        Ok((document, found.misfit))
     }
 
     /// Reads YAML, of which JSON is a part.
@@ -209,7 +216,11 @@ fn read_yaml(text: &str) -> Result<Document, String> {
         Ok(value) => {
             let lines = twice.map(|error| duplicate_keys::lines(text, &error));
             let duplicates = lines.map_or_else(Duplicates::none, Duplicates::Lines);
-            return Ok(Document { value, duplicates });
+            return Ok(Document {
+                value,
+                duplicates,
+                has_float: false,
+            });
         }
         Err(error) => first_line(&error.to_string()),
     };
@@ -302,6 +313,7 @@ struct Found<'a> {
     /// The first value of a wrong type that another one replaced.
     misfit: Option<Misfit>,
     bytes: &'a [u8],
+    has_float: bool,
     /// Whether zeros with a sign are integers, once one was met.
     has_integer_zero: Option<bool>,
 }
@@ -378,6 +390,7 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
         if value == 0.0 && value.is_sign_negative() && self.found.has_integer_zero() {
             return Ok(0.into());
         }
+        self.found.has_float = true;
         Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
     }
 

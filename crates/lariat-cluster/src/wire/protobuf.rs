@@ -42,6 +42,7 @@ pub(crate) fn read(
     Ok(Document {
         value: Value::Object(object),
         duplicates: Duplicates::none(),
+        has_float: false,
     })
 }
 

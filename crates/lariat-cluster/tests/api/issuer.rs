@@ -83,3 +83,34 @@ async fn the_documents_are_read_as_on_a_genuine_server() {
         assert_eq!(bench.get(path).await.code, StatusCode::NOT_FOUND, "{path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_documents_are_described_as_on_a_genuine_server() {
+    let bench = bench(builder()).await;
+    let index = bench.get("/openapi/v3").await.json();
+    let documents = [
+        (
+            ".well-known/openid-configuration",
+            "application/json",
+            "getServiceAccountIssuerOpenIDConfiguration",
+        ),
+        (
+            "openid/v1/jwks",
+            "application/jwk-set+json",
+            "getServiceAccountIssuerOpenIDKeyset",
+        ),
+    ];
+    for (path, media_type, id) in documents {
+        let url = text(&index["paths"][path], "/serverRelativeURL");
+        assert!(
+            url.starts_with(&format!("/openapi/v3/{path}?hash=")),
+            "{url}"
+        );
+        let document = bench.get(url).await.json();
+        let operation = &document["paths"][format!("/{path}/")]["get"];
+        assert_eq!(text(operation, "/operationId"), id);
+        let content = &operation["responses"]["200"]["content"][media_type];
+        assert_eq!(content["schema"], serde_json::json!({"type": "string"}));
+        assert!(document["components"]["schemas"].is_null(), "{document:#}");
+    }
+}

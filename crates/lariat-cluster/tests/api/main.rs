@@ -36,6 +36,7 @@ mod fault_replies;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;
+mod flow_schemas;
 #[cfg(feature = "workloads")]
 mod fuzz;
 #[cfg(feature = "workloads")]
@@ -84,6 +85,8 @@ mod workloads_cron;
 mod workloads_jobs;
 #[cfg(feature = "workloads")]
 mod workloads_network;
+#[cfg(feature = "workloads")]
+mod workloads_refused;
 #[cfg(feature = "workloads")]
 mod workloads_rollout;
 mod writes;

@@ -1,5 +1,6 @@
 //! Quotas, limit ranges and service accounts.
 
+use http::Method;
 use lariat_cluster::Cluster;
 use serde_json::{Value, json};
 
@@ -300,6 +301,60 @@ async fn a_resize_is_checked_like_a_creation() {
     let resized = bench.put(&path, &resize).await;
     assert_eq!(resized.code, 200, "{}", resized.text);
     used(&bench, &json!({"requests.cpu": "2"})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resized_pod_counts_as_it_is_until_it_is_resized() {
+    let bench = Bench::new().await;
+    let amounts = |cpu: &str| json!({"requests": {"cpu": cpu}, "limits": {"cpu": cpu}});
+    for (name, resources) in [
+        ("a", amounts("1")),
+        ("c", json!({"requests": {"memory": "1Mi"}})),
+    ] {
+        let created = bench.post(PODS, &pod(name, resources)).await;
+        assert_eq!(created.code, 201, "{}", created.text);
+    }
+    quota(&bench, json!({"hard": {"requests.cpu": "4"}})).await;
+    let patch = async |path: &str, body: Value| {
+        let strategic = [("content-type", "application/strategic-merge-patch+json")];
+        let path = format!("{PODS}/{path}");
+        bench
+            .ask(Method::PATCH, &path, &strategic, body.to_string())
+            .await
+    };
+    let resize = async |name: &str, resources: Value| {
+        let body = json!({"spec": {"containers": [{"name": "c", "resources": resources}]}});
+        patch(&format!("{name}/resize"), body).await
+    };
+    let reported = json!({"name": "c", "image": "i", "imageID": "x", "ready": true, "restartCount": 0,
+        "allocatedResources": {"cpu": "2"}, "resources": amounts("3")});
+    let body = json!({"status": {"containerStatuses": [reported]}});
+    assert_eq!(patch("a/status", body).await.code, 200);
+    used(&bench, &json!({"requests.cpu": "3"})).await;
+    for (cpu, expected) in [("2", "3"), ("4", "4"), ("1", "3")] {
+        assert_eq!(resize("a", amounts(cpu)).await.code, 200, "{cpu}");
+        used(&bench, &json!({"requests.cpu": expected})).await;
+    }
+    let status = resize("a", amounts("5")).await.fails(403, "Forbidden");
+    let excess = "exceeded quota: q, requested: requests.cpu=2, used: requests.cpu=3, limited: requests.cpu=4";
+    assert_eq!(
+        status["message"],
+        format!("pods \"a\" is forbidden: {excess}")
+    );
+
+    // What no kubelet can do is not charged.
+    let pending = json!([{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]);
+    let body = json!({"status": {"conditions": pending}});
+    assert_eq!(patch("a/status", body).await.code, 200);
+    assert_eq!(resize("a", amounts("8")).await.code, 200);
+
+    // A Pod from before the quota must have what it requires, as a new one.
+    let missing = "pods \"c\" is forbidden: failed quota: q: must specify requests.cpu for: c";
+    let status = resize("c", json!({})).await.fails(403, "Forbidden");
+    assert_eq!(status["message"], missing);
+    let body = json!({"spec": {"activeDeadlineSeconds": 100}});
+    let status = patch("c", body).await.fails(403, "Forbidden");
+    assert_eq!(status["message"], missing);
 }
 
 #[tokio::test(start_paused = true)]

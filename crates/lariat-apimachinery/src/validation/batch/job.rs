@@ -98,7 +98,7 @@ fn check_host_names(context: &Context<'_>, causes: &mut Causes) {
     let last = format!("{}-{}", name.text(), completions - 1);
     if !formats::dns_label(&last).is_empty() {
         let detail = format!("will not able to create pod with invalid DNS label: {last}");
-        causes.invalid(&name, &detail);
+        causes.invalid_as(&name, name.text(), &detail);
     }
 }
 

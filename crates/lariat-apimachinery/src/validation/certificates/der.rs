@@ -29,17 +29,17 @@ pub(super) struct Reader<'a> {
     at: usize,
 }
 
+pub(super) const BOOLEAN: Tag = Tag::universal(1, false);
 pub(super) const INTEGER: Tag = Tag::universal(2, false);
 pub(super) const BIT_STRING: Tag = Tag::universal(3, false);
+pub(super) const OCTET_STRING: Tag = Tag::universal(4, false);
 pub(super) const OBJECT_IDENTIFIER: Tag = Tag::universal(6, false);
+pub(super) const UTC_TIME: Tag = Tag::universal(23, false);
+pub(super) const GENERALIZED_TIME: Tag = Tag::universal(24, false);
 pub(super) const SEQUENCE: Tag = Tag::universal(16, true);
 pub(super) const SET: Tag = Tag::universal(17, true);
 /// `[0]`, with other elements in it.
-pub(super) const CONTEXT_0: Tag = Tag {
-    class: 2,
-    number: 0,
-    constructed: true,
-};
+pub(super) const CONTEXT_0: Tag = Tag::context(0, true);
 
 impl Tag {
     pub(super) const fn universal(number: u32, constructed: bool) -> Self {
@@ -48,6 +48,25 @@ impl Tag {
             number,
             constructed,
         }
+    }
+
+    /// Returns a tag whose meaning depends on where it is.
+    pub(super) const fn context(number: u32, constructed: bool) -> Self {
+        Self {
+            class: 2,
+            number,
+            constructed,
+        }
+    }
+
+    /// Returns whether the number of a tag fits its first byte.
+    pub(super) fn is_short(self) -> bool {
+        self.number < 0x1f
+    }
+
+    /// Returns the number of a tag whose meaning depends on where it is.
+    pub(super) fn in_context(self) -> Option<u32> {
+        (self.class == 2 && !self.constructed).then_some(self.number)
     }
 
     /// Returns the number of a simple type, such as a text.
@@ -84,6 +103,38 @@ impl<'a> Reader<'a> {
                 wanted.number, tag.class, tag.number, tag.constructed
             )))
         })
+    }
+
+    /// Passes over an item of a list whose items have one type.
+    // `parseSequenceOf`.
+    pub(super) fn skip_item(&mut self, wanted: Tag) -> Result<(), String> {
+        let item = self.element(|header, _| {
+            let is_wanted = header.tag == wanted;
+            is_wanted
+                .then_some(())
+                .ok_or_else(|| structure("sequence tag mismatch"))
+        });
+        let truncated = syntax("data truncated");
+        item.map(drop).map_err(|error| {
+            if error == truncated {
+                syntax("truncated sequence")
+            } else {
+                error
+            }
+        })
+    }
+
+    /// Reads an element of one type, if it is there.
+    pub(super) fn optional(&mut self, wanted: Tag) -> Result<Option<Element<'a>>, String> {
+        if self.is_done() {
+            return Ok(None);
+        }
+        let mut ahead = self.clone();
+        let header = ahead.header()?;
+        if header.tag != wanted {
+            return Ok(None);
+        }
+        self.any().map(Some)
     }
 
     fn element(
@@ -213,6 +264,27 @@ pub(super) fn check_identifier(content: &[u8]) -> Result<(), String> {
         return Err(syntax("truncated base 128 integer"));
     }
     Ok(())
+}
+
+/// Writes an object identifier with dots.
+pub(super) fn identifier(content: &[u8]) -> String {
+    let mut numbers: Vec<u64> = Vec::new();
+    let mut number: u64 = 0;
+    for byte in content {
+        number = number.wrapping_shl(7) | u64::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            if numbers.is_empty() {
+                // The first number stands for two.
+                let first = (number / 40).min(2);
+                numbers.push(first);
+                number -= 40 * first;
+            }
+            numbers.push(number);
+            number = 0;
+        }
+    }
+    let texts: Vec<String> = numbers.iter().map(u64::to_string).collect();
+    texts.join(".")
 }
 
 /// Returns the bytes of a content that is a bit string.

@@ -13,6 +13,10 @@ const P256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
 const P384: &[u8] = &[0x2b, 0x81, 4, 0, 34];
 const P521: &[u8] = &[0x2b, 0x81, 4, 0, 35];
 
+const MGF1: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 8];
+/// What the identifiers of the hash functions have in common.
+const SHA2: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
+
 const NULL: [u8; 2] = [5, 0];
 const INTEGER: Tag = der::INTEGER;
 
@@ -41,7 +45,7 @@ pub(super) enum Hash {
 pub(super) enum Algorithm {
     Rsa(Hash),
     RsaMd5,
-    RsaPss,
+    RsaPss(Hash),
     Ecdsa(Hash),
     Ed25519,
     Other,
@@ -75,7 +79,7 @@ impl<'a> Identifier<'a> {
             [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, last] => match last {
                 4 => Algorithm::RsaMd5,
                 5 => Algorithm::Rsa(Hash::Sha1),
-                10 => Algorithm::RsaPss,
+                10 => pss(self.parameters).map_or(Algorithm::Other, Algorithm::RsaPss),
                 11 => Algorithm::Rsa(Hash::Sha256),
                 12 => Algorithm::Rsa(Hash::Sha384),
                 13 => Algorithm::Rsa(Hash::Sha512),
@@ -98,10 +102,45 @@ impl<'a> Identifier<'a> {
         match self.name {
             RSA => rsa(self.parameters, bytes),
             ECDSA => ecdsa(self.parameters, bytes),
+            ED25519 if !self.parameters.is_empty() => {
+                Err("x509: Ed25519 key encoded with illegal parameters")
+            }
             ED25519 if bytes.len() != 32 => Err("x509: wrong Ed25519 public key size"),
             ED25519 => Ok(Key::Ed25519(bytes)),
             _ => Ok(Key::Other),
         }
+    }
+}
+
+/// Returns the hash of a signature by RSA-PSS, if Go takes its parameters.
+// `getSignatureAlgorithmFromAI`: one hash for everything, whose length is that of the salt, and the usual trailer.
+fn pss(parameters: &[u8]) -> Option<Hash> {
+    let mut outer = Reader::new(parameters);
+    let mut members = Reader::new(outer.element_of(SEQUENCE, "").ok()?.content);
+    let mut explicit = |number| {
+        let member = members.optional(Tag::context(number, true)).ok()?;
+        member.map(|member| Reader::new(member.content))
+    };
+    let hash = Identifier::read(&mut explicit(0)?).ok()?;
+    let generator = Identifier::read(&mut explicit(1)?).ok()?;
+    let salt = explicit(2)?.element_of(INTEGER, "").ok()?;
+    let trailer = match explicit(3) {
+        Some(mut trailer) => trailer.element_of(INTEGER, "").ok()?.content,
+        None => &[1],
+    };
+    let inner = Identifier::read(&mut Reader::new(generator.parameters)).ok()?;
+    let is_plain = |parameters: &[u8]| parameters.is_empty() || parameters == NULL;
+    let is_usual = is_plain(hash.parameters)
+        && is_plain(inner.parameters)
+        && generator.name == MGF1
+        && inner.name == hash.name
+        && trailer == [1];
+    let (known, [last]) = hash.name.split_last_chunk()?;
+    match (last, salt.content) {
+        (1, [32]) if is_usual && known == SHA2 => Some(Hash::Sha256),
+        (2, [48]) if is_usual && known == SHA2 => Some(Hash::Sha384),
+        (3, [64]) if is_usual && known == SHA2 => Some(Hash::Sha512),
+        _ => None,
     }
 }
 

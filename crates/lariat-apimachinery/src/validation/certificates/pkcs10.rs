@@ -1,11 +1,10 @@
 //! What is inside of a request for a certificate, in the form of PKCS#10.
 //!
-//! Source: `ParseCertificateRequest` and `CheckSignature` of Go's `crypto/x509`. What the request says of extensions is
-//! not read.
+//! Source: `ParseCertificateRequest` and `CheckSignature` of Go's `crypto/x509`.
 
 use super::der::{self, BIT_STRING, CONTEXT_0, INTEGER, Reader, SEQUENCE};
 use super::keys::{Algorithm, Identifier, Key};
-use super::{pem, signature, subject};
+use super::{extensions, pem, signature, subject};
 
 /// A request that could be read.
 #[derive(Debug)]
@@ -40,8 +39,10 @@ impl<'a> Request<'a> {
         }
         // In this order, which decides which of several faults is reported.
         let key = parts.identifier.key(parts.key)?;
+        let organizations = subject::organizations(parts.subject)?;
+        extensions::check(parts.attributes)?;
         Ok(Self {
-            organizations: subject::organizations(parts.subject)?,
+            organizations,
             key,
             algorithm: algorithm.algorithm(),
             signed: signed.whole,
@@ -57,7 +58,7 @@ impl<'a> Request<'a> {
             Algorithm::RsaMd5 => {
                 return Err("x509: cannot verify signature: insecure algorithm MD5-RSA".into());
             }
-            Algorithm::Rsa(_) | Algorithm::RsaPss => "RSA",
+            Algorithm::Rsa(_) | Algorithm::RsaPss(_) => "RSA",
             Algorithm::Ecdsa(_) => "ECDSA",
             Algorithm::Ed25519 => "Ed25519",
         };
@@ -94,6 +95,7 @@ struct Signed<'a> {
     subject: &'a [u8],
     identifier: Identifier<'a>,
     key: &'a [u8],
+    attributes: &'a [u8],
 }
 
 fn signed_parts(signed: &[u8]) -> Result<Signed<'_>, String> {
@@ -106,7 +108,8 @@ fn signed_parts(signed: &[u8]) -> Result<Signed<'_>, String> {
     let identifier = Identifier::read(&mut key)?;
     let bits = key.element_of(BIT_STRING, "BitString")?;
     let key = der::bits(bits.content)?;
-    let mut attributes = Reader::new(members.element_of(CONTEXT_0, "")?.content);
+    let all = members.element_of(CONTEXT_0, "")?.content;
+    let mut attributes = Reader::new(all);
     while !attributes.is_done() {
         attributes.any()?;
     }
@@ -114,5 +117,6 @@ fn signed_parts(signed: &[u8]) -> Result<Signed<'_>, String> {
         subject: subject.whole,
         identifier,
         key,
+        attributes: all,
     })
 }

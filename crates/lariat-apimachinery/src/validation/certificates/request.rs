@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 
 use super::pkcs10::{self, Request};
-use super::{conditions, pem};
+use super::{certificate, conditions, pem};
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
@@ -118,7 +118,12 @@ fn check_certificate(context: &Context<'_>, causes: &mut Causes) {
     let at = context.get("status").get("certificate");
     let old = context.old("status").map(|old| old.get("certificate"));
     let has_changed = old.as_ref().is_none_or(|old| old.text() != at.text());
-    if has_changed && let Err(error) = certificate_wrong(&decoded(at.text())) {
+    // `allowArbitraryCertificate`: what was wrong before may be followed by what is wrong.
+    let was_right = |old: &Field<'_>| certificate_wrong(&decoded(old.text())).is_ok();
+    if has_changed
+        && old.as_ref().is_none_or(was_right)
+        && let Err(error) = certificate_wrong(&decoded(at.text()))
+    {
         causes.invalid_as(&at, "<certificate data>", &error);
     }
     let Some(old) = old.filter(|_| has_changed) else {
@@ -146,10 +151,7 @@ fn certificate_wrong(text: &str) -> Result<(), String> {
         if block.has_headers {
             return Err("no PEM block headers are permitted".into());
         }
-        // DER of a certificate begins with a sequence. The rest is left to who uses it.
-        if block.data.first() != Some(&0x30) {
-            return Err("x509: malformed certificate".into());
-        }
+        certificate::check_all(&block.data)?;
         count += 1;
         rest = behind;
     }

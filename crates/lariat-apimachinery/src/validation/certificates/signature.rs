@@ -4,7 +4,7 @@ use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
 
 use super::keys::{Algorithm, Hash, Key};
 
-/// Below it, ring has no RSA with SHA-384.
+/// Below it, ring has neither RSA with SHA-384 nor RSA-PSS.
 const LARGE: usize = 256;
 
 /// Returns whether a signature fits; `None` if that cannot be checked.
@@ -31,6 +31,7 @@ pub(super) fn fits(
             &signature::RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
             key,
         ),
+        (Algorithm::RsaPss(hash), Key::Rsa(key, LARGE..)) => (pss(hash)?, key),
         (Algorithm::Ecdsa(Hash::Sha256), Key::Ecdsa(key, 32)) => {
             (&signature::ECDSA_P256_SHA256_ASN1, key)
         }
@@ -48,4 +49,13 @@ pub(super) fn fits(
     };
     let key = UnparsedPublicKey::new(algorithm, key);
     Some(key.verify(signed, signature).is_ok())
+}
+
+fn pss(hash: Hash) -> Option<&'static dyn VerificationAlgorithm> {
+    match hash {
+        Hash::Sha1 => None,
+        Hash::Sha256 => Some(&signature::RSA_PSS_2048_8192_SHA256),
+        Hash::Sha384 => Some(&signature::RSA_PSS_2048_8192_SHA384),
+        Hash::Sha512 => Some(&signature::RSA_PSS_2048_8192_SHA512),
+    }
 }

@@ -24,7 +24,9 @@ pub(crate) fn answer(
     arrival: &Arrival,
     path: &str,
 ) -> Result<Reply, ApiError> {
-    let digest = document::digest_of(catalog, path).ok_or_else(ApiError::page_not_found)?;
+    let has_issuer = server.access.tokens.signer().verifies();
+    let digest = document::digest_of(catalog, has_issuer, path);
+    let digest = digest.ok_or_else(ApiError::page_not_found)?;
     let Some(form) = Form::negotiate(arrival.accept(), &[Form::Json]) else {
         return Ok(Reply::empty(StatusCode::NOT_ACCEPTABLE));
     };

@@ -7,11 +7,13 @@ use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
 use super::parts::{SchemasOf, paths_of};
-use super::{digest, fixed, paths};
+use super::{digest, fixed, issuer, paths};
 use crate::wire::gzip;
 
 /// Writes the index.
-pub(crate) fn index(catalog: &Catalog) -> String {
+///
+/// `has_issuer` says whether others can find out who issues tokens.
+pub(crate) fn index(catalog: &Catalog, has_issuer: bool) -> String {
     let versions = groups(catalog).flat_map(|group| {
         let versions = catalog.versions(group).into_iter();
         versions.map(move |version| match group {
@@ -20,12 +22,15 @@ pub(crate) fn index(catalog: &Catalog) -> String {
         })
     });
     let groups = fixed::groups(catalog).map(|group| format!("apis/{group}"));
-    let fixed = ["api", "apis", "version"].map(str::to_owned).into_iter();
+    let fixed = ["api", "apis", "version"].into_iter();
+    let of_issuer = issuer::PATHS.into_iter().filter(|_| has_issuer);
     let paths: Map<String, Value> = fixed
+        .chain(of_issuer)
+        .map(str::to_owned)
         .chain(groups)
         .chain(versions)
         .filter_map(|path| {
-            let url = url(&path, &digest_of(catalog, &path)?);
+            let url = url(&path, &digest_of(catalog, has_issuer, &path)?);
             Some((path, json!({"serverRelativeURL": url})))
         })
         .collect();
@@ -42,7 +47,10 @@ fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the digest of the document at a path below `/openapi/v3/`.
-pub(super) fn digest_of(catalog: &Catalog, path: &str) -> Option<String> {
+pub(super) fn digest_of(catalog: &Catalog, has_issuer: bool, path: &str) -> Option<String> {
+    if issuer::PATHS.contains(&path) {
+        return has_issuer.then(|| digest::of_path(path));
+    }
     let Some((group, version)) = version_of(path) else {
         return fixed::has(catalog, path).then(|| digest::of_path(path));
     };
@@ -62,7 +70,10 @@ pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
             once(slot, || write(catalog, group, version))
         }
         // These are small and rarely asked for, so they are not kept.
-        None => gzip::compress(fixed::document(path).to_string().as_bytes()),
+        None => {
+            let document = issuer::document(path).unwrap_or_else(|| fixed::document(path));
+            gzip::compress(document.to_string().as_bytes())
+        }
     })
 }
 
@@ -108,7 +119,9 @@ pub(super) fn frame(info: &Value, paths: Map<String, Value>, schemas: Map<String
         "components": {"securitySchemes": {"BearerToken": token}},
     });
     document["paths"] = paths.into();
-    document["components"]["schemas"] = schemas.into();
+    if !schemas.is_empty() {
+        document["components"]["schemas"] = schemas.into();
+    }
     document
 }
 

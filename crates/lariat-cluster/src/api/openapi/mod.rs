@@ -10,6 +10,7 @@ mod digest;
 mod document;
 mod fixed;
 mod form;
+mod issuer;
 mod names;
 mod operations;
 mod parts;

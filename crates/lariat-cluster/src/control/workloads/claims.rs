@@ -5,8 +5,10 @@
 
 use serde_json::{Value, json};
 
+use super::events;
 use super::kind::Kind;
-use super::reconcile::{Reconcile, Requeue};
+use super::reconcile::{FAILED_CREATE, Reconcile, Requeue};
+use super::refusal::Refusal;
 use crate::control::write::Written;
 
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
@@ -15,7 +17,10 @@ const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
 const PROVISIONER: &str = "volumes.lariat.dev";
 
 /// Creates the claims of a StatefulSet's Pod, and adds them to its volumes.
-pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
+///
+/// Returns the first refusal.
+pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) -> Result<(), Refusal> {
+    let mut claimed = Ok(());
     let templates = set.at("/spec/volumeClaimTemplates").as_array();
     for template in templates.into_iter().flatten() {
         let volume = template["metadata"]["name"].as_str().unwrap_or_default();
@@ -33,7 +38,8 @@ pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
             if !template["metadata"]["annotations"].is_null() {
                 claim["metadata"]["annotations"] = template["metadata"]["annotations"].clone();
             }
-            set.create(Kind::Claim, &claim);
+            let created = create(set, &claim, pod);
+            claimed = claimed.and(created);
         }
         let mount = json!({"name": volume, "persistentVolumeClaim": {"claimName": name}});
         match pod["spec"]["volumes"].as_array_mut() {
@@ -45,6 +51,34 @@ pub(super) fn claim(set: &Reconcile<'_>, pod: &mut Value, ordinal: i64) {
             None => pod["spec"]["volumes"] = json!([mount]),
         }
     }
+    claimed
+}
+
+/// Creates a claim of a StatefulSet's Pod; records an event if it is refused.
+// `createPersistentVolumeClaims` and `recordClaimEvent` in stateful_pod_control.go.
+fn create(set: &Reconcile<'_>, claim: &Value, pod: &Value) -> Result<(), Refusal> {
+    let text = |object: &Value| {
+        object["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let (name, pod) = (text(claim), text(pod));
+    set.try_create(Kind::Claim, claim).map_err(|refusal| {
+        let reason = &refusal.message;
+        if !refusal.is_taken {
+            let owner = set.name();
+            let message = format!(
+                "Create Claim {name} for Pod {pod} in StatefulSet {owner} failed error: {reason}"
+            );
+            events::warn(set, FAILED_CREATE, &message);
+        }
+        Refusal {
+            message: format!("failed to create PVC {name}: {reason}"),
+            is_taken: false,
+            ..refusal
+        }
+    })
 }
 
 /// Returns the name of the volume that a claim gets.

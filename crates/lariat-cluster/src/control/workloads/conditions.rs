@@ -12,6 +12,13 @@ pub(super) fn is_true(conditions: &Value, kind: &str) -> bool {
     find(conditions, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
+/// Removes the condition of a type.
+pub(super) fn remove(conditions: &mut Value, kind: &str) {
+    if let Some(conditions) = conditions.as_array_mut() {
+        conditions.retain(|condition| condition["type"] != kind);
+    }
+}
+
 /// A condition to be set.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {

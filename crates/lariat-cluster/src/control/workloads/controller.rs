@@ -1,6 +1,6 @@
 //! The controller of simulated workloads.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use lariat_core::ObjectKey;
 use tokio::time::Instant;
@@ -11,8 +11,8 @@ use super::nodes::Nodes;
 use super::reconcile::{Reconcile, Requeue};
 use super::selectors::Selectors;
 use super::{
-    claims, cron_job, daemon_set, deployment, endpoints, job, kind, kubelet, nodes, replica_set,
-    scheduler, slices, stateful_set,
+    claims, cron_job, daemon_set, deployment, endpoints, job, kind, kubelet, nodes, refusal,
+    replica_set, scheduler, slices, stateful_set,
 };
 use crate::control::graph::Node;
 use crate::control::metadata::Metadata;
@@ -43,6 +43,8 @@ struct Simulation {
     selectors: Selectors,
     /// Pods for which no node was found.
     unscheduled: HashSet<ObjectKey>,
+    /// How often in a row something was refused to an object.
+    failures: HashMap<Item, u32>,
 }
 
 /// Creates the controller of simulated workloads.
@@ -60,6 +62,7 @@ impl Simulation {
             kubelet: Kubelet::default(),
             selectors: Selectors::default(),
             unscheduled: HashSet::new(),
+            failures: HashMap::new(),
         }
     }
 
@@ -151,12 +154,13 @@ impl Simulation {
 
     fn reconcile(&mut self, plane: &Plane, item: &Item) -> Requeue {
         let Some(cx) = Reconcile::new(plane, &self.settings, item.kind, &item.key) else {
+            self.failures.remove(item);
             if item.kind == Kind::Service {
                 endpoints::clean_up(plane, &item.key);
             }
             return Requeue::OnChange;
         };
-        match item.kind {
+        let next = match item.kind {
             // One item of the queue stands for a Pod; who works on it next depends on its state.
             Kind::Pod if scheduler::is_to_schedule(&cx) => {
                 let next = scheduler::schedule(&cx, &mut self.nodes, &mut self.kubelet);
@@ -176,8 +180,20 @@ impl Simulation {
             Kind::Claim => claims::bind(&cx),
             Kind::Volume => claims::reclaim(&cx),
             Kind::Node | Kind::Endpoints | Kind::EndpointSlice => Requeue::OnChange,
-        }
+        };
+        next.or(retry(&mut self.failures, item, cx.has_failed()))
     }
+}
+
+/// Returns when something that was refused to an object is tried again.
+fn retry(failures: &mut HashMap<Item, u32>, item: &Item, has_failed: bool) -> Requeue {
+    if !has_failed {
+        failures.remove(item);
+        return Requeue::OnChange;
+    }
+    let failures = failures.entry(item.clone()).or_default();
+    *failures = failures.saturating_add(1);
+    Requeue::At(Instant::now() + refusal::delay(item.kind, *failures))
 }
 
 impl Controller for Simulation {

@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use super::child::Child;
 use super::conditions::is_true;
 use super::cron::Schedule;
+use super::events;
 use super::kind::Kind;
-use super::reconcile::{Reconcile, Requeue};
+use super::reconcile::{FAILED_CREATE, Reconcile, Requeue};
 use super::template;
 
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
@@ -134,7 +135,15 @@ fn run(cron: &Reconcile<'_>, jobs: &[Child], status: &mut Value) -> Requeue {
         }
         set_active(status, Vec::new());
     }
-    if cron.create(Kind::Job, &job(cron, &name, due)) {
+    let created = cron.try_create(Kind::Job, &job(cron, &name, due));
+    if let Err(refusal) = &created
+        && !refusal.is_end
+        && !refusal.is_taken
+    {
+        let message = format!("Error creating job: {}", refusal.message);
+        events::warn(cron, FAILED_CREATE, &message);
+    }
+    if created.is_ok() {
         status["lastScheduleTime"] = due.to_string().into();
         if let Some(job) = cron.find(Kind::Job, &name) {
             let mut active = status["active"].as_array().cloned().unwrap_or_default();

@@ -10,6 +10,7 @@ use super::child::Child;
 use super::kind::Kind;
 use super::nodes::Nodes;
 use super::reconcile::{Reconcile, Requeue};
+use super::refusal::slow_start;
 use super::replica_set::Available;
 use super::scheduler::selects;
 use super::template::{self, share};
@@ -25,12 +26,14 @@ pub(super) fn reconcile(set: &Reconcile<'_>, nodes: &Nodes) -> Requeue {
     let hash = template::hash(set.at("/spec/template"), 0);
     let mut next = Requeue::OnChange;
     if !set.stored.is_deleting() {
-        for node in &wanted {
-            // A Pod that is being deleted has to be gone first.
-            if !taken.contains(node) {
-                set.create(Kind::Pod, &pod(set, node, &hash));
-            }
-        }
+        // A Pod that is being deleted has to be gone first.
+        let mut free = wanted.iter().filter(|node| !taken.contains(*node));
+        let missing = free.clone().count();
+        // What is refused is recorded where it happens, and the status says nothing of it.
+        drop(slow_start(missing, || match free.next() {
+            Some(node) => set.create_pod(&pod(set, node, &hash)),
+            None => Ok(()),
+        }));
         let firsts = firsts(&pods);
         let is_duplicate = |pod: &Child| {
             let first = firsts.get(node_of(pod));

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::conditions::{self, Condition};
+use super::events;
 use super::kind::Kind;
 use super::reconcile::{Reconcile, Requeue};
+use super::refusal::Refusal;
+use super::replica_set::FAILURE;
 use super::rollout::Rollout;
 use super::template;
 
@@ -76,7 +79,11 @@ fn ensure_set(rollout: &Rollout<'_>) -> Option<Requeue> {
     let hash = template::hash(deployment.at("/spec/template"), collisions);
     let name = format!("{}-{hash}", deployment.name());
     let Some(taken) = deployment.find(Kind::ReplicaSet, &name) else {
-        return create_set(rollout, &name, &hash).then(|| sync_status(rollout));
+        return match create_set(rollout, &name, &hash) {
+            Ok(()) => Some(sync_status(rollout)),
+            Err(refusal) if refusal.is_end => None,
+            Err(refusal) => Some(report(deployment, &name, &refusal)),
+        };
     };
     let written = if is_free(&taken) && is_of_template(&taken, deployment) {
         let reference = deployment.controller_reference();
@@ -106,7 +113,7 @@ fn is_free(set: &Child) -> bool {
             .all(|reference| reference["controller"] != true)
 }
 
-fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
+fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> Result<(), Refusal> {
     let deployment = rollout.deployment;
     let mut pods = deployment.at("/spec/template").clone();
     template::label(&mut pods, HASH, hash);
@@ -139,7 +146,23 @@ fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
     ] {
         template::annotate(&mut set, name, &value.to_string());
     }
-    deployment.create(Kind::ReplicaSet, &set)
+    deployment.try_create(Kind::ReplicaSet, &set)
+}
+
+/// Reports that the set of the present template is refused.
+fn report(deployment: &Reconcile<'_>, name: &str, refusal: &Refusal) -> Requeue {
+    const REASON: &str = "ReplicaSetCreateError";
+    let reason = &refusal.message;
+    let message = format!("Failed to create new replica set {name:?}: {reason}");
+    events::warn(deployment, REASON, &message);
+    let mut status = match deployment.at("/status") {
+        status @ Value::Object(_) => status.clone(),
+        _ => json!({}),
+    };
+    let condition = Condition::new("Progressing", false).because(REASON, message);
+    let now = deployment.now();
+    condition.set(&mut status["conditions"], &now, Some("lastUpdateTime"));
+    Requeue::from(deployment.write_status(status))
 }
 
 /// Gives the newest revision to the set of a template that was used before.
@@ -230,8 +253,32 @@ fn status(rollout: &Rollout<'_>) -> (Value, Requeue) {
     };
     condition.set(&mut list, &now, Some("lastUpdateTime"));
     let next = set_progressing(rollout, &mut list, &now);
+    set_failure(rollout, &mut list);
     status["conditions"] = list;
     (status, next)
+}
+
+/// Takes the condition about refused Pods over from a set, the new one before others.
+// `getReplicaFailures` and `SetDeploymentCondition`.
+fn set_failure(rollout: &Rollout<'_>, list: &mut Value) {
+    let sets = rollout.new.iter().chain(&rollout.old);
+    let mut failures =
+        sets.filter_map(|set| conditions::find(set.at("/status/conditions"), FAILURE));
+    let Some(failure) = failures.next() else {
+        return conditions::remove(list, FAILURE);
+    };
+    let known = conditions::find(list, FAILURE);
+    if known.is_some_and(|known| {
+        known["status"] == failure["status"] && known["reason"] == failure["reason"]
+    }) {
+        return;
+    }
+    let mut failure = failure.clone();
+    failure["lastUpdateTime"] = failure["lastTransitionTime"].clone();
+    conditions::remove(list, FAILURE);
+    if let Some(list) = list.as_array_mut() {
+        list.push(failure);
+    }
 }
 
 /// Sets the condition `Progressing`; requeues for the deadline of the rollout.

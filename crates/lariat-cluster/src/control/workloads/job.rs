@@ -12,6 +12,7 @@ use super::child::Child;
 use super::conditions::{Condition, is_true};
 use super::kind::Kind;
 use super::reconcile::{Reconcile, Requeue};
+use super::refusal::slow_start;
 use super::template;
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
@@ -179,18 +180,15 @@ impl<'a> Job<'a> {
         });
         let missing = wanted.saturating_sub(active.len()).min(BURST);
         let mut indexes = self.free_indexes(&active);
-        for _ in 0..missing {
+        // What is refused is recorded where it happens, and the status says nothing of it.
+        drop(slow_start(missing, || {
             let index = indexes.next();
             if self.is_indexed && index.is_none() {
-                break;
+                return Ok(());
             }
-            if !self
-                .cx
-                .create(Kind::Pod, &self.pod(index.filter(|_| self.is_indexed)))
-            {
-                break;
-            }
-        }
+            let pod = self.pod(index.filter(|_| self.is_indexed));
+            self.cx.create_pod(&pod)
+        }));
         next
     }
 

@@ -1,5 +1,6 @@
 //! The reconcile of one object.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,13 +10,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::child::Child;
+use super::events;
 use super::kind::Kind;
+use super::refusal::Refusal;
 use crate::control::plane::Plane;
 use crate::control::write::{Writer, Written};
 use crate::store::{Range, Stored};
 use crate::strategy::Part;
 use crate::verbs::{Deletion, Propagation};
 use crate::workloads::Workloads;
+
+/// The reason of events about objects that are refused.
+pub(super) const FAILED_CREATE: &str = "FailedCreate";
 
 /// When an object is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +64,8 @@ pub(super) struct Reconcile<'a> {
     pub(super) stored: Arc<Stored>,
     pub(super) object: Value,
     catalog: Arc<Catalog>,
+    /// Whether something was refused, after which the object is reconciled again with growing delay.
+    has_failed: Cell<bool>,
 }
 
 impl<'a> Reconcile<'a> {
@@ -79,6 +87,7 @@ impl<'a> Reconcile<'a> {
             resource,
             stored,
             catalog,
+            has_failed: Cell::new(false),
         })
     }
 
@@ -206,18 +215,45 @@ impl<'a> Reconcile<'a> {
 
     /// Creates an object in this namespace; returns whether it was admitted.
     pub(super) fn create(&self, kind: Kind, object: &Value) -> bool {
+        self.try_create(kind, object).is_ok()
+    }
+
+    /// Creates an object in this namespace.
+    ///
+    /// If it is refused, this object is [reconciled again](Self::has_failed) later.
+    pub(super) fn try_create(&self, kind: Kind, object: &Value) -> Result<(), Refusal> {
         let Some(resource) = kind.resource(&self.catalog) else {
-            return false;
+            return Ok(());
         };
         let namespace = self.stored.key().namespace();
-        match self.writer().create(resource, namespace, object) {
-            Ok(()) => true,
-            Err(error) => {
-                let (kind, owner) = (&resource.kind, self.stored.key().as_str());
-                tracing::debug!(kind, owner, error = error.message(), "cannot create");
-                false
+        let created = self.writer().create(resource, namespace, object);
+        created.map_err(|error| {
+            let (kind, owner) = (&resource.kind, self.stored.key().as_str());
+            tracing::debug!(kind, owner, error = error.message(), "cannot create");
+            let refusal = Refusal::from(error);
+            if !refusal.is_end {
+                self.has_failed.set(true);
             }
+            refusal
+        })
+    }
+
+    /// Creates a Pod; records an event if it is refused.
+    // `RealPodControl.createPods`.
+    pub(super) fn create_pod(&self, pod: &Value) -> Result<(), Refusal> {
+        let created = self.try_create(Kind::Pod, pod);
+        if let Err(refusal) = &created
+            && !refusal.is_end
+        {
+            let message = format!("Error creating: {}", refusal.message);
+            events::warn(self, FAILED_CREATE, &message);
         }
+        created
+    }
+
+    /// Returns whether something was refused.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.get()
     }
 
     pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> Written {

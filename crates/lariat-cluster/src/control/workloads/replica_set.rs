@@ -7,10 +7,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::child::Child;
+use super::conditions::Condition;
 use super::kind::Kind;
-use super::reconcile::{Reconcile, Requeue};
+use super::reconcile::{FAILED_CREATE, Reconcile, Requeue};
+use super::refusal::{Refusal, slow_start};
 use super::selectors::Selectors;
-use super::{adoption, template};
+use super::{adoption, conditions, template};
+
+/// The condition of a set whose Pods are refused.
+pub(super) const FAILURE: &str = "ReplicaFailure";
 
 /// How many Pods are created or deleted before other objects get their turn.
 const BURST: i64 = 100;
@@ -24,14 +29,12 @@ pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
     let mut active: Vec<&Child> = pods.iter().filter(|pod| pod.is_active()).collect();
     let wanted = set.replicas();
     let mut next = released;
+    let mut created = Ok(());
     if !set.stored.is_deleting() {
         let count = i64::try_from(active.len()).unwrap_or(i64::MAX);
         // Those that are missing then follow in the reconcile that these Pods cause.
-        for _ in 0..(wanted - count).clamp(0, BURST) {
-            if !set.create(Kind::Pod, &template::pod(set)) {
-                break;
-            }
-        }
+        let missing = usize::try_from((wanted - count).clamp(0, BURST)).unwrap_or(0);
+        created = slow_start(missing, || set.create_pod(&template::pod(set)));
         if count > wanted {
             active.sort_by_key(|pod| rank(pod));
             let surplus = usize::try_from((count - wanted).min(BURST)).unwrap_or(0);
@@ -41,9 +44,13 @@ pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
         }
     }
     let available = Available::of(set, &active);
-    next.or(available.next).or(Requeue::from(
-        set.write_status(status(set, &active, &available)),
-    ))
+    next.or(available.next)
+        .or(Requeue::from(set.write_status(status(
+            set,
+            &active,
+            &available,
+            created.err(),
+        ))))
 }
 
 /// Returns a sort key: Pods that are deleted first do not run, are not ready, or are young.
@@ -98,7 +105,12 @@ pub(super) fn is_available(owner: &Reconcile<'_>, pod: &Child) -> bool {
     available_at(owner, pod) == Some(Requeue::OnChange)
 }
 
-fn status(set: &Reconcile<'_>, active: &[&Child], available: &Available) -> Value {
+fn status(
+    set: &Reconcile<'_>,
+    active: &[&Child],
+    available: &Available,
+    refusal: Option<Refusal>,
+) -> Value {
     let labels = set.at("/spec/template/metadata/labels");
     let is_labelled = |pod: &&&Child| {
         let mut wanted = labels.as_object().into_iter().flatten();
@@ -126,8 +138,24 @@ fn status(set: &Reconcile<'_>, active: &[&Child], available: &Available) -> Valu
     for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         status[member] = count.into();
     }
-    if !set.at("/status/conditions").is_null() {
-        status["conditions"] = set.at("/status/conditions").clone();
+    let conditions = conditions_after(set, refusal.filter(|refusal| !refusal.is_end));
+    if conditions.as_array().is_some_and(|all| !all.is_empty()) {
+        status["conditions"] = conditions;
     }
     status
+}
+
+/// Returns the conditions of a set, of which one says whether Pods were refused.
+// `calculateStatus`: the condition tells of the first refusal, until there is none any more.
+fn conditions_after(set: &Reconcile<'_>, refusal: Option<Refusal>) -> Value {
+    let mut all = set.at("/status/conditions").clone();
+    match refusal {
+        None => conditions::remove(&mut all, FAILURE),
+        Some(refusal) if conditions::find(&all, FAILURE).is_none() => {
+            let failure = Condition::new(FAILURE, true).because(FAILED_CREATE, refusal.message);
+            failure.set(&mut all, &set.now(), None);
+        }
+        Some(_) => {}
+    }
+    all
 }

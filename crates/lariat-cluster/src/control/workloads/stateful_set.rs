@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::child::Child;
 use super::kind::Kind;
-use super::reconcile::{Reconcile, Requeue};
+use super::reconcile::{FAILED_CREATE, Reconcile, Requeue};
 use super::replica_set::{Available, is_available};
-use super::{claims, template};
+use super::{claims, events, template};
 
 const REVISION: &str = "controller-revision-hash";
 
@@ -177,8 +177,18 @@ impl<'a> Set<'a> {
         if !subdomain.is_empty() {
             pod["spec"]["subdomain"] = subdomain.into();
         }
-        claims::claim(self.cx, &mut pod, ordinal);
-        self.cx.create(Kind::Pod, &pod)
+        let created = claims::claim(self.cx, &mut pod, ordinal);
+        let created = created.and_then(|()| self.cx.try_create(Kind::Pod, &pod));
+        if let Err(refusal) = &created
+            && !refusal.is_taken
+        {
+            let (set, name) = (self.cx.name(), &pod["metadata"]["name"]);
+            let name = name.as_str().unwrap_or_default();
+            let reason = &refusal.message;
+            let message = format!("Create Pod {name} in StatefulSet {set} failed error: {reason}");
+            events::warn(self.cx, FAILED_CREATE, &message);
+        }
+        created.is_ok()
     }
 
     fn status(&self, pods: &[&Child], available: &Available) -> Value {

@@ -42,6 +42,8 @@ pub(in crate::strategy) fn set(
 
 /// Checks that a new Pod has the overhead of its class, and none without.
 ///
+/// `has_empty` says whether it was sent with one without amounts, which is one, too.
+///
 /// # Errors
 ///
 /// It has another one, or there is no such class.
@@ -49,9 +51,11 @@ pub(crate) fn check_overhead(
     server: &Server,
     resource: &Resource,
     object: &Object,
+    has_empty: bool,
 ) -> Result<(), ApiError> {
     let is_pod = resource.group.is_empty() && resource.plural == "pods";
     let overhead = at(object, &["spec", "overhead"]).filter(|value| !value.is_null());
+    let overhead = overhead.or(has_empty.then_some(&Value::Null));
     let has_class = || at(object, &["spec", "runtimeClassName"]).is_some();
     if !is_pod || (overhead.is_none() && !has_class()) {
         return Ok(());

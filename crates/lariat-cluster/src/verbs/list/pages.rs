@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::names::{self, NameRule};
 use tokio::time;
 
@@ -175,7 +176,12 @@ fn parse_version(text: &str) -> Result<u64, ApiError> {
 /// Reads a version as `ParseResourceVersion` of Go's storages.
 pub(crate) fn read_version(text: &str) -> Result<u64, String> {
     let version = number::unsigned(text);
-    version.map_err(|error| format!("resourceVersion: Invalid value: {text:?}: {error}"))
+    version.map_err(|error| {
+        format!(
+            "resourceVersion: Invalid value: {text}: {error}",
+            text = quoted(text)
+        )
+    })
 }
 
 /// Waits until the server has reached a revision, for as long as a real one does.

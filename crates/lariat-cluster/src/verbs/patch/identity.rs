@@ -1,6 +1,7 @@
 //! Whether what a patch makes is still the same object.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::object::{Object, metadata_text};
 use serde_json::Value;
 
@@ -86,7 +87,9 @@ fn unreadable(call: &Call, kind: &str, api_version: &str) -> String {
     let mut known = catalog.resources(group, version);
     if !known.any(|each| each.kind == kind && !each.rules.custom) {
         return format!(
-            "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            "no kind {kind} is registered for version {api_version} in scheme \"pkg/api/legacyscheme/scheme.go:30\"",
+            kind = quoted(kind),
+            api_version = quoted(api_version)
         );
     }
     // The internal version has the name of its package.

@@ -3,6 +3,7 @@
 //! Source: `BindingREST` and `LegacyBindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
 
 use lariat_apimachinery::cause::StatusCause;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use serde_json::{Value, json};
@@ -139,7 +140,10 @@ fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
     let spec = |member: &str| pod.get("spec").and_then(|spec| spec.get(member));
     let node = spec("nodeName").and_then(Value::as_str).unwrap_or_default();
     if !node.is_empty() {
-        return refuse(format!("pod {name} is already assigned to node {node:?}"));
+        return refuse(format!(
+            "pod {name} is already assigned to node {node}",
+            node = quoted(node)
+        ));
     }
     let gates = spec("schedulingGates").and_then(Value::as_array);
     if gates.is_some_and(|gates| !gates.is_empty()) {

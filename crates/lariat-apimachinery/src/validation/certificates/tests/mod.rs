@@ -1,21 +1,24 @@
-//! Requests for certificates, and what a genuine server says of them.
+//! Requests for certificates, certificates, and what a genuine server says of them.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
 use proptest::prelude::*;
 
 use super::pkcs10::{self, Request};
-use super::requested_organizations;
+use super::{certificate, requested_organizations};
 
-/// Returns what is wrong with each of the requests, and what the genuine server said.
-fn requests() -> impl Iterator<Item = (&'static str, Vec<u8>, &'static str)> {
-    let lines = include_str!("requests.txt").lines().skip(1);
-    let mut lines = lines.map(str::trim);
+/// Iterates over the lines of a file: a name, data, and what the genuine server said of it.
+fn answers(file: &'static str) -> impl Iterator<Item = (&'static str, Vec<u8>, &'static str)> {
+    let mut lines = file.lines().skip(1).map(str::trim);
     std::iter::from_fn(move || {
         let name = lines.next()?;
         let data = BASE64.decode(lines.next()?).expect(name);
         Some((name, data, lines.next()?))
     })
+}
+
+fn requests() -> impl Iterator<Item = (&'static str, Vec<u8>, &'static str)> {
+    answers(include_str!("requests.txt"))
 }
 
 fn named(name: &str) -> Vec<u8> {
@@ -56,6 +59,18 @@ fn requests_are_judged_as_by_a_genuine_server() {
         count += 1;
     }
     assert!(count > 80, "{count} requests");
+}
+
+#[test]
+fn certificates_are_judged_as_by_a_genuine_server() {
+    let mut count = 0;
+    for (name, data, reported) in answers(include_str!("certificates.txt")) {
+        let found = certificate::check_all(&data);
+        let found = found.map_or_else(|reason| reason, |()| "ok".to_owned());
+        assert_eq!(found, reported, "{name}");
+        count += 1;
+    }
+    assert!(count > 80, "{count} certificates");
 }
 
 #[test]
@@ -107,5 +122,16 @@ proptest! {
         }
         data.truncate(length);
         let _ = check(&data);
+    }
+
+    #[test]
+    fn no_change_of_a_certificate_makes_it_panic(which in 0..90_usize, at in 0..300_usize, byte: u8) {
+        let mut all = answers(include_str!("certificates.txt"));
+        if let Some((_, mut data, _)) = all.nth(which) {
+            if let Some(place) = data.get_mut(at) {
+                *place = byte;
+            }
+            let _ = certificate::check_all(&data);
+        }
     }
 }
