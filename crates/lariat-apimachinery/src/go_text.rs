@@ -40,6 +40,36 @@ pub fn value(value: &Value) -> String {
     }
 }
 
+/// Formats a value as Go's `%#v` does, as it would be written in Go.
+///
+/// ```
+/// use lariat_apimachinery::go_text::syntax;
+/// use serde_json::json;
+///
+/// assert_eq!(syntax(&json!(["a", 1, null])), r#"[]interface {}{"a", 1, interface {}(nil)}"#);
+/// assert_eq!(syntax(&json!({"b": 1, "a": {}})), r#"map[string]interface {}{"a":map[string]interface {}{}, "b":1}"#);
+/// ```
+#[must_use]
+pub fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(text) => quoted(text),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            let pairs = members.into_iter();
+            let pairs = pairs.map(|(name, value)| format!("{}:{}", quoted(name), syntax(value)));
+            let pairs: Vec<String> = pairs.collect();
+            format!("map[string]interface {{}}{{{}}}", pairs.join(", "))
+        }
+        other => self::value(other),
+    }
+}
+
 /// Returns the Go type to which a JSON value decodes.
 #[must_use]
 pub fn type_of(value: &Value) -> &'static str {

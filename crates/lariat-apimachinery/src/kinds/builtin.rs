@@ -7,7 +7,7 @@ use super::resource::Generation;
 use super::row::{Row, cluster, ns};
 use crate::names::NameRule;
 
-const POD_FIELDS: [&str; 8] = [
+const POD_FIELDS: [&str; 9] = [
     "spec.nodeName",
     "spec.restartPolicy",
     "spec.schedulerName",
@@ -15,6 +15,8 @@ const POD_FIELDS: [&str; 8] = [
     "spec.hostNetwork",
     "status.phase",
     "status.podIP",
+    // A label that is known, of which no Pod has a value.
+    "status.podIPs",
     "status.nominatedNodeName",
 ];
 

@@ -162,10 +162,21 @@ impl fmt::Display for Wanted {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { value, wanted, .. } = self;
-        write!(
-            f,
-            "json: cannot unmarshal {value} into Go value of type {wanted}"
-        )
+        write!(f, "json: cannot unmarshal {value}")?;
+        write_number(f, value, wanted)?;
+        write!(f, " into Go value of type {wanted}")
+    }
+}
+
+/// Writes a number where one is wanted, but not this one.
+fn write_number(f: &mut fmt::Formatter<'_>, value: &Found, wanted: &Wanted) -> fmt::Result {
+    match (value, wanted) {
+        (Found::Number(number), Wanted::Number(name) | Wanted::Own(name))
+            if name.starts_with("int") =>
+        {
+            write!(f, " {number}")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -193,12 +204,7 @@ impl fmt::Display for Misfit {
         };
         let Mismatch { value, wanted, .. } = mismatch;
         write!(f, "json: cannot unmarshal {value}")?;
-        // A number is named where one is wanted, but not this one.
-        if let (Found::Number(number), Wanted::Number(name) | Wanted::Own(name)) = (value, wanted)
-            && name.starts_with("int")
-        {
-            write!(f, " {number}")?;
-        }
+        write_number(f, value, wanted)?;
         write!(f, " into Go struct field {owner}")?;
         for field in mismatch.fields.iter().rev() {
             write!(f, ".{field}")?;

@@ -41,7 +41,7 @@ impl Arrival {
         let route = Route::parse(parts.uri.path());
         let mut arrival = Self {
             mark: None,
-            offers: offers(server, &route),
+            offers: offers(server, &route, &parts.method),
             route,
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
@@ -192,17 +192,29 @@ impl Arrival {
 }
 
 /// Returns the forms of answers on a route: protobuf only for built-in kinds and for discovery.
-fn offers(server: &Server, route: &Route) -> Offers {
+fn offers(server: &Server, route: &Route, method: &Method) -> Offers {
     match route {
         Route::Objects(target) => {
             let catalog = server.kinds.catalog();
             let resource = catalog.resource(&target.group, &target.version, &target.plural);
             let tables = resource.is_none_or(|resource| has_tables(resource, target));
             let builtin = resource.is_some_and(|resource| !resource.rules.custom);
-            Offers::of(builtin).with_tables(tables)
+            let streams = *method == Method::GET && (target.name.is_none() || target.watches);
+            Offers::of(builtin)
+                .with_tables(tables)
+                .with_streams(streams)
         }
-        Route::CoreVersions | Route::Groups | Route::Group(_) | Route::Resources { .. } => {
-            Offers::of(true)
+        Route::CoreVersions => Offers::of(true),
+        Route::Groups | Route::Group(_) => Offers::of(true).unrouted(),
+        Route::Resources { group, version } => {
+            let catalog = server.kinds.catalog();
+            let mut resources = catalog.resources(group, version);
+            let is_routed = resources.any(|resource| !resource.rules.custom);
+            if is_routed {
+                Offers::of(true)
+            } else {
+                Offers::of(true).unrouted()
+            }
         }
         _ => Offers::of(false),
     }

@@ -188,6 +188,12 @@ fn attributes_of(arrival: &Arrival) -> Attributes {
         };
     };
     let mut target = target.clone();
+    // What comes behind it is a path for whoever is asked, such as that of a proxy.
+    if let Some(subresource) = &mut target.subresource
+        && let Some(end) = subresource.find('/')
+    {
+        subresource.truncate(end);
+    }
     let of_objects = arrival.verb().map(Verb::as_str);
     let verb = of_objects.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
     let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));

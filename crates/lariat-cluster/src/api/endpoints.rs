@@ -1,12 +1,12 @@
 //! Paths that are not of resources: discovery, OpenAPI, health and the version.
 
-use http::StatusCode;
 use http::header::HeaderValue;
+use http::{Method, StatusCode};
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::json;
 
 use super::arrival::Arrival;
-use super::discovery::{self, Aggregated};
+use super::discovery;
 use super::{etag, health, issuer, openapi};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -21,6 +21,9 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
     let catalog = server.kinds.catalog();
     let known = arrival.known_tags();
+    if *arrival.method() != Method::GET && is_read_only(&catalog, &arrival.route) {
+        return Err(ApiError::method_not_allowed());
+    }
     match &arrival.route {
         Route::CoreVersions => return versions(&catalog, arrival, true),
         Route::Groups => return versions(&catalog, arrival, false),
@@ -35,28 +38,44 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::Issuer => return issuer::configuration(server, arrival),
         Route::KeySet => return issuer::key_set(server, arrival),
         Route::Health { endpoint, check } => {
-            return health::health(endpoint, check, arrival.query.has("verbose"));
+            return health::health(endpoint, check, &arrival.query);
         }
-        _ => {}
+        // What is in one form alone does not look at what is accepted.
+        Route::Root => return Ok(root(server, &catalog)),
+        Route::Metrics => return Ok(Reply::text(StatusCode::OK, metrics(server))),
+        Route::Group(_) | Route::Resources { .. } => {}
+        _ => return Err(ApiError::page_not_found()),
     }
     if arrival.form()?.shape != Shape::Whole {
         return Err(ApiError::not_acceptable(arrival.offers.listed()));
     }
     match &arrival.route {
-        Route::Root => Ok(root(server, &catalog)),
-        Route::Metrics => Ok(Reply::text(StatusCode::OK, metrics(server))),
         Route::Group(group) => discovery::group(&catalog, group),
         Route::Resources { group, version } => discovery::resources(&catalog, group, version),
         _ => Err(ApiError::page_not_found()),
     }
 }
 
+/// Returns whether a document is there for GET alone; what is behind the other paths does not look at the method.
+///
+/// Source: the routes in `k8s.io/apiserver/pkg/endpoints/discovery`; those of groups and of CRDs are plain handlers.
+fn is_read_only(catalog: &Catalog, route: &Route) -> bool {
+    match route {
+        Route::CoreVersions | Route::Version => true,
+        Route::Resources { group, version } => {
+            let mut resources = catalog.resources(group, version);
+            resources.any(|resource| !resource.rules.custom)
+        }
+        _ => false,
+    }
+}
+
 /// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
 fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
-    if let Some(form) = Aggregated::negotiate(arrival.accept(), arrival.offers)? {
-        let document = discovery::aggregated(catalog, form, core);
-        let content_type = form.content_type();
-        return Ok(etag::tagged(document, content_type, arrival.known_tags()));
+    if discovery::prefers_aggregated(arrival.accept(), arrival.offers)? {
+        let document = discovery::aggregated(catalog, core);
+        let known = arrival.known_tags();
+        return Ok(etag::tagged(document, discovery::AGGREGATED, known));
     }
     Ok(if core {
         discovery::core_versions()

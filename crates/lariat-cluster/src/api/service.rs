@@ -167,6 +167,7 @@ where
     if !places.is_empty() {
         reply = reply.map(|body| body.keep(places));
     }
+    let reply = reply.uncached();
     Ok(if compresses { reply.gzip() } else { reply })
 }
 

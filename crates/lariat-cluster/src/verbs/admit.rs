@@ -43,6 +43,10 @@ pub(super) fn create(
     }
     name_requester(creation, &mut object);
     strategy::admit_create(creation.server, resource, &mut object)?;
+    // The storages of roles and bindings ask before they hand the object on, which is then named and validated.
+    if let Some(user) = creation.user {
+        escalation::check(creation.server, resource, user, None, &object)?;
+    }
     // As BeforeCreate, so after mutating admission, whose refusals show the prefix.
     name(creation, metadata_mut(&mut object));
     defaults::drop_disabled(resource, &mut object);
@@ -50,9 +54,6 @@ pub(super) fn create(
     strategy::complete(resource, &mut object);
     let found = strategy::refuse_new(creation.server, resource, &object);
     strategy::check(resource, &object, None, found)?;
-    if let Some(user) = creation.user {
-        escalation::check(creation.server, resource, user, &object)?;
-    }
     strategy::store(resource, &mut object);
     Ok(object)
 }

@@ -132,7 +132,10 @@ impl Call {
     }
 
     pub(crate) fn not_found(&self) -> ApiError {
-        ApiError::not_found(&self.resource, self.name())
+        match misnamed(self.name()) {
+            Some(reason) => ApiError::bad_request(reason),
+            None => ApiError::not_found(&self.resource, self.name()),
+        }
     }
 
     /// Returns the part of the object that the path names.
@@ -147,4 +150,16 @@ impl Call {
             _ => Part::Main,
         }
     }
+}
+
+/// Says what is wrong with a name that can be in no path.
+///
+/// Source: `IsValidPathSegmentName` in `k8s.io/apimachinery/pkg/api/validation/path`.
+fn misnamed(name: &str) -> Option<String> {
+    let what = match name {
+        "." | ".." => format!("may not be '{name}'"),
+        _ if name.contains('%') => "may not contain '%'".to_owned(),
+        _ => return None,
+    };
+    Some(format!("Name parameter invalid: {name:?}: {what}"))
 }

@@ -90,7 +90,7 @@ impl Creation<'_> {
         let version = metadata_text(&sent, "resourceVersion").to_owned();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         for attempt in 1..=attempts {
-            let namespace = self.check_admission(metadata_text(&sent, "name"))?;
+            let namespace = self.check_admission(shown_name(&sent))?;
             let candidate = if attempt < attempts {
                 sent.clone()
             } else {
@@ -141,7 +141,7 @@ impl Creation<'_> {
 
     /// Does to an object what the server itself does before others are asked about it.
     pub(super) fn admit(&self, object: &mut Object) -> Result<(), ApiError> {
-        self.check_admission(metadata_text(object, "name"))?;
+        self.check_admission(shown_name(object))?;
         admit::place_new(self, object)?;
         strategy::admit_create(self.server, self.resource, object)
     }
@@ -230,5 +230,13 @@ impl Creation<'_> {
             }
             Refused::NamespaceMissing => ApiError::namespace_not_found(namespace),
         }
+    }
+}
+
+/// Returns the name of a new object as refusals show it: a name that is still to be made is shown by its prefix.
+fn shown_name(object: &Object) -> &str {
+    match metadata_text(object, "name") {
+        "" => metadata_text(object, "generateName"),
+        name => name,
     }
 }

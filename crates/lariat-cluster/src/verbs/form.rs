@@ -38,13 +38,13 @@ impl Validation {
 
 /// Where an object comes from, which decides how errors are worded.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Origin {
+pub(super) enum Origin<'a> {
     /// It is the body.
     Body,
     /// It is what a patch made of the present state.
     Patch,
     /// It is what an apply made of it.
-    Apply,
+    Apply(&'a Object),
 }
 
 /// Puts an object into the form of its kind.
@@ -53,7 +53,7 @@ pub(super) enum Origin {
 pub(super) fn normalize(
     call: &Call,
     object: &mut Object,
-    origin: Origin,
+    origin: Origin<'_>,
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
     if is_converted(call, origin) {
@@ -84,13 +84,13 @@ pub(super) fn normalize(
         call.has_empty.store(has_empty, Ordering::Relaxed);
     }
     let read = match origin {
-        Origin::Apply => strategy::read_applied(&call.resource, object),
+        Origin::Apply(_) => strategy::read_applied(&call.resource, object),
         Origin::Body | Origin::Patch => strategy::read(&call.resource, object),
     };
     let unknown = read.map_err(|misfit| match origin {
         Origin::Body => refuse_body(&call.resource, &misfit.to_string()),
         Origin::Patch => refuse_patch(call, &misfit),
-        Origin::Apply => refuse_applied(&call.resource, &misfit.to_string()),
+        Origin::Apply(applied) => refuse_applied(&call.resource, applied, &misfit.as_conversion()),
     })?;
     strategy::read_annotations(&call.resource, object)
         .map_err(|reason| refuse_annotation(call, origin, object, &reason))?;
@@ -115,7 +115,7 @@ pub(super) fn normalize(
 /// that.
 pub(super) fn report(
     call: &Call,
-    origin: Origin,
+    origin: Origin<'_>,
     typed: Option<TypeRef<'_>>,
     unknown: &[String],
     duplicates: &Duplicates,
@@ -157,20 +157,20 @@ pub(super) fn report(
 }
 
 /// Returns whether Go makes the object from a map, without JSON.
-fn is_converted(call: &Call, origin: Origin) -> bool {
+fn is_converted(call: &Call, origin: Origin<'_>) -> bool {
     let without_json = match origin {
         Origin::Body => false,
         Origin::Patch => call.is_strategic(),
-        Origin::Apply => true,
+        Origin::Apply(_) => true,
     };
     without_json && !call.resource.rules.custom
 }
 
 /// Refuses an object that cannot be converted to Go's internal type.
-fn refuse_annotation(call: &Call, origin: Origin, object: &Object, reason: &str) -> ApiError {
+fn refuse_annotation(call: &Call, origin: Origin<'_>, object: &Object, reason: &str) -> ApiError {
     match origin {
         Origin::Patch if call.is_strategic() => ApiError::internal(reason),
-        Origin::Apply => {
+        Origin::Apply(_) => {
             let (resource, name) = (&call.resource, metadata_text(object, "name"));
             let (version, kind) = (resource.api_version(), &resource.kind);
             ApiError::internal(format!(
@@ -181,21 +181,21 @@ fn refuse_annotation(call: &Call, origin: Origin, object: &Object, reason: &str)
     }
 }
 
-pub(super) fn refuse(call: &Call, origin: Origin, reason: &str) -> ApiError {
+pub(super) fn refuse(call: &Call, origin: Origin<'_>, reason: &str) -> ApiError {
     match origin {
         Origin::Body => refuse_body(&call.resource, reason),
         Origin::Patch => {
             let patch = Value::from(shown_patch(call));
             ApiError::invalid_patch(StatusCause::invalid("patch", &patch, reason))
         }
-        Origin::Apply => refuse_applied(&call.resource, reason),
+        Origin::Apply(applied) => refuse_applied(&call.resource, applied, reason),
     }
 }
 
 /// Refuses, with 500, an apply whose result has an unknown type.
 ///
 /// A genuine server does the same.
-fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
+fn refuse_applied(resource: &Resource, applied: &Object, reason: &str) -> ApiError {
     let Resource {
         group,
         version,
@@ -203,9 +203,10 @@ fn refuse_applied(resource: &Resource, reason: &str) -> ApiError {
         ..
     } = resource;
     let kind = format!("{group}/{version}, Kind={kind}");
+    let [namespace, name] = ["namespace", "name"].map(|member| metadata_text(applied, member));
     ApiError::internal(format!(
-        "failed to convert new object (/; {kind}) to proper version: unable to convert unstructured object to {kind}: \
-         {reason}"
+        "failed to convert new object ({namespace}/{name}; {kind}) to proper version: unable to convert unstructured \
+         object to {kind}: {reason}"
     ))
 }
 

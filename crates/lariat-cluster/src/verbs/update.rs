@@ -175,7 +175,7 @@ pub(super) async fn store_changed(
         strategy::replacement_as_sent(&call.resource, part, has_empty, old, sent, found)?;
     // A role that stays as it is grants nothing new.
     if let Replacement::Changed(object) = &replacement {
-        escalation::check(&call.server, &call.resource, &call.user, object)?;
+        escalation::check(&call.server, &call.resource, &call.user, Some(old), object)?;
     }
     let object = match &replacement {
         Replacement::Unchanged => old,

@@ -41,18 +41,35 @@ pub(crate) enum Encoding {
 /// The forms there are for an answer, besides whole objects in JSON and YAML.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
-    builtin: bool,
+    /// Whether the media types are checked before anything else.
+    routed: bool,
     protobuf: bool,
     tables: bool,
+    /// Whether watches are answered too.
+    streams: bool,
 }
 
 impl Offers {
     /// Returns the encodings offered for built-in kinds, or those for all others.
     pub(crate) fn of(builtin: bool) -> Self {
         Self {
-            builtin,
+            routed: builtin,
             protobuf: builtin && protobuf::IS_BUILT,
             tables: true,
+            streams: false,
+        }
+    }
+
+    /// Adds watches, which the routes of collections have.
+    pub(crate) fn with_streams(self, streams: bool) -> Self {
+        Self { streams, ..self }
+    }
+
+    /// Leaves the check of media types to the handler.
+    pub(crate) fn unrouted(self) -> Self {
+        Self {
+            routed: false,
+            ..self
         }
     }
 
@@ -69,16 +86,18 @@ impl Offers {
     ///
     /// A genuine server checks the media types of built-in kinds before anything else.
     fn refuse(self, has_media_type: bool) -> ApiError {
-        if self.builtin && !has_media_type {
-            ApiError::not_acceptable(self.listed())
+        if self.routed && !has_media_type {
+            let streams = [STREAMS].into_iter().filter(|_| self.streams);
+            let all: Vec<&str> = [self.listed()].into_iter().chain(streams).collect();
+            ApiError::not_acceptable(&all.join(", "))
         } else {
             ApiError::only_acceptable(self.listed())
         }
     }
 
-    /// Lists the media types of objects.
+    /// Lists the media types of objects, which errors about custom resources list too.
     pub(crate) fn listed(self) -> &'static str {
-        if self.protobuf {
+        if protobuf::IS_BUILT {
             "application/json, application/yaml, application/vnd.kubernetes.protobuf"
         } else {
             "application/json, application/yaml"
@@ -87,13 +106,16 @@ impl Offers {
 
     /// Lists the media types of watches.
     pub(crate) fn streams(self) -> &'static str {
-        if self.protobuf {
-            "application/json, application/vnd.kubernetes.protobuf"
-        } else {
-            "application/json"
-        }
+        STREAMS
     }
 }
+
+/// The media types of watches.
+const STREAMS: &str = if protobuf::IS_BUILT {
+    "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+} else {
+    "application/json;stream=watch"
+};
 
 /// What an answer about objects looks like.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -330,7 +352,8 @@ mod tests {
             ),
         ] {
             let offers = Offers {
-                builtin: true,
+                routed: true,
+                streams: false,
                 protobuf: true,
                 tables: true,
             };

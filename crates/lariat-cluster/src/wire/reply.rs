@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use http::header::{
-    CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER, VARY, WARNING,
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, RETRY_AFTER,
+    VARY, WARNING,
 };
 use http::{Response, StatusCode};
 
@@ -20,6 +21,7 @@ const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
 const PROTOBUF_STREAM: HeaderValue =
     HeaderValue::from_static("application/vnd.kubernetes.protobuf;stream=watch");
+const UNCACHED: HeaderValue = HeaderValue::from_static("no-cache, private");
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
@@ -83,6 +85,17 @@ impl Reply {
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Self {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.0.headers_mut().insert(name, value);
+        }
+        self
+    }
+
+    /// Tells caches between server and client not to keep the answer, unless it says how long they may.
+    ///
+    /// Source: `WithCacheControl` in `k8s.io/apiserver/pkg/endpoints/filters`.
+    pub(crate) fn uncached(mut self) -> Self {
+        let headers = self.0.headers_mut();
+        if !headers.contains_key(CACHE_CONTROL) {
+            headers.insert(CACHE_CONTROL, UNCACHED);
         }
         self
     }

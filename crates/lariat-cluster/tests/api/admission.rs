@@ -259,13 +259,51 @@ async fn a_user_grants_only_the_permissions_they_have() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_aggregated_role_needs_all_permissions() {
+    let bench = with_jane().await;
+    let aggregated = json!({"metadata": {"name": "a"},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}});
+    let answer = send_as(&bench, &JANE, ROLES, &aggregated).await;
+    assert_eq!(
+        answer.fails(403, "Forbidden")["message"],
+        "clusterroles.rbac.authorization.k8s.io \"a\" is forbidden: must have cluster-admin privileges to use the \
+         aggregationRule"
+    );
+    let empty = json!({"metadata": {"name": "b"}, "aggregationRule": {"clusterRoleSelectors": []}});
+    let answer = send_as(&bench, &JANE, ROLES, &empty).await;
+    answer.fails(422, "Invalid");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_behind_a_proxy_is_no_part_of_the_permission() {
+    let bench = with_jane().await;
+    let path = "/api/v1/nodes/n/proxy/metrics";
+    let refused = bench.ask(Method::GET, path, &JANE, "").await;
+    assert_eq!(
+        refused.fails(403, "Forbidden")["message"],
+        "nodes \"n\" is forbidden: User \"jane\" cannot get resource \"nodes/proxy\" in API group \"\" at the cluster \
+         scope"
+    );
+    let rules = json!([{"apiGroups": [""], "resources": ["nodes/proxy"], "verbs": ["get"]}]);
+    bench.post(ROLES, &role("proxies", &rules)).await;
+    bench.post(BINDINGS, &binding("proxies", "proxies")).await;
+    let allowed = bench.ask(Method::GET, path, &JANE, "").await;
+    allowed.fails(404, "NotFound");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_user_binds_only_roles_they_have_or_may_bind() {
     let bench = with_jane().await;
     let bind =
         async |name: &str, role: &str| send_as(&bench, &JANE, BINDINGS, &binding(name, role)).await;
     assert_eq!(bind("a", "writer").await.code, 201);
     bind("b", "cluster-admin").await.fails(403, "Forbidden");
-    bind("c", "none").await.fails(404, "NotFound");
+    let missing = bind("c", "none").await.fails(404, "NotFound");
+    // The server names the kind of the binding, with the name of the role.
+    assert_eq!(
+        missing["message"],
+        "clusterrolebindings.rbac.authorization.k8s.io \"none\" not found"
+    );
     let rules = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["clusterroles"],
         "verbs": ["bind", "escalate"]}]);
     bench.post(ROLES, &role("granter", &rules)).await;

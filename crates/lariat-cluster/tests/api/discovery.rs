@@ -24,7 +24,10 @@ async fn subresources_are_listed_with_kinds_and_verbs_of_their_own() {
     assert_eq!(resource("namespaces/finalize")["verbs"], json!(["update"]));
     assert_eq!(resource("bindings")["verbs"], json!(["create"]));
     assert_eq!(resource("pods/log")["verbs"], json!(["get"]));
-    let apps = bench.get("/apis/apps/v1").await.json();
+    let apps = bench.get("/apis/apps/v1").await;
+    // As kube-apiserver says with all its answers.
+    assert_eq!(apps.headers["cache-control"], "no-cache, private");
+    let apps = apps.json();
     let scale = member(&apps["resources"], "/name", "deployments/scale");
     assert_eq!(
         (text(scale, "/group"), text(scale, "/version")),
@@ -86,7 +89,12 @@ async fn aggregated_discovery_has_a_tag_that_changes_with_the_definitions() {
     let older = bench
         .ask(Method::GET, "/api", &[("accept", &older)], "")
         .await;
-    assert_eq!(older.json()["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    assert_eq!(older.json()["kind"], "APIVersions");
+    let removed = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+    let removed = bench
+        .ask(Method::GET, "/apis", &[("accept", removed)], "")
+        .await;
+    removed.fails(406, "NotAcceptable");
     assert_eq!(bench.get("/api").await.json()["kind"], "APIVersions");
 }
 
@@ -208,6 +216,14 @@ async fn health_lists_its_checks_on_request() {
     let verbose = bench.get("/readyz?verbose").await.text;
     assert!(verbose.starts_with("[+]ping ok\n"), "{verbose}");
     assert!(verbose.ends_with("readyz check passed\n"), "{verbose}");
+    let excluding = "/livez?verbose&exclude=ping&exclude=b&exclude=a";
+    let excluding = bench.get(excluding).await.text;
+    assert!(excluding.starts_with("[+]ping excluded: ok\n[+]log ok\n"));
+    let warning = "warn: some health checks cannot be excluded: no matches for \"a\",\"b\"";
+    assert!(
+        excluding.ends_with(&format!("{warning}\nlivez check passed\n")),
+        "{excluding}"
+    );
     assert_eq!(bench.get("/healthz/ping").await.text, "ok");
     assert_eq!(bench.get("/healthz/none").await.code, StatusCode::NOT_FOUND);
     let paths = bench.get("/").await.json();
@@ -237,4 +253,50 @@ async fn watches_can_be_asked_for_by_path() {
         "ADDED b"
     );
     assert_eq!(bench.cluster.journal().count("watch", "configmaps"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn media_types_that_are_none_are_refused_where_a_genuine_server_does() {
+    const OBJECTS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    const WATCHES: &str =
+        "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let ask = async |path: &str, accept: &str| {
+        bench
+            .ask(Method::GET, path, &[("accept", accept)], "")
+            .await
+    };
+    let routed = |all: &str| format!("406: Not Acceptable\n\nAvailable representations: {all}");
+    let listed = |all: &str| format!("only the following media types are accepted: {all}");
+    for (path, message) in [
+        ("/api", routed(OBJECTS)),
+        ("/apis", listed(OBJECTS)),
+        ("/apis/apps", listed(OBJECTS)),
+        ("/apis/apps/v1", routed(OBJECTS)),
+        ("/apis/demo.dev/v2", listed(OBJECTS)),
+        (
+            "/api/v1/namespaces",
+            routed(&format!("{OBJECTS}, {WATCHES}")),
+        ),
+        ("/api/v1/namespaces/default", routed(OBJECTS)),
+        ("/apis/demo.dev/v2/widgets", listed(OBJECTS)),
+    ] {
+        let refused = ask(path, "text/html").await.fails(406, "NotAcceptable");
+        assert_eq!(refused["message"], message, "{path}");
+    }
+    for path in [
+        "/api/v1/namespaces?watch=1",
+        "/apis/demo.dev/v2/widgets?watch=1",
+    ] {
+        let refused = ask(path, "application/yaml").await;
+        assert_eq!(refused.code, StatusCode::NOT_ACCEPTABLE);
+        assert!(refused.text.contains(WATCHES), "{}", refused.text);
+    }
+    assert_eq!(ask("/", "text/html").await.code, StatusCode::OK);
+    assert_eq!(ask("/metrics", "text/html").await.code, StatusCode::OK);
+    let none = ask("/none", "text/html").await;
+    assert_eq!(none.code, StatusCode::NOT_FOUND);
 }

@@ -95,29 +95,31 @@ fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
             (value.is_number(), "numeric (int or float)")
         }
         Scalar::Bool => (value.is_boolean(), "boolean"),
-        Scalar::IntOrString | Scalar::Quantity | Scalar::Time | Scalar::MicroTime => {
+        // Its schema has no type.
+        Scalar::IntOrString => (true, ""),
+        Scalar::Quantity | Scalar::Time | Scalar::MicroTime => {
             (!value.is_array() && !value.is_object(), "any scalar")
         }
     };
     if fits {
         return None;
     }
-    // Go formats the value of a wrong number by `%T` and all others as a wrapped value, which prints with `&{…}`.
-    let got = match (scalar, value) {
-        (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => {
-            go_text::type_of(other).to_owned()
+    // Go formats the value of a wrong number by `%T`, that of a wrong text by `%#v` and all others by `%v`, where the
+    // value is wrapped.
+    let got = match scalar {
+        Scalar::Int32 | Scalar::Int64 | Scalar::Number => go_text::type_of(value).to_owned(),
+        Scalar::String | Scalar::Bytes => {
+            let value = go_text::syntax(value);
+            format!("&value.valueUnstructured{{Value:{value}}}")
         }
-        (_, other) => shown(other),
+        _ => shown(value),
     };
     Some(format!("expected {wanted}, got {got}"))
 }
 
-/// Shows a value as far as a message needs it; contents of texts may be secrets.
+/// Shows a value as Go does where it is wrapped.
 fn shown(value: &Value) -> String {
-    match value {
-        Value::Bool(_) | Value::Number(_) | Value::Null => format!("&{{{value}}}"),
-        other => format!("&{{{}}}", go_text::type_of(other)),
-    }
+    format!("&{{{}}}", go_text::value(value))
 }
 
 fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: &mut Errors) {

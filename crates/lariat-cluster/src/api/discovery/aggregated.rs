@@ -11,55 +11,31 @@ use super::subresources::subresources;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Conversion, Encoding, Offers, choose};
 
-/// The version of the document a client asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Aggregated {
-    V2,
-    V2beta1,
-}
+/// The content type of the document, which repeats what was asked for.
+pub(crate) const AGGREGATED: HeaderValue = HeaderValue::from_static(
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+);
 
-impl Aggregated {
-    /// Returns the version a client prefers; `None` for the legacy documents.
-    ///
-    /// The documents for all groups are only in JSON.
-    pub(crate) fn negotiate(accept: &str, offers: Offers) -> Result<Option<Self>, ApiError> {
-        let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
-            None => Some(None),
-            // Go writes the legacy documents in protobuf, but these only as JSON.
-            Some(_) if encoding == Encoding::Protobuf => None,
-            Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(Some(Self::V2)),
-            Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2beta1")) => {
-                Some(Some(Self::V2beta1))
-            }
-            Some(_) => None,
-        };
-        Ok(choose(accept, offers, serves)?.1)
-    }
-
-    fn version(self) -> &'static str {
-        match self {
-            Self::V2 => "v2",
-            Self::V2beta1 => "v2beta1",
-        }
-    }
-
-    /// Returns the content type, which repeats what was asked for.
-    pub(crate) fn content_type(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
-            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
-            Self::V2beta1 => {
-                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
-            }
-        })
-    }
+/// Returns whether a client prefers the document for all groups to the legacy ones.
+///
+/// It is only in JSON. Kubernetes 1.36 has no `v2beta1` of it any more.
+pub(crate) fn prefers_aggregated(accept: &str, offers: Offers) -> Result<bool, ApiError> {
+    let serves = |encoding, conversion: Option<Conversion<'_>>| match conversion {
+        None => Some(false),
+        // Go writes the legacy documents in protobuf, but these only as JSON.
+        Some(_) if encoding == Encoding::Protobuf => None,
+        Some(("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2")) => Some(true),
+        Some(_) => None,
+    };
+    Ok(choose(accept, offers, serves)?.1)
 }
 
 /// Writes the document of the core group, or of all others.
-pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Bytes {
+pub(crate) fn aggregated(catalog: &Catalog, core: bool) -> Bytes {
     let groups = if core { vec![""] } else { group_names(catalog) };
     let document = GroupList {
         kind: "APIGroupDiscoveryList",
-        api_version: format!("apidiscovery.k8s.io/{}", form.version()),
+        api_version: "apidiscovery.k8s.io/v2",
         metadata: Metadata { name: None },
         items: groups
             .into_iter()
@@ -75,7 +51,7 @@ pub(crate) fn aggregated(catalog: &Catalog, form: Aggregated, core: bool) -> Byt
 #[serde(rename_all = "camelCase")]
 struct GroupList<'a> {
     kind: &'static str,
-    api_version: String,
+    api_version: &'static str,
     metadata: Metadata<'a>,
     items: Vec<Group<'a>>,
 }

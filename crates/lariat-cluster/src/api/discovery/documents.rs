@@ -23,6 +23,18 @@ const COLLECTION_VERBS: [&str; 8] = [
     "watch",
 ];
 
+/// The verbs of custom resources, in the order in which they are listed.
+const CUSTOM_VERBS: [&str; 8] = [
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
 fn reply(document: &impl Serialize) -> Reply {
     let text = serde_json::to_string(document).unwrap_or_default();
     Reply::json(StatusCode::OK, text)
@@ -132,6 +144,9 @@ pub(super) fn verbs(resource: &Resource) -> Vec<&'static str> {
     }
     if resource.rules.read_only {
         return vec!["get", "list"];
+    }
+    if resource.rules.custom {
+        return CUSTOM_VERBS.to_vec();
     }
     let mut verbs = COLLECTION_VERBS.to_vec();
     if resource.group.is_empty() && resource.plural == "namespaces" {

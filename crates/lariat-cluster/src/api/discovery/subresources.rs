@@ -58,7 +58,7 @@ const TOKEN: Subresource = Subresource {
     ..of("token", "TokenRequest", &["create"])
 };
 
-/// Returns the subresources of a resource, in the order of their names.
+/// Returns the subresources of a resource: by name, but those of custom resources begin with the status.
 pub(in crate::api) fn subresources(resource: &Resource) -> Vec<Subresource> {
     let mut all = match (&*resource.group, &*resource.plural) {
         _ if resource.rules.custom => match resource.rules.scale {
@@ -78,6 +78,10 @@ pub(in crate::api) fn subresources(resource: &Resource) -> Vec<Subresource> {
     if resource.rules.status {
         all.push(same("status", WRITES));
     }
-    all.sort_by_key(|subresource| subresource.name);
+    if resource.rules.custom {
+        all.reverse();
+    } else {
+        all.sort_by_key(|subresource| subresource.name);
+    }
     all
 }

@@ -46,7 +46,8 @@ pub(super) async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError
             .map_err(|refused| ownership::refusal(call, &applied, &refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
-        form::normalize(call, &mut merged, Origin::Apply, &Duplicates::none())?;
+        let origin = Origin::Apply(&applied);
+        form::normalize(call, &mut merged, origin, &Duplicates::none())?;
         check_duplicates(call, &duplicates)?;
         let (Some(current), Some(live)) = (current, live) else {
             let uid = metadata_text(&merged, "uid");

@@ -1,6 +1,6 @@
 //! Which subresources there are, and what they do.
 
-use super::{binding, eviction, scale};
+use super::{binding, connect, eviction, scale};
 use crate::status::ApiError;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
@@ -9,8 +9,6 @@ use crate::wire::verb::Verb;
 const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
 const UPDATE: &[Verb] = &[Verb::Update];
 const CREATE: &[Verb] = &[Verb::Create];
-/// What only something that runs containers can answer.
-const OF_CONTAINERS: [&str; 5] = ["attach", "exec", "log", "portforward", "proxy"];
 
 /// Returns the verbs of a subresource of a kind, none where it is not served.
 fn verbs(call: &Call, subresource: &str) -> &'static [Verb] {
@@ -46,13 +44,8 @@ pub(in crate::verbs) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
             ApiError::method_not_allowed()
         });
     }
-    let of_pods = call.resource.group.is_empty() && call.resource.plural == "pods";
-    if of_pods && OF_CONTAINERS.contains(&subresource.as_str()) {
-        let reason =
-            "the embedded cluster runs no containers, so there is nothing to show or to talk to";
-        return Err(ApiError::bad_request(format!(
-            "{reason} (pods/{subresource})"
-        )));
+    if let Some(refusal) = connect::refusal(call, verb, subresource) {
+        return Err(refusal);
     }
     // The handler of custom resources looks for the object first, and finds nothing to serve.
     Err(if call.resource.rules.custom {

@@ -2,6 +2,7 @@
 
 mod binding;
 mod body;
+mod connect;
 mod dispatch;
 mod eviction;
 mod scale;
