@@ -10,6 +10,7 @@ mod digest;
 mod document;
 mod fixed;
 mod form;
+mod media;
 mod names;
 mod operations;
 mod parts;
