@@ -67,12 +67,12 @@ pub(crate) enum Command {
     Why(Box<why::Options>),
     /// Show the state of a running program on one screen.
     ///
-    /// Asks the console that the program serves. Ends with 0 if the program is ready; with 1 if it is not, or cannot
-    /// be asked.
+    /// Asks the console that the program serves. Exits with 0 if the program is ready; with 1 if it is not ready or
+    /// does not answer.
     Status(Box<status::Options>),
     /// Show the recording of a flight recorder.
     ///
-    /// Shows a timeline; times are UTC. Ends with 0; with 1 if the file cannot be read; with 3 if --check finds a
+    /// Shows a timeline; times are UTC. Exits with 0; with 1 if the file cannot be read; with 3 if --check finds a
     /// difference.
     Replay(Box<replay::Options>),
     /// Print the completion script of a shell.

@@ -23,7 +23,7 @@
 //! repository says how that is checked, and what differs.
 //!
 //! On request it does more: nodes and workloads are [simulated](Workloads), so that Deployments roll out,
-//! Pods become ready and Jobs complete; it demands tokens, or judges by RBAC; it is filled with
+//! Pods become ready and Jobs complete; it authenticates by tokens, or authorizes by RBAC; it is filled with
 //! [realistic objects](Load); it [outlives its process](ClusterBuilder::data); its [journal], its [`Inspector`] and its
 //! [`Snapshot`]s serve tests. Nothing runs in its Pods: there are no logs and no `exec`. Without
 //! simulation there is no kubelet either: a deleted Pod that is scheduled stays until its deletion is
@@ -38,7 +38,7 @@
 //! | `descriptions` | what `kubectl explain` says of built-in kinds, and descriptions of columns |
 //! | `protobuf` | requests and answers in protobuf; without it requests are answered 415, and answers are in JSON |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
-//! | `webhooks` | webhooks of admission are called; without it they are stored, without effect |
+//! | `webhooks` | admission and conversion webhooks are called; without it they are stored, without effect |
 //! | `signatures` | tokens of service accounts are signed, and signatures of requests for certificates checked, with ring |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring; it brings `signatures` |
 //!

@@ -1,4 +1,4 @@
-//! What every request works on.
+//! The state that all requests share.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

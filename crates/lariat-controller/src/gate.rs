@@ -10,9 +10,9 @@ use lariat_core::{Gvk, ObjectKey};
 ///
 /// Add it with [`HandlerOptions::gate`](crate::HandlerOptions::gate).
 ///
-/// It is asked for every write through the factory's clients on the task of the call, whatever the clone and the
-/// identity: requests of kube's `Api`, raw requests, and retries. It is not asked for writes through other clients, nor
-/// for those of tasks that the handler spawned.
+/// It is called for every write through the factory's clients on the task of the call, whatever the clone and the
+/// identity: requests of kube's `Api`, raw requests, and retries. It is not called for writes through other clients,
+/// nor for those of tasks that the handler spawned.
 ///
 /// ```
 /// use lariat::cache::Admission;

@@ -6,8 +6,8 @@ use crate::Gvk;
 
 /// The size and bound of a long-lived data structure that is not an object cache.
 ///
-/// In a process that runs for years, every such structure needs a bound. `SharedControllerFactory::remembered` and
-/// `Operator::remembered` list the structures of a program; their documentation has the names and bounds. A bound is
+/// In a process that runs for years, every such structure needs a bound. `SharedControllerFactory::table_sizes` and
+/// `Operator::table_sizes` list the structures of a program; their documentation has the names and bounds. A bound is
 /// either a constant or follows from current numbers: objects in a cache, handlers, keys in a queue, kinds in use. The
 /// structures are read one after another, so bounds that depend on changing numbers may be inaccurate by what changed
 /// meanwhile.

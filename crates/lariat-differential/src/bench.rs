@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::compare::{Comparison, compare};
 use crate::kinds::{Kind, installed, kinds};
+use crate::leftovers::sweep;
 use crate::recording::Recording;
 use crate::side::{Answer, Names, Side, install};
 use crate::step::Sequence;
@@ -110,14 +111,23 @@ impl Bench {
         kinds(&lists)
     }
 
+    /// Removes what interrupted runs left on the genuine server; returns what else it has and a new server has not.
+    ///
+    /// # Errors
+    ///
+    /// A server does not answer.
+    pub async fn sweep(&self, kinds: &[Kind]) -> Result<Vec<String>> {
+        sweep(&self.genuine, &self.lariat, kinds).await
+    }
+
     /// Makes the requests of a sequence, and records what the genuine server answers.
     ///
     /// # Errors
     ///
     /// There is no namespace for it.
-    pub async fn record(&self, class: &str, sequence: &Sequence) -> Result<Recording> {
+    pub async fn record(&self, sequence: &Sequence) -> Result<Recording> {
         let (names, genuine, _) = self.answers(sequence).await?;
-        Ok(Recording::new(class, sequence, &names, &genuine))
+        Ok(Recording::new(sequence, &names, &genuine))
     }
 
     /// Makes the requests of a sequence on both servers, and compares the answers.

@@ -19,8 +19,10 @@ pub mod compare;
 mod normal;
 
 pub mod recording;
+pub mod replay;
 
 pub mod bench;
+mod leftovers;
 pub mod shrink;
 
 pub mod known;

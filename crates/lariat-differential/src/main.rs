@@ -11,12 +11,12 @@ use clap::Parser;
 use futures::stream::{self, StreamExt};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use lariat_cluster::{Cluster, User};
 use lariat_differential::bench::Bench;
 use lariat_differential::compare::{Difference, Refusals};
 use lariat_differential::generate::Generator;
 use lariat_differential::known::{KNOWN, Known};
 use lariat_differential::recording;
+use lariat_differential::replay::embedded;
 use lariat_differential::report::{Report, example};
 use lariat_differential::shrink::shrink;
 use lariat_differential::side::Side;
@@ -47,8 +47,8 @@ struct Options {
     /// Shrink at most this many classes, the most frequent first
     #[arg(long, value_name = "CLASSES", default_value_t = 20)]
     shrink: usize,
-    /// Record the shortest sequences with the genuine server's answers in this folder
-    #[arg(long, value_name = "FOLDER")]
+    /// Record the sequences with the genuine server's answers, unknown differences in their shortest form
+    #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// How many sequences are tried at the same time.
     #[arg(long, default_value_t = 16)]
@@ -76,13 +76,16 @@ async fn run(options: Options) -> Result<bool> {
     let known = Known::read(&known).context("the known differences")?;
     // First, since it is what may be missing.
     let genuine = genuine().await?;
-    let cluster = embedded().await?;
-    let kubeconfig = cluster.kubeconfig().context("the cluster listens")?;
-    let lariat = Side::new(config(Kubeconfig::from_yaml(&kubeconfig)?).await?)?;
+    let (cluster, lariat) = embedded().await?;
     let bench = Bench::new(genuine, lariat).await?;
     bench.check_controllers().await?;
 
     let mut kinds = bench.kinds().await?;
+    let foreign = bench.sweep(&kinds).await?;
+    if !foreign.is_empty() {
+        let names = foreign.join(", ");
+        eprintln!("warning: the genuine server has objects of others, which lists show: {names}");
+    }
     if !options.kinds.is_empty() {
         kinds.retain(|kind| options.kinds.contains(&kind.kind));
     }
@@ -91,10 +94,13 @@ async fn run(options: Options) -> Result<bool> {
     }
     let generator = Generator::new(options.seed, kinds);
     let sequences = sequences(&generator, &options);
-    let mut report = compare(&bench, &known, sequences, options.jobs).await?;
+    let mut report = compare(&bench, &known, sequences.clone(), options.jobs).await?;
     let shortened = shorten(&bench, &known, &mut report, &options).await;
-    if let Some(folder) = &options.record {
-        record(&bench, &report, &shortened, folder).await?;
+    if let Some(path) = &options.record {
+        let shortened = shortened
+            .iter()
+            .map(|class| &report.classes[class].sequence);
+        record(&bench, &sequences, shortened.cloned().collect(), path).await?;
     }
     bench.end().await;
     cluster.shutdown().await;
@@ -107,28 +113,12 @@ async fn genuine() -> Result<Side> {
         bail!("KUBECONFIG names no file; it must be that of a genuine server to compare with");
     }
     let kubeconfig = Kubeconfig::from_env()?.context("KUBECONFIG")?;
-    let side = Side::new(config(kubeconfig).await?)?;
+    let options = KubeConfigOptions::default();
+    let side = Side::new(Config::from_custom_kubeconfig(kubeconfig, &options).await?)?;
     side.get("/version")
         .await
         .context("the genuine server does not answer")?;
     Ok(side)
-}
-
-async fn config(kubeconfig: Kubeconfig) -> Result<Config> {
-    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
-}
-
-async fn embedded() -> Result<Cluster> {
-    // A CertificateSigningRequest has its user in it, so this is the genuine server's.
-    let user = User::new("admin").uid("admin-uid").group("system:masters");
-    // The genuine server runs without the controllers that are switched off here.
-    let builder = Cluster::builder()
-        .token_of("differential", user)
-        .quotas(false)
-        .volume_protection(false)
-        .role_aggregation(false)
-        .listen();
-    builder.start().await.context("the embedded cluster")
 }
 
 fn sequences(generator: &Generator, options: &Options) -> Vec<Sequence> {
@@ -228,12 +218,20 @@ async fn shorten(
     names
 }
 
-async fn record(bench: &Bench, report: &Report, names: &[String], folder: &Path) -> Result<()> {
+/// Records the sequences, each that was shortened in the form it has now.
+async fn record(
+    bench: &Bench,
+    all: &[Sequence],
+    shortened: Vec<Sequence>,
+    path: &Path,
+) -> Result<()> {
+    let is_whole = |each: &&Sequence| shortened.iter().all(|other| other.number != each.number);
     let mut recordings = Vec::new();
-    for name in names {
-        recordings.push(bench.record(name, &report.classes[name].sequence).await?);
+    // One after the other, so that lists show nothing of other sequences.
+    for sequence in all.iter().filter(is_whole).chain(&shortened) {
+        recordings.push(bench.record(sequence).await?);
     }
-    recording::write(folder, recordings)
+    recording::write(path, &recordings)
 }
 
 /// Writes what was found; returns whether all of it is known.

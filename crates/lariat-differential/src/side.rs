@@ -189,7 +189,8 @@ impl Side {
         clean
     }
 
-    async fn remove(&self, path: &str, is_collection: bool) -> Result<bool> {
+    /// Deletes an object or a collection without grace, with its finalizers; returns whether it is gone.
+    pub(crate) async fn remove(&self, path: &str, is_collection: bool) -> Result<bool> {
         let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
         self.ask("DELETE", path, Some(&options)).await?;
         let left = self.get(path).await?;

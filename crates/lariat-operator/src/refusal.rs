@@ -66,7 +66,7 @@ impl GuardError {
 pub(crate) fn paced(error: HandlerError) -> HandlerError {
     let delay = GuardError::find(error.source()).map(GuardError::retry_after);
     match delay.filter(|_| error.is_retryable()) {
-        // `held` keeps the failure from counting towards the limit of retries.
+        // `uncounted` keeps the failure from counting towards the limit of retries.
         Some(delay) => error.retry_after(delay).uncounted(),
         None => error,
     }

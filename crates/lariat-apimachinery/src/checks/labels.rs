@@ -31,7 +31,7 @@ pub(crate) fn check_annotations(annotations: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// How strict label selectors are: what was let in once may stay.
+/// How strictly label selectors are checked: old invalid ones stay (ratcheting).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SelectorOptions {
     /// Whether values in expressions may be no values of labels.

@@ -205,7 +205,7 @@ fn of_claim(object: &Object, spec: &Value, used: &mut Amounts) {
 }
 
 impl Quota {
-    /// Reads a quota, of which is counted what is used `now`.
+    /// Reads a quota; usage is counted as of `now`.
     ///
     /// Parts of a wrong type count as absent.
     #[must_use]

@@ -8,7 +8,7 @@ use super::resources;
 use super::rule::{self, Rule, Rules};
 use crate::object::Object;
 
-/// What was let in once may stay.
+/// Ratcheting: checks that an update need not pass if the old object does not.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Options {
     pub(crate) selector: SelectorOptions,

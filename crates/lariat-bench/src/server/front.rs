@@ -1,4 +1,4 @@
-//! The door to the cluster: HTTP with compressed lists, and watches that can be held back or paced.
+//! The cluster's HTTP front end: compresses lists, can pause and pace watches.
 
 use std::convert::Infallible;
 use std::io;

@@ -40,7 +40,7 @@ pub(crate) enum AskError {
         /// What to do.
         advice: &'static str,
     },
-    /// It is silent.
+    /// It sent nothing for as long as the timeout.
     #[error("{place} sent nothing for {}s; --timeout waits longer", after.as_secs())]
     Slow {
         /// Which console.

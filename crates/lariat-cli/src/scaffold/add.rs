@@ -1,4 +1,4 @@
-//! `lariat add`: more of what a project has.
+//! `lariat add`: adds a kind, a reconciler or a webhook to a project.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The terminal, which is as it was before however this ends.
+//! The terminal in raw mode, which is restored however this ends.
 
 use std::io::{self, Stdout};
 

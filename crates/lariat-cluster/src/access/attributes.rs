@@ -1,4 +1,4 @@
-//! What a request asks for, as far as permission goes.
+//! The attributes of a request that its authorization depends on.
 
 use lariat_apimachinery::kinds::qualified;
 
@@ -20,7 +20,7 @@ pub(crate) enum Subject {
     Resource(Target),
 }
 
-/// What comes of asking whether something is allowed.
+/// The decision of the authorizer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// It is, for a reason that may be empty.

@@ -1,8 +1,8 @@
 //! Users, and what they may do.
 //!
-//! Without any configuration every client may do everything. With tokens it knows who
-//! asks; if it [requires authentication](crate::ClusterBuilder::require_authentication) it turns others
-//! away, and with [RBAC](crate::ClusterBuilder::rbac) it also evaluates the stored roles and bindings.
+//! Without any configuration every client may do everything. With tokens the cluster
+//! identifies users; if it [requires authentication](crate::ClusterBuilder::require_authentication) it refuses
+//! all others, and with [RBAC](crate::ClusterBuilder::rbac) it also evaluates the stored roles and bindings.
 
 mod attributes;
 mod claims;

@@ -37,7 +37,7 @@ pub(crate) struct Tokens {
     signer: Signer,
 }
 
-/// What a token says that is good.
+/// The content of a valid token.
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(crate) user: User,
@@ -45,14 +45,14 @@ pub(crate) struct Token {
     pub(crate) audiences: Vec<String>,
 }
 
-/// Why a token is not good. It has nothing of the token but what its claims say.
+/// Why a token is invalid. Of the token it contains only claims.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// No server made it, or another one.
     Unknown,
     /// It is for other audiences.
     Audience(String),
-    /// It was made for what is no longer there, or is too old, or is not signed.
+    /// Its object no longer exists, or it has expired, or it is not signed.
     Invalid(String),
 }
 

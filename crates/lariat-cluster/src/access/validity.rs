@@ -1,4 +1,4 @@
-//! Whether a token is still good: it is in time, and what it belongs to is still there.
+//! Whether a token is still valid: not expired, and its bound objects exist.
 //!
 //! Source: `validator.Validate` in `k8s.io/kubernetes/pkg/serviceaccount/claims.go`.
 

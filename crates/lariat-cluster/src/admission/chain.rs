@@ -1,4 +1,4 @@
-//! What every write passes: what changes it, and then what judges it.
+//! Runs admission for a write: mutation first, then validation.
 
 use lariat_apimachinery::object::Object;
 

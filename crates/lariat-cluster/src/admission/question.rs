@@ -1,4 +1,4 @@
-//! One call of one webhook, and what comes of it.
+//! One call of one admission webhook, and its result.
 
 use lariat_apimachinery::admission::{Denial, FailurePolicy, Webhook};
 use lariat_apimachinery::go_json;
@@ -28,9 +28,9 @@ pub(super) struct Question<'a> {
 pub(super) enum Failure {
     /// The webhook denies it.
     Denied(Denial),
-    /// The webhook could not be asked, or did not answer as it must.
+    /// The webhook could not be called, or its answer is invalid.
     NotAnswered(String),
-    /// The webhook may not be asked about what is not done.
+    /// The webhook does not support dry runs.
     NoDryRun,
 }
 

@@ -1,4 +1,4 @@
-//! Documents a client may have already.
+//! Entity tags (`ETag`) of documents.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

@@ -1,4 +1,4 @@
-//! Whether the server is well, in words.
+//! The health endpoints.
 
 use http::StatusCode;
 

@@ -202,14 +202,14 @@ impl ClusterBuilder {
 
     /// Sets how many changes of a resource are kept (default 100,000, at least 1).
     ///
-    /// A watch from an older version is answered that the version has expired (410). The
+    /// A watch from an older version fails with 410: the version has expired. The
     /// [size](Self::history_bytes) and the [age](Self::history_age) of changes limit the history too.
     pub fn history(mut self, changes: usize) -> Self {
         self.history.changes = changes.max(1);
         self
     }
 
-    /// Sets the memory of the changes of all resources (default 256 MiB).
+    /// Bounds the memory of kept changes, over all resources (default 256 MiB).
     ///
     /// Beyond it changes are dropped, oldest first, from the resource whose changes take most memory. The last change
     /// of each resource always stays; with 0 only that one does. The memory of a change is that of the state before it,
@@ -221,9 +221,9 @@ impl ClusterBuilder {
 
     /// Sets how long a change is kept (default 5 min, as kube-apiserver keeps etcd's).
     ///
-    /// A list at an older version has expired (410), a continued one included, and so has a watch from an older version
-    /// if the resource has changed since. Open watches miss nothing. Changes are dropped up to a quarter of the age
-    /// later. With 0 changes are not dropped by age. A later [`time`](Self::time) overrides it.
+    /// A list at an older version fails with 410, also one that continues with a token. So does a watch from an older
+    /// version, if the resource has changed since. Open watches miss nothing. Changes are dropped up to a quarter of
+    /// the age later. With 0 changes are not dropped by age. A later [`time`](Self::time) overrides it.
     pub fn history_age(mut self, age: Duration) -> Self {
         self.control.time = self.control.time.history_age(age);
         self
@@ -231,9 +231,9 @@ impl ClusterBuilder {
 
     /// Sets when an HTTP client that reads nothing is cut off (default 30 s).
     ///
-    /// That is a client for which something is ready to be sent, such as an event of a watch, and whose connection has
-    /// taken no byte for so long; one that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
-    /// HTTP/2 it is the stream, if only that is not read. The [journal](Cluster::journal) marks the
+    /// This applies while data is ready to be sent, such as an event of a watch, and the connection accepts no byte for
+    /// this time. A client that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
+    /// HTTP/2 the stream is reset, if only that stream is not read. The [journal](Cluster::journal) marks the
     /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut
     /// off.
     ///
@@ -283,7 +283,7 @@ impl ClusterBuilder {
     ///
     /// Two clusters that start with the same seed at the same time and get the same requests in the same order answer
     /// the same bytes, if the client is in process, the runtime is a current-thread one with paused time, and there is
-    /// no data file. Watches that wait for the same change wake in an order of tokio's, which its `rng_seed` makes
+    /// no data file. tokio chooses the order in which watches of the same change wake; its `rng_seed` makes it
     /// repeatable. As on a real server, the order in which a CEL rule iterates over the keys of a map is random.
     /// Without a seed everything is random.
     ///
@@ -338,14 +338,14 @@ impl ClusterBuilder {
     ///
     /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
     /// as [`history`](Self::history) and [`history_bytes`](Self::history_bytes) say, counted over all resources:
-    /// clients resume their watches without a new list. Versions go on above the last, with a small gap.
+    /// clients resume their watches without a new list. New versions continue above the last one, with a small gap.
     ///
     /// With the feature `signatures` the key that signs tokens of service accounts is in the file too, unless it comes
     /// from a [seed](Self::seed), so that tokens outlive the process. The file is as secret as they are.
     ///
     /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
     /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
-    /// takes writes again; those that were refused so may have been carried out.
+    /// takes writes again; a write that was refused in this way may have been carried out.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

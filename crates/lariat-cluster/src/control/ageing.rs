@@ -1,7 +1,7 @@
-//! The end of history: changes are forgotten once they are old.
+//! Compaction by age: drops changes once they are old.
 //!
-//! It goes as in kube-apiserver, which compacts etcd: from time to time the revision is noted, and
-//! everything up to it is forgotten when the note is old enough.
+//! As kube-apiserver does with etcd, it records the revision from time to time, and drops everything up
+//! to a recorded revision once that is old enough.
 
 use std::collections::VecDeque;
 

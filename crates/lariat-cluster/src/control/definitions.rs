@@ -81,7 +81,7 @@ impl Definitions {
                 object,
                 definition,
             };
-            // A defect met by one CRD must not end the looks at the others.
+            // A panic about one CRD must not prevent the processing of the others.
             let step = AssertUnwindSafe(|| self.step(&look, &mut accepted));
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();

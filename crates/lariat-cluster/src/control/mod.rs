@@ -1,9 +1,9 @@
 //! The controllers of the control plane that run inside the cluster.
 //!
 //! One task runs them all. It takes every commit from the store, in order, and shows it to each
-//! controller, which enqueues what it has to look at; then each does some of its work. So a commit costs
-//! what it concerns, not the size of the store, and nothing runs while nothing happens: a timer is set
-//! only while something is due.
+//! controller, which enqueues what it has to look at; then each does some of its work. So the cost of
+//! a commit depends on the objects it concerns, not on the size of the store. Nothing runs while nothing
+//! happens: a timer is set only while something is due.
 
 mod ageing;
 mod aggregation;

@@ -10,7 +10,7 @@ use super::refusal::Refusal;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Holds the request back before it is handled, on tokio's clock. Legal.
+    /// Delays the request before it is handled, on tokio's clock. Legal.
     Delay(Duration),
     /// Answers an error and does nothing else. Legal for 429 and 5xx.
     Refuse(Refusal),
@@ -22,10 +22,10 @@ pub enum Action {
     Disconnect,
     /// Handles the request, and closes the connection without an answer. Legal.
     LoseReply,
-    /// Handles the request at once, and holds its answer back on tokio's clock. Legal.
+    /// Handles the request at once, and delays its answer on tokio's clock. Legal.
     ///
     /// The answer shows what there was when the request was handled. A watch begins with the state of
-    /// that moment, and its events wait too. A connection that breaks breaks after the time. If the
+    /// that moment, and its events wait too. If the connection is to break, it breaks after the delay. If the
     /// cluster stops meanwhile, the answer is sent.
     DelayReply(Duration),
     /// Handles the request, and never answers. The connection stays open. Legal.
@@ -33,8 +33,8 @@ pub enum Action {
     /// Declares the version of a read expired. Legal.
     ///
     /// For watches from a version (an `ERROR` event inside the stream), and for lists that continue or ask
-    /// for the state at a version (HTTP 410). A correct server has no reason to do so to others; for
-    /// these there is [`Refuse`](Self::Refuse).
+    /// for the state at a version (HTTP 410). A correct server has no reason to do this to other
+    /// requests; use [`Refuse`](Self::Refuse) for those.
     Expire,
     /// Declares the version of a read expired with HTTP 410, for watches too. Legal.
     ///
@@ -43,8 +43,8 @@ pub enum Action {
     Gone,
     /// Answers reads at version `0` with the state when the rule was added. Legal.
     ///
-    /// Later changes reach such a watch as events. If the history no longer reaches
-    /// back that far, the state is the oldest it knows.
+    /// A watch from version `0` gets later changes as events. If the history does not reach
+    /// back that far, the oldest known state is used.
     StaleRead,
     /// Changes the object just before an update or a patch, as another client. Legal.
     ///
@@ -63,10 +63,10 @@ pub enum Action {
     ///
     /// The timeout of the watch does not end it either. It ends when [all watches do](crate::Cluster::cut_watches).
     HangWatch(After),
-    /// Sends some events again that a watch from a version has seen. **Illegal.**
+    /// Sends the last events up to a watch's start version again. **Illegal.**
     ///
-    /// They are the last so many events of the resource up to that version, as far as they are in the
-    /// history.
+    /// The number is how many events of the resource up to that version are sent, as far as the
+    /// history has them.
     ReplayEvents(usize),
     /// Refuses watches that ask for initial events with 422, as old servers do. Legal.
     RefuseWatchList,
@@ -80,9 +80,9 @@ pub enum Action {
     Bandwidth(u64),
     /// Keeps reads at the state there was when the rule was added. **Illegal.**
     ///
-    /// Unlike [`StaleRead`](Self::StaleRead) also those that have to be consistent: lists answer the old
-    /// state under its version, and watches send nothing that came later. Versions that were named by
-    /// the client and pages that it continues are answered as always.
+    /// Unlike [`StaleRead`](Self::StaleRead), this includes consistent reads: lists return the old state
+    /// with its version, and watches send no later changes. Reads at a version that the client names,
+    /// and pages that it continues, are not affected.
     Freeze,
     /// Sends only net changes when a watch goes on from a version. Legal.
     ///
@@ -98,14 +98,14 @@ pub enum Action {
     Reject(String),
     /// Refuses a creation with 403 because the named quota is used up. Legal.
     ///
-    /// As many objects as there are in the namespace are said to be its limit.
+    /// The error names the present number of objects in the namespace as the limit.
     ExceedQuota(String),
     /// Refuses requests with 429 while so many others are being handled. Legal.
     ///
-    /// The rule lets in as many of its requests at a time, and only those it refuses count as its
-    /// matches. A request is being handled until its answer is sent, so it takes a
-    /// [`Delay`](Self::Delay) behind this rule, a [`DelayReply`](Self::DelayReply) or a
-    /// [`Bandwidth`](Self::Bandwidth) for two to meet. Watches are let in and take no place, as with
+    /// The rule admits this many of its requests at a time, and only those it refuses count as its
+    /// matches. A request is being handled until its answer is sent. Requests overlap in practice only
+    /// if a [`Delay`](Self::Delay) after this rule, a [`DelayReply`](Self::DelayReply) or a
+    /// [`Bandwidth`](Self::Bandwidth) prolongs them. Watches are admitted and not counted, as with
     /// `--max-requests-inflight`. 0 refuses all.
     LimitRequests(usize),
     /// Handles the request, and breaks the connection after some bytes. Legal.

@@ -1,4 +1,4 @@
-//! Errors as servers, and what stands in front of them, answer them.
+//! Error responses of servers and of proxies in front of them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Where faults stand between a request and its answer.
+//! Applies faults to a request and its answer.
 
 use std::io;
 use std::time::Duration;
@@ -89,7 +89,7 @@ struct Connection<'a> {
 impl<'a> Connection<'a> {
     fn new(server: &'a Server, client: &'a str) -> Self {
         let mut isolated = server.faults.isolated();
-        // A request that came in spite of what is isolated was let through.
+        // Earlier isolations did not stop this request, so only later ones count.
         isolated.mark_unchanged();
         Self {
             server,

@@ -1,6 +1,6 @@
 //! A deletion and a creation as by another client.
 //!
-//! It finds clients that take names for identities.
+//! It finds clients that identify objects by name instead of uid.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Answers that are made worse on their way out.
+//! Faults that damage, cut off or slow down the body of an answer.
 
 use std::io;
 use std::time::Duration;

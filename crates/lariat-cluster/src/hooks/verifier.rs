@@ -1,4 +1,4 @@
-//! Whom a call of a webhook trusts.
+//! Verifies the certificate of a webhook's server.
 
 use std::io;
 use std::sync::Arc;

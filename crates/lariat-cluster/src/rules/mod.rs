@@ -1,4 +1,4 @@
-//! Which requests which faults are for.
+//! Fault rules: which requests a fault applies to.
 
 mod added;
 mod current;

@@ -1,4 +1,4 @@
-//! Which requests an action says anything about.
+//! Which requests an action can apply to.
 
 use lariat_apimachinery::kinds::Kinds;
 

@@ -1,4 +1,4 @@
-//! What codes mean, where nothing else is said.
+//! The default reasons and messages of status codes.
 
 use http::StatusCode;
 

@@ -1,4 +1,4 @@
-//! The answer that is an error.
+//! The error response of the API.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What is committed but not on disk yet.
+//! Changes that are committed but not on disk yet.
 //!
 //! A commit takes its revision and its place in memory at once, so that the next writer builds on it.
 //! What could show it to clients waits: watchers are shown no event above what is
@@ -32,7 +32,7 @@ pub(super) struct Unwritten {
     resets: u64,
 }
 
-/// How far the disk is.
+/// The progress of writing to disk.
 #[derive(Debug, Default)]
 pub(super) struct Durability {
     is_kept: bool,
@@ -85,7 +85,7 @@ pub(crate) struct Past {
     pub(crate) object: Option<Object>,
 }
 
-/// What was committed may not be on disk.
+/// The error of a commit that may not be on disk.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsaved {
     #[error("{0}")]

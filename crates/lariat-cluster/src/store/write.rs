@@ -1,4 +1,4 @@
-//! Writes, what they leave for the control plane, and how watchers hear of them.
+//! Writes, the changes they leave for the control plane, and signals to watchers.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

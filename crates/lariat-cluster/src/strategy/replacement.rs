@@ -16,7 +16,7 @@ use super::part::{Part, Replaced};
 use super::{custom, restricted, shape, special};
 use crate::status::ApiError;
 
-/// What is to become of an object that a client wants to replace.
+/// The result of replacing an object.
 #[derive(Debug)]
 pub(crate) enum Replacement {
     /// Nothing changed; the present state stays under its version.

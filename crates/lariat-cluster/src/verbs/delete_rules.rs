@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, finalizers_in_spec, raise_generation, set_condition};
 
-/// What becomes of the dependents of a deleted object.
+/// How dependents of a deleted object are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// They are deleted after it.
@@ -42,14 +42,14 @@ pub(crate) struct Deletion {
     pub(crate) propagation: Option<Propagation>,
 }
 
-/// What a deletion comes to.
+/// The effect of a deletion.
 #[derive(Debug)]
 pub(super) enum Removal {
-    /// The object goes.
+    /// The object is removed.
     Now,
-    /// It is marked, for watchers to see, and goes.
+    /// It gets a deletion timestamp, which watchers see, and is removed.
     MarkAndGo(Object),
-    /// It is marked, and goes when its finalizers or its grace period are over.
+    /// It gets a deletion timestamp, and waits for finalizers or its grace period.
     Mark(Object),
     /// It waits for its finalizers already.
     Held,

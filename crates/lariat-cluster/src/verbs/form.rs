@@ -14,7 +14,7 @@ use crate::strategy;
 use crate::verbs::call::Call;
 use crate::wire::document::Duplicates;
 
-/// What becomes of members that the kind does not have, or that are there twice.
+/// How unknown and duplicate fields are handled: `fieldValidation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Validation {
     /// They are dropped.

@@ -1,4 +1,4 @@
-//! How far a client has taken a response.
+//! How much of a response its client has read.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

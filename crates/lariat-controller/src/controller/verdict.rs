@@ -154,7 +154,7 @@ impl EndedCall<'_> {
             return (requeued(lane, failure.after, priority), record);
         }
         let is_terminal = failure.class == Class::Terminal;
-        // A held failure does not count, so it never exhausts the retries.
+        // An uncounted failure never exhausts the retries.
         let exhausted = !is_terminal && !is_uncounted && lane.is_exhausted(failures);
         if exhausted {
             lane.count_exhausted();
@@ -177,7 +177,7 @@ impl EndedCall<'_> {
         // A retry continues the chain of its run. Otherwise a loop whose runs fail would never be detected.
         let (chain, step) = self.step.clone();
         let payload = payload.for_retry(lane.id(), cause, chain, step);
-        // A held failure keeps the count of failures in a row; any other raises it.
+        // An uncounted failure leaves the failures in a row as they are; any other adds one.
         let verdict = if is_uncounted {
             Verdict::Postponed {
                 after,

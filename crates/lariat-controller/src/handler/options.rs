@@ -431,7 +431,7 @@ impl HandlerOptions {
 
     /// Adds a gate, which decides on each write of the handler; see [`Gate`].
     ///
-    /// Gates are asked in the order in which they were added. The first refusal decides.
+    /// Gates are called in the order in which they were added. The first refusal decides.
     pub fn gate(mut self, gate: impl Gate) -> Self {
         self.gates.push(Arc::new(gate));
         self

@@ -27,7 +27,7 @@ const AGAIN: Rule = Rule::SupportedIfSet(&["IfNeeded", "Never"]);
 const VALIDATING: Rules = &[FAILURE, MATCH];
 const MUTATING: Rules = &[FAILURE, MATCH, ("reinvocationPolicy", AGAIN)];
 
-/// What was let in once may stay.
+/// Ratcheting: checks that an update need not pass if the old object does not.
 // Go computes these from the old object (`validatingHasUniqueWebhookNames` and its like): an update that does not make
 // it worse is let through.
 #[derive(Debug, Clone, Copy)]

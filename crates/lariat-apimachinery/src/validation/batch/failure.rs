@@ -1,4 +1,4 @@
-//! What becomes of a Job whose Pods fail.
+//! The Pod failure policy of Jobs.
 
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

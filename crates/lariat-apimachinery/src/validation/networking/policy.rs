@@ -11,7 +11,7 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::labels::{self, SelectorOptions};
 
-/// What was let in once may stay.
+/// Ratcheting: checks that an update need not pass if the old object does not.
 struct Options<'a> {
     selector: SelectorOptions,
     networks: Vec<&'a str>,

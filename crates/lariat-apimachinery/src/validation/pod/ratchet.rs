@@ -1,4 +1,4 @@
-//! What was let in once may stay.
+//! Ratcheting: how strictly an update is checked, given the old spec.
 
 use super::options::Options;
 use super::{affinity, security};

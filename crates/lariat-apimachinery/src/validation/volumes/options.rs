@@ -1,6 +1,6 @@
 //! How strict volumes are checked.
 
-/// What was let in once may stay, and what only Pods themselves need.
+/// How strictly volumes are checked: ratcheting, and rules for Pods only.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::validation) struct Options {
     /// Whether the volumes are those of a Pod, and not of a template.

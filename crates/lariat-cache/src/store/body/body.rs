@@ -27,7 +27,7 @@ pub enum Storage {
     OnDemand,
     /// JSON, compressed with a dictionary that is trained from the kind's own objects.
     ///
-    /// It is small; the first read of an object costs a microsecond or two more.
+    /// It is small; the first read of an object costs about 3 µs more.
     Compressed,
     /// JSON as the server sent it.
     Plain,

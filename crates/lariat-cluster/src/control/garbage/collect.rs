@@ -1,4 +1,4 @@
-//! The look at one object: whether it is garbage, and whether it may go.
+//! Processes an object: whether it is garbage, and whether it can be removed.
 
 use std::collections::HashSet;
 use std::sync::Arc;

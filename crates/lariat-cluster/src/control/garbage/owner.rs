@@ -1,4 +1,4 @@
-//! What is known of the owner that a reference names.
+//! The state of the owner that a reference names.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::control::plane::Plane;
 /// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// It lives, or is going without waiting for its dependents.
+    /// It exists, and its deletion, if any, does not wait for its dependents.
     Solid,
     /// It waits for its dependents to be deleted.
     Waiting,

@@ -43,7 +43,7 @@ pub(crate) async fn to_delete(call: &Call) -> Result<ListPage, ApiError> {
     select(call, &plan, &scope, &filter)
 }
 
-/// Where a list looks.
+/// The namespace and the name that a list is restricted to.
 ///
 /// Source: `Store.ListPredicate` in `k8s.io/apiserver/pkg/registry/generic/registry`.
 #[derive(Debug)]

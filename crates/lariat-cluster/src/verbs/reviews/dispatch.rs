@@ -1,4 +1,4 @@
-//! Which kind asks what.
+//! Selects the review by its kind.
 
 use serde_json::json;
 

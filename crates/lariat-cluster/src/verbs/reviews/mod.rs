@@ -1,4 +1,4 @@
-//! Kinds that are asked, not kept: who am I, may I, whose token is this.
+//! Reviews, which are answered and not stored: access, tokens, the user itself.
 
 mod access;
 mod dispatch;

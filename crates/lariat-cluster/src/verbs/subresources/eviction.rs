@@ -128,13 +128,13 @@ fn counts(pod: &Stored) -> bool {
     runs && !pod.is_deleting()
 }
 
-/// What an eviction takes from the budget of its Pod.
+/// The result of using a Pod's disruption budget.
 enum Budget {
     /// One disruption is taken, or the Pod has no budget.
     Used,
     /// The Pod may go without a disruption, as long as it is not ready.
     Spared,
-    /// Another client took from the budget first: the Pod and the budget are read again.
+    /// Another client used the budget first: the Pod and the budget are read again.
     Raced,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn of(call: &Call) -> Self {
         let mut isolated = call.server.faults.isolated();
-        // A watch that is begun in spite of what is isolated was let through.
+        // Earlier isolations did not stop this watch, so only later ones count.
         isolated.mark_unchanged();
         Self {
             user_agent: call.user_agent.clone(),

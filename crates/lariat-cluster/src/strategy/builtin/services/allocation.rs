@@ -1,4 +1,4 @@
-//! What a Service can be given: what the others do not have.
+//! Allocates addresses and node ports that no other Service has.
 
 use lariat_apimachinery::kinds::Resource;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What an update leaves out stays, and what its type does not have goes.
+//! Completes an update: keeps omitted values, drops those its type does not have.
 
 use lariat_apimachinery::object::Object;
 use serde_json::{Value, json};
