@@ -17,7 +17,8 @@ use tokio_rustls::rustls::{
 
 /// Trusts the authorities of a bundle, and server certificates in the bundle.
 ///
-/// Go takes such a certificate though it is marked as that of an authority, as `openssl req -x509` makes them.
+/// Go takes such a certificate though its issuer is not in the bundle, as with the webhooks of controller-runtime's
+/// `envtest`, or though it is marked as that of an authority, as `openssl req -x509` makes them.
 #[derive(Debug)]
 struct Verifier {
     trusted: Vec<CertificateDer<'static>>,
@@ -98,6 +99,21 @@ fn unusable(bundle: &[u8], has_certificates: bool) -> &'static str {
     }
 }
 
+/// Tells whether a certificate failed for who signed it, or for being marked as that of an authority.
+///
+/// webpki looks at the time before that, and at the name after it.
+fn is_about_issuer(verified: &Result<ServerCertVerified, Error>) -> bool {
+    // The check of the mark has no variant of its own in `CertificateError`.
+    matches!(
+        verified,
+        Err(Error::InvalidCertificate(
+            CertificateError::UnknownIssuer
+                | CertificateError::BadSignature
+                | CertificateError::Other(_)
+        ))
+    )
+}
+
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -107,15 +123,13 @@ impl ServerCertVerifier for Verifier {
         stapled: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        let is_trusted = self.trusted.iter().any(|each| each == certificate);
+        // It needs no chain then, so none can be at fault.
+        let chain = if is_trusted { &[] } else { chain };
         let verified = self
             .by_authority
             .verify_server_cert(certificate, chain, name, stapled, now);
-        // The check of webpki for this has no variant of its own in `CertificateError`.
-        let is_of_authority = matches!(
-            &verified,
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
-        );
-        if is_of_authority && self.trusted.iter().any(|each| each == certificate) {
+        if is_trusted && is_about_issuer(&verified) {
             verify_server_name(&ParsedCertificate::try_from(certificate)?, name)?;
             return Ok(ServerCertVerified::assertion());
         }

@@ -162,6 +162,123 @@ async fn one_document_describes_all_kinds_as_long_as_they_are_served() {
     }
 }
 
+/// Returns a path in the document of version 2.
+fn path<'a>(document: &'a Value, path: &str) -> &'a Value {
+    document["paths"]
+        .get(path)
+        .unwrap_or_else(|| panic!("there is no {path}"))
+}
+
+/// What clients may send and get, as a genuine server describes it.
+#[tokio::test(start_paused = true)]
+async fn an_operation_is_described_by_media_types_and_codes() {
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Cluster"))
+        .await;
+    let document = bench.get("/openapi/v2").await.json();
+    let any: &[&str] = &["*/*"];
+    let text: &[&str] = &["json", "yaml"];
+    let all: &[&str] = &["json", "yaml", "vnd.kubernetes.protobuf"];
+    let watched = [
+        all,
+        &["json;stream=watch", "vnd.kubernetes.protobuf;stream=watch"],
+    ]
+    .concat();
+    let patches: &[&str] = &["json-patch+json", "merge-patch+json"];
+    let strategic = [patches, &["strategic-merge-patch+json", "apply-patch+yaml"]].concat();
+    let patches = [patches, &["apply-patch+yaml"]].concat();
+    let widgets = "/apis/demo.dev/v1/widgets";
+    let pods = "/api/v1/namespaces/{namespace}/pods";
+    for (at, method, consumes, produces, codes) in [
+        (pods, "get", any, &*watched, "200 401"),
+        (pods, "delete", any, all, "200 401"),
+        ("/api/v1/watch/pods", "get", any, &watched, "200 401"),
+        (
+            &format!("{pods}/{{name}}"),
+            "patch",
+            &strategic,
+            all,
+            "200 201 401",
+        ),
+        (
+            &format!("{pods}/{{name}}"),
+            "delete",
+            any,
+            all,
+            "200 202 401",
+        ),
+        (widgets, "get", text, text, "200 401"),
+        (widgets, "delete", text, text, "200 401"),
+        (
+            &format!("{widgets}/{{name}}"),
+            "put",
+            text,
+            text,
+            "200 201 401",
+        ),
+        (
+            &format!("{widgets}/{{name}}"),
+            "patch",
+            &patches,
+            text,
+            "200 401",
+        ),
+        ("/api/", "get", all, all, "200 401"),
+        ("/version/", "get", &["json"], &["json"], "200 401"),
+    ] {
+        let operation = &path(&document, at)[method];
+        let types = |types: &[&str]| -> Value {
+            let types = types
+                .iter()
+                .filter(|each| cfg!(feature = "protobuf") || !each.contains("protobuf"));
+            types
+                .map(|each| {
+                    each.strip_prefix("*")
+                        .map_or(format!("application/{each}"), |_| "*/*".into())
+                })
+                .collect()
+        };
+        assert_eq!(operation["consumes"], types(consumes), "{method} {at}");
+        assert_eq!(operation["produces"], types(produces), "{method} {at}");
+        let answers = operation["responses"].as_object().unwrap();
+        let mut answers: Vec<&str> = answers.keys().map(String::as_str).collect();
+        answers.sort_unstable();
+        assert_eq!(answers.join(" "), codes, "{method} {at}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_operations_that_there_are_are_described() {
+    let bench = Bench::new().await;
+    let document = bench.get("/openapi/v2").await.json();
+    for at in [
+        "/api/v1/componentstatuses",
+        "/api/v1/componentstatuses/{name}",
+    ] {
+        let methods = path(&document, at).as_object().unwrap().keys();
+        let methods: Vec<&String> = methods.filter(|key| *key != "parameters").collect();
+        assert_eq!(methods, ["get"], "{at}");
+    }
+    assert_eq!(
+        document["paths"]["/api/v1/watch/componentstatuses"],
+        json!(null)
+    );
+    let deleted = &path(&document, "/api/v1/namespaces/{name}")["delete"]["responses"]["200"];
+    assert_eq!(
+        deleted["schema"]["$ref"],
+        "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+    );
+    // A genuine server has 13 and 24.
+    for (group, count) in [("authentication", 13), ("authorization", 24)] {
+        let document = bench
+            .get(&format!("/openapi/v3/apis/{group}.k8s.io/v1"))
+            .await;
+        let schemas = document.json()["components"]["schemas"].clone();
+        assert_eq!(schemas.as_object().unwrap().len(), count, "{schemas}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_document_is_kept_under_its_digest() {
     let bench = Bench::new().await;

@@ -100,7 +100,7 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
         if resource.rules.custom {
             info = json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"});
         }
-        for path in paths_of(resource, true) {
+        for path in paths_of(resource) {
             paths.insert(path.path.clone(), paths::describe(&path));
         }
         schemas.add(resource);

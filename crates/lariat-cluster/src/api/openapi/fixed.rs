@@ -5,6 +5,7 @@ use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value};
 
 use super::document::{frame, info};
+use super::media::Subject;
 use super::names::{camel_case, shared_name};
 use super::operations::{Operation, Path, Sends};
 use super::paths;
@@ -108,6 +109,11 @@ pub(super) fn of_version(group: &str, version: &str) -> Path {
 fn operation(id: String, tag: String, description: &str, answers: String) -> Operation {
     Operation {
         method: "get",
+        subject: if tag == "version" {
+            Subject::Version
+        } else {
+            Subject::Discovery
+        },
         about: None,
         id,
         tag,

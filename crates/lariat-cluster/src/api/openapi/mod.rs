@@ -11,6 +11,7 @@ mod document;
 mod fixed;
 mod form;
 mod issuer;
+mod media;
 mod names;
 mod operations;
 mod parts;

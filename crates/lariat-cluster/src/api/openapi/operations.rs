@@ -6,6 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
 use serde_json::{Value, json};
 
+use super::media::Subject;
 use super::names::{camel_case, kind_json, schema_name, shared_name};
 use crate::api::discovery::Subresource;
 
@@ -21,6 +22,7 @@ pub(super) struct Path {
 pub(super) struct Operation {
     /// In lower case.
     pub(super) method: &'static str,
+    pub(super) subject: Subject,
     /// The action, and the kind it is about; discovery has none.
     pub(super) about: Option<(&'static str, Value)>,
     pub(super) id: String,
@@ -40,20 +42,18 @@ pub(super) enum Sends {
     Body(String),
     /// The same, but it may be left out.
     Optional(String),
-    /// A patch; strategic merge patches are for built-in kinds.
-    Patch {
-        strategic: bool,
-    },
+    Patch,
 }
 
 const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
-const DELETE: [&str; 4] = [
+const DELETE: [&str; 5] = [
     "dryRun",
     "gracePeriodSeconds",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
     "orphanDependents",
     "propagationPolicy",
 ];
-const LIST: [&str; 8] = [
+const LIST: [&str; 9] = [
     "continue",
     "fieldSelector",
     "labelSelector",
@@ -61,6 +61,7 @@ const LIST: [&str; 8] = [
     "resourceVersion",
     "resourceVersionMatch",
     "sendInitialEvents",
+    "shardSelector",
     "timeoutSeconds",
 ];
 const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
@@ -69,9 +70,12 @@ const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
 pub(super) fn type_of(parameter: &str) -> &'static str {
     match parameter {
         "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
-        "allowWatchBookmarks" | "force" | "orphanDependents" | "sendInitialEvents" | "watch" => {
-            "boolean"
-        }
+        "allowWatchBookmarks"
+        | "force"
+        | "ignoreStoreReadErrorWithClusterBreakingPotential"
+        | "orphanDependents"
+        | "sendInitialEvents"
+        | "watch" => "boolean",
         _ => "string",
     }
 }
@@ -84,12 +88,8 @@ pub(super) fn parameters() -> impl Iterator<Item = &'static str> {
 
 /// Returns the paths of a resource.
 ///
-/// Paths with `watch` are added on request, and never for custom kinds.
-pub(super) fn paths(
-    resource: &Resource,
-    subresources: &[Subresource],
-    with_watches: bool,
-) -> Vec<Path> {
+/// There are none with `watch` for custom kinds.
+pub(super) fn paths(resource: &Resource, subresources: &[Subresource]) -> Vec<Path> {
     let (root, plural) = (root(resource), &resource.plural);
     let within = if_set(resource.namespaced, "namespaces/{namespace}/");
     let collection = format!("{root}/{within}{plural}");
@@ -120,7 +120,7 @@ pub(super) fn paths(
         let operations = make.of_part(part)?;
         Some(Path::new(format!("{item}/{}", part.name), operations))
     }));
-    if with_watches && !resource.rules.custom {
+    if !resource.rules.custom && !resource.rules.read_only {
         let watched = format!("{root}/watch/{within}{plural}");
         paths.push(Path::new(
             format!("{watched}/{{name}}"),
@@ -143,6 +143,18 @@ fn root(resource: &Resource) -> String {
     }
 }
 
+impl Sends {
+    /// Returns the name of the schema of a body, and whether there must be one.
+    pub(super) fn schema(&self) -> Option<(String, bool)> {
+        match self {
+            Self::Nothing => None,
+            Self::Body(name) => Some((name.clone(), true)),
+            Self::Optional(name) => Some((name.clone(), false)),
+            Self::Patch => Some((shared_name("Patch"), true)),
+        }
+    }
+}
+
 impl Path {
     pub(super) fn new(path: String, operations: Vec<Operation>) -> Self {
         Self { path, operations }
@@ -159,6 +171,9 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn of_collection(self) -> Vec<Operation> {
+        if self.resource.rules.read_only {
+            return vec![self.list()];
+        }
         let mut operations = vec![self.list(), self.create()];
         // A real server has no such operation for them.
         if self.resource.plural != "namespaces" || !self.resource.group.is_empty() {
@@ -169,9 +184,14 @@ impl Maker<'_> {
 
     fn of_item(self) -> Vec<Operation> {
         let answers = self.schema();
-        ["get", "put", "patch"]
-            .map(|method| self.basic(method, None, answers.clone()))
+        let read = self.basic("get", None, answers.clone());
+        if self.resource.rules.read_only {
+            return vec![read];
+        }
+        let write = ["put", "patch"].map(|method| self.basic(method, None, answers.clone()));
+        [read]
             .into_iter()
+            .chain(write)
             .chain([self.delete()])
             .collect()
     }
@@ -231,13 +251,13 @@ impl Maker<'_> {
         if let Some(part) = part {
             operation.id += &camel_case(part, true);
         }
-        let strategic = !self.resource.rules.custom;
         (operation.sends, operation.parameters) = match method {
             "post" | "put" => (Sends::Body(answers.clone()), WRITE.to_vec()),
             "patch" => {
                 let parameters = [&WRITE[..], &["force"]].concat();
-                (Sends::Patch { strategic }, parameters)
+                (Sends::Patch, parameters)
             }
+            _ if self.resource.rules.custom => (Sends::Nothing, vec!["resourceVersion"]),
             _ => (Sends::Nothing, Vec::new()),
         };
         Operation {
@@ -247,7 +267,12 @@ impl Maker<'_> {
     }
 
     fn list(self) -> Operation {
-        let text = format!("list or watch objects of kind {}", self.resource.kind);
+        let verbs = if self.resource.rules.read_only {
+            "list"
+        } else {
+            "list or watch"
+        };
+        let text = format!("{verbs} objects of kind {}", self.resource.kind);
         let operation = self.operation(("get", "list"), "list", "", text);
         Operation {
             answers: schema_name(self.resource, &self.resource.list_kind),
@@ -261,7 +286,7 @@ impl Maker<'_> {
         let text = format!("delete{}{kind}", article(kind));
         let operation = self.operation(("delete", "delete"), "delete", "", text);
         Operation {
-            answers: if resource.rules.delete_answers_object {
+            answers: if resource.rules.delete_answers_object && !is_wrapped(resource) {
                 self.schema()
             } else {
                 shared_name("Status")
@@ -276,8 +301,17 @@ impl Maker<'_> {
         let text = format!("delete collection of {}", self.resource.kind);
         let about = ("delete", "deletecollection");
         let operation = self.operation(about, "delete", "Collection", text);
+        let answers = shared_name("Status");
+        if self.resource.rules.custom {
+            // Go describes it as it does a list.
+            return Operation {
+                answers,
+                parameters: [&LIST[..], &WATCH].concat(),
+                ..operation
+            };
+        }
         Operation {
-            answers: shared_name("Status"),
+            answers,
             sends: Sends::Optional(shared_name("DeleteOptions")),
             parameters: [&LIST[..], &DELETE].concat(),
             ..operation
@@ -322,6 +356,11 @@ impl Maker<'_> {
         let version = &resource.version;
         Operation {
             method,
+            subject: if resource.rules.custom {
+                Subject::Custom
+            } else {
+                Subject::BuiltIn
+            },
             about: Some((action, kind_json(resource))),
             id: [
                 verb,
@@ -341,6 +380,14 @@ impl Maker<'_> {
             parameters: Vec::new(),
         }
     }
+}
+
+/// Tells whether Go's storage of a kind hides that the storage below answers deletions with the object.
+fn is_wrapped(resource: &Resource) -> bool {
+    matches!(
+        (&*resource.group, &*resource.plural),
+        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions")
+    )
 }
 
 fn api_version(group: &str, version: &str) -> String {

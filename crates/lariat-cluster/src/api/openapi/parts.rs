@@ -9,14 +9,15 @@ use super::{custom, fixed};
 use crate::api::discovery::subresources;
 use crate::descriptions;
 
-/// The types that operations of all resources refer to.
-const OF_ALL: [&str; 3] = ["meta.v1.DeleteOptions", "meta.v1.Patch", "meta.v1.Status"];
+/// The types that operations of all stored resources refer to.
+const OF_STORED: [&str; 3] = ["meta.v1.DeleteOptions", "meta.v1.Patch", "meta.v1.Status"];
 /// The types that only those of built-in resources refer to.
-const OF_BUILTIN: [&str; 2] = ["meta.v1.APIResourceList", "meta.v1.WatchEvent"];
+const OF_BUILTIN: &str = "meta.v1.APIResourceList";
+const OF_BUILTIN_STORED: &str = "meta.v1.WatchEvent";
 
 /// Returns the paths of a resource, and that of its version unless it is custom.
-pub(super) fn paths_of(resource: &Resource, with_watches: bool) -> Vec<Path> {
-    let mut paths = operations::paths(resource, &subresources(resource), with_watches);
+pub(super) fn paths_of(resource: &Resource) -> Vec<Path> {
+    let mut paths = operations::paths(resource, &subresources(resource));
     if !resource.rules.custom {
         paths.push(fixed::of_version(&resource.group, &resource.version));
     }
@@ -28,6 +29,8 @@ pub(super) fn paths_of(resource: &Resource, with_watches: bool) -> Vec<Path> {
 pub(super) struct SchemasOf {
     pub(super) builtin: Describer,
     custom: Map<String, Value>,
+    /// One of the resources is stored, unlike reviews.
+    has_stored: bool,
 }
 
 impl SchemasOf {
@@ -37,20 +40,26 @@ impl SchemasOf {
                 self.builtin.kind(&format!("{group}/{version}"), kind);
             }
         }
+        self.has_stored |= !resource.rules.review;
         if resource.rules.custom {
             custom::describe(resource, &mut self.custom);
             self.builtin.types(&custom::REFERENCES);
-        } else {
-            self.builtin.types(&OF_BUILTIN);
-            for kind in [&resource.kind, &resource.list_kind] {
-                self.builtin.kind(&resource.api_version(), kind);
-            }
+            return;
+        }
+        self.builtin.types(&[OF_BUILTIN]);
+        self.builtin.kind(&resource.api_version(), &resource.kind);
+        if !resource.rules.review {
+            self.builtin.types(&[OF_BUILTIN_STORED]);
+            self.builtin
+                .kind(&resource.api_version(), &resource.list_kind);
         }
     }
 
     /// Returns all schemas with their descriptions.
     pub(super) fn finish(mut self) -> Map<String, Value> {
-        self.builtin.types(&OF_ALL);
+        if self.has_stored {
+            self.builtin.types(&OF_STORED);
+        }
         let mut schemas = self.builtin.finish();
         descriptions::add(&mut schemas);
         schemas.extend(self.custom);

@@ -2,9 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{Operation, Path, Sends, type_of};
-
-const TYPES: [&str; 2] = ["application/json", "application/yaml"];
+use super::media::{self, Subject};
+use super::operations::{Operation, Path, type_of};
 
 /// Describes what can be done at a path.
 pub(super) fn describe(path: &Path) -> Value {
@@ -31,17 +30,12 @@ pub(super) fn describe(path: &Path) -> Value {
 }
 
 fn describe_operation(operation: &Operation) -> Value {
-    let is_watch = operation.id.starts_with("watch");
-    let mut types = TYPES.to_vec();
-    if is_watch {
-        types.push("application/json;stream=watch");
-    }
-    let content = content(&types, &operation.answers);
+    let content = content(&media::produced(operation), &operation.answers);
     let mut responses = json!({
         "200": {"description": "OK", "content": content},
         "401": {"description": "Unauthorized"},
     });
-    for (code, description) in others(operation.method) {
+    for (code, description) in others(operation) {
         responses[*code] = json!({"description": description, "content": content});
     }
     let mut document = json!({
@@ -52,7 +46,7 @@ fn describe_operation(operation: &Operation) -> Value {
         let parameters = operation.parameters.iter();
         document["parameters"] = parameters.map(|name| parameter(name, "query")).collect();
     }
-    if let Some(body) = body(&operation.sends) {
+    if let Some(body) = body(operation) {
         document["requestBody"] = body;
     }
     if let Some((action, kind)) = &operation.about {
@@ -62,37 +56,25 @@ fn describe_operation(operation: &Operation) -> Value {
     document
 }
 
-/// Returns the other codes with which a method answers an object.
-pub(super) fn others(method: &str) -> &'static [(&'static str, &'static str)] {
-    match method {
+/// Returns the other codes with which an operation answers an object.
+pub(super) fn others(operation: &Operation) -> &'static [(&'static str, &'static str)] {
+    let action = operation.about.as_ref().map(|(action, _)| *action);
+    match operation.method {
         "post" => &[("201", "Created"), ("202", "Accepted")],
+        "patch" if operation.subject == Subject::Custom => &[],
         "put" | "patch" => &[("201", "Created")],
-        "delete" => &[("202", "Accepted")],
+        "delete" if action == Some("delete") => &[("202", "Accepted")],
         _ => &[],
     }
 }
 
-fn body(sends: &Sends) -> Option<Value> {
-    match sends {
-        Sends::Nothing => None,
-        Sends::Body(name) => Some(json!({"content": content(&["*/*"], name), "required": true})),
-        Sends::Optional(name) => Some(json!({"content": content(&["*/*"], name)})),
-        Sends::Patch { strategic } => {
-            let name = super::names::shared_name("Patch");
-            Some(json!({"content": content(patches(*strategic), &name), "required": true}))
-        }
+fn body(operation: &Operation) -> Option<Value> {
+    let (name, is_required) = operation.sends.schema()?;
+    let mut body = json!({"content": content(&media::consumed(operation), &name)});
+    if is_required {
+        body["required"] = true.into();
     }
-}
-
-/// Returns the types of patches there are.
-pub(super) fn patches(strategic: bool) -> &'static [&'static str] {
-    let all = &[
-        "application/apply-patch+yaml",
-        "application/json-patch+json",
-        "application/merge-patch+json",
-        "application/strategic-merge-patch+json",
-    ];
-    if strategic { all } else { &all[..3] }
+    Some(body)
 }
 
 fn content(types: &[&str], schema: &str) -> Value {

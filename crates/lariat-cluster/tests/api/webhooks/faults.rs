@@ -100,6 +100,33 @@ async fn a_webhook_with_an_untrusted_certificate_is_not_asked() {
     assert_eq!(hook.asked(), [json!(null); 0]);
 }
 
+/// As `envtest` of controller-runtime registers webhooks. A genuine server asks them.
+#[tokio::test]
+async fn a_webhook_is_trusted_whose_certificate_is_the_bundle() {
+    let hook = Hook::signed(2090).await;
+    let bench = Bench::new().await;
+    let webhooks = json!([hook.webhook("/x", json!({}))]);
+    register(&bench, VALIDATING, "a", webhooks).await;
+    assert_eq!(create(&bench).await.code.as_u16(), 201);
+    assert_eq!(hook.paths(), ["/x?timeout=10s"]);
+    let mut client = hook.client("/x");
+    let url = format!("https://localhost:{}/x", hook.address.port());
+    client["url"] = url.clone().into();
+    let expected = format!(
+        "Post \"{url}?timeout=10s\": tls: failed to verify certificate: x509: certificate is valid for \
+         hook.default.svc, not localhost"
+    );
+    check(client, json!({}), &expected).await;
+    let hook = Hook::signed(2021).await;
+    let expected = format!(
+        "Post \"https://{}/x?timeout=10s\": tls: failed to verify certificate: x509: certificate has expired or is \
+         not yet valid",
+        hook.address
+    );
+    check(hook.client("/x"), json!({}), &expected).await;
+    assert_eq!(hook.asked(), [json!(null); 0]);
+}
+
 /// The bundle is read before anything is connected.
 #[tokio::test]
 async fn a_bundle_without_authorities_makes_no_client() {

@@ -13,7 +13,10 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
-use rcgen::{CertifiedKey, generate_simple_self_signed};
+use rcgen::{
+    CertificateParams, CertifiedIssuer, CertifiedKey, KeyPair, date_time_ymd,
+    generate_simple_self_signed,
+};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -59,13 +62,20 @@ impl Hook {
     pub(super) async fn start(
         behaviour: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
     ) -> Self {
+        let certificate = generate_simple_self_signed(names()).expect("a webhook of a test starts");
+        Self::start_as(certificate, behaviour).await
+    }
+
+    /// Starts a webhook with a certificate.
+    async fn start_as(
+        certificate: CertifiedKey<KeyPair>,
+        behaviour: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
             .expect("a webhook of a test starts");
         let address = listener.local_addr().expect("a webhook of a test starts");
-        let names = ["127.0.0.1", "hook.default.svc"].map(str::to_owned);
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(names).expect("a webhook of a test starts");
+        let CertifiedKey { cert, signing_key } = certificate;
         let key = PrivateKeyDer::try_from(signing_key.serialize_der())
             .expect("a webhook of a test starts");
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -90,6 +100,28 @@ impl Hook {
     /// Starts a webhook that allows everything.
     pub(super) async fn allowing() -> Self {
         Self::start(|_, _| Reply::Response(json!({"allowed": true}))).await
+    }
+
+    /// Starts one that allows everything, whose certificate is by an authority that is not in the bundle.
+    ///
+    /// The certificate is valid from 2020 until a year.
+    pub(super) async fn signed(until: i32) -> Self {
+        let authority = KeyPair::generate().expect("keys are made");
+        let authority = CertifiedIssuer::self_signed(CertificateParams::default(), authority)
+            .expect("an authority signs itself");
+        let mut server = CertificateParams::new(names()).expect("the names are good");
+        server.not_before = date_time_ymd(2020, 1, 1);
+        server.not_after = date_time_ymd(until, 1, 1);
+        let signing_key = KeyPair::generate().expect("keys are made");
+        let cert = server.signed_by(&signing_key, &authority);
+        let certificate = CertifiedKey {
+            cert: cert.expect("an authority signs"),
+            signing_key,
+        };
+        Self::start_as(certificate, |_, _| {
+            Reply::Response(json!({"allowed": true}))
+        })
+        .await
     }
 
     /// Returns the requests in what it was asked so far, and forgets them.
@@ -117,6 +149,13 @@ impl Hook {
     pub(super) fn webhook(&self, path: &str, more: Value) -> Value {
         webhook(self.client(path), more)
     }
+}
+
+/// The names in the certificate of a webhook.
+fn names() -> Vec<String> {
+    ["127.0.0.1", "hook.default.svc"]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// Returns a webhook of a configuration, for everything done to ConfigMaps.

@@ -38,7 +38,7 @@ pub(super) fn write(catalog: &Catalog) -> Value {
         found.builtin.types(&[kind]);
     }
     for resource in catalog.all() {
-        for path in paths_of(resource, false) {
+        for path in paths_of(resource) {
             paths.insert(path.path.clone(), paths::describe(&path));
         }
         found.add(resource);

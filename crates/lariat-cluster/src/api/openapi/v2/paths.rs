@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::names::shared_name;
+use super::super::media;
 use super::super::operations::{self, Operation, Path, Sends, type_of};
-use super::super::paths::{others, patches};
+use super::super::paths::others;
 
 const BODY: &str = "body";
 
@@ -47,20 +47,16 @@ fn describe_operation(operation: &Operation) -> Value {
         "200": {"description": "OK", "schema": schema},
         "401": {"description": "Unauthorized"},
     });
-    for (code, description) in others(operation.method) {
+    for (code, description) in others(operation) {
         responses[*code] = json!({"description": description, "schema": schema});
-    }
-    let mut produces = vec!["application/json", "application/yaml"];
-    if operation.id.starts_with("watch") {
-        produces.push("application/json;stream=watch");
     }
     let body = body(&operation.sends).into_iter();
     let in_query = operation.parameters.iter().map(|name| reference(name));
     let parameters: Vec<Value> = body.chain(in_query).collect();
     let mut document = json!({
         "description": operation.description, "operationId": operation.id,
-        "tags": [operation.tag], "schemes": ["https"], "consumes": consumes(&operation.sends),
-        "produces": produces, "responses": responses,
+        "tags": [operation.tag], "schemes": ["https"], "consumes": media::consumed(operation),
+        "produces": media::produced(operation), "responses": responses,
     });
     if !parameters.is_empty() {
         document["parameters"] = parameters.into();
@@ -72,21 +68,9 @@ fn describe_operation(operation: &Operation) -> Value {
     document
 }
 
-fn consumes(sends: &Sends) -> &'static [&'static str] {
-    match sends {
-        Sends::Patch { strategic } => patches(*strategic),
-        _ => &["*/*"],
-    }
-}
-
 /// Describes the body of a request as a parameter.
 fn body(sends: &Sends) -> Option<Value> {
-    let (name, required) = match sends {
-        Sends::Nothing => return None,
-        Sends::Body(name) => (name.clone(), true),
-        Sends::Optional(name) => (name.clone(), false),
-        Sends::Patch { .. } => (shared_name("Patch"), true),
-    };
+    let (name, required) = sends.schema()?;
     let mut body = json!({"name": BODY, "in": BODY, "schema": schema(&name)});
     if required {
         body["required"] = true.into();
