@@ -97,13 +97,8 @@ impl Target {
     }
 
     fn path_and_query(&self, timeout: Duration) -> String {
-        let path = match self.path.as_str() {
-            "" => "/",
-            path => path,
-        };
-        let slash = if path.starts_with('/') { "" } else { "/" };
         // Go's client sends its timeout along.
-        format!("{slash}{path}?timeout={}s", timeout.as_secs())
+        format!("{}?timeout={}s", cleaned(&self.path), timeout.as_secs())
     }
 
     fn url(&self, timeout: Duration) -> String {
@@ -132,6 +127,21 @@ impl Target {
         let _ = stream.set_nodelay(true);
         Ok(stream)
     }
+}
+
+/// Cleans a path as Go's client does, which joins it to `/`: `//a/../b/` becomes `/b`.
+fn cleaned(path: &str) -> String {
+    let mut kept = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                kept.pop();
+            }
+            segment => kept.push(segment),
+        }
+    }
+    format!("/{}", kept.join("/"))
 }
 
 /// Connects, sends, and reads the answer to its end.

@@ -127,6 +127,24 @@ async fn a_webhook_is_trusted_whose_certificate_is_the_bundle() {
     assert_eq!(hook.asked(), [json!(null); 0]);
 }
 
+/// A genuine server calls webhooks of `envtest`, whose URLs end with `//failing`, at `/failing`.
+#[tokio::test]
+async fn a_webhook_is_called_at_a_path_without_empty_segments() {
+    let hook = Hook::allowing().await;
+    for (path, called) in [
+        ("//failing", "/failing"),
+        ("/a//b/", "/a/b"),
+        ("/a/./../b", "/b"),
+        ("", "/"),
+    ] {
+        let bench = Bench::new().await;
+        let webhooks = json!([hook.webhook(path, json!({}))]);
+        register(&bench, VALIDATING, "a", webhooks).await;
+        assert_eq!(create(&bench).await.code.as_u16(), 201, "{path}");
+        assert_eq!(hook.paths(), [format!("{called}?timeout=10s")], "{path}");
+    }
+}
+
 /// The bundle is read before anything is connected.
 #[tokio::test]
 async fn a_bundle_without_authorities_makes_no_client() {
