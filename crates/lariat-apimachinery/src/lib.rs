@@ -53,6 +53,7 @@
 //! the repository.
 
 mod checks;
+mod expressions;
 pub mod schema;
 pub mod structural;
 

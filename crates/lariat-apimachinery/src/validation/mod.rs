@@ -15,6 +15,8 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/apis/*/validation` and the strategies in `pkg/registry`.
 
+#[cfg(test)]
+mod answers;
 mod claims;
 mod conditions;
 mod context;

@@ -3,13 +3,14 @@
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`.
 
 mod check;
+mod declared;
 mod evaluate;
 mod program;
 mod rule;
 mod values;
 
+pub(crate) use check::check_expression;
 pub use check::{RuleFault, check_rules};
-pub(crate) use check::{check_expression, check_expression_about};
 pub(crate) use evaluate::{describe, run};
 pub(super) use evaluate::{evaluate, evaluate_default};
 pub(crate) use program::{Program, context};

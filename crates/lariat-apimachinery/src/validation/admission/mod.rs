@@ -6,6 +6,7 @@ mod conditions;
 mod matching;
 mod policies;
 mod rules;
+mod variables;
 mod webhooks;
 
 pub(crate) use address::check as check_address;

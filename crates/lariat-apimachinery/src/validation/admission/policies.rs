@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use super::conditions::{self, Expression};
 use super::matching;
+use super::variables::check_variables;
+use crate::expressions::{self, Type};
 use crate::object::metadata_text;
 use crate::validation::causes::Causes;
 use crate::validation::conditions::check_conditions;
@@ -14,32 +16,6 @@ use crate::validation::formats;
 const MOST_ANNOTATIONS: usize = 20;
 const MOST_ANNOTATION_BYTES: usize = 5 * 1024;
 
-/// The reserved words of CEL.
-// `celReserved`.
-const RESERVED: &[&str] = &[
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
-
 pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &mut Causes) {
     // `ValidateValidatingAdmissionPolicyStatusUpdate`; through the status nothing else can change.
     if context.updates(Part::Status) {
@@ -49,12 +25,16 @@ pub(in crate::validation) fn validating_policy(context: &Context<'_>, causes: &m
     let spec = context.get("spec");
     let rule = Expression {
         parameters: spec.has("paramKind"),
-        variables: !spec.get("variables").is_void(),
-        wanted: None,
+        ..Expression::default()
     };
     // `validateValidatingAdmissionPolicySpec`.
     check_requests(context, causes);
-    check_variables(&spec, rule, causes);
+    let variables = check_variables(&spec, rule, causes);
+    let has_variables = !spec.get("variables").is_void();
+    let rule = Expression {
+        variables: has_variables.then_some(&variables),
+        ..rule
+    };
     let (validations, annotations) = (spec.get("validations"), spec.get("auditAnnotations"));
     if validations.is_void() && annotations.is_void() {
         let detail = "validations or auditAnnotations must contain at least one item";
@@ -84,11 +64,16 @@ pub(in crate::validation) fn mutating_policy(context: &Context<'_>, causes: &mut
     matching::check_mutable(&spec.get("matchConstraints"), causes);
     let rule = Expression {
         parameters: spec.has("paramKind"),
-        // In a mutating policy `variables` is declared even if there are none.
-        variables: true,
-        wanted: None,
+        ..Expression::default()
     };
-    check_variables(&spec, rule, causes);
+    let variables = check_variables(&spec, rule, causes);
+    let rule = Expression {
+        patches: true,
+        trimmed: true,
+        // In a mutating policy `variables` is declared even if there are none.
+        variables: Some(&variables),
+        ..rule
+    };
     let mutations = spec.get("mutations");
     causes.check_given(&mutations, "mutations must contain at least one item");
     for mutation in mutations.items() {
@@ -168,35 +153,14 @@ fn check_parameters(parameters: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) {
-    for variable in spec.get("variables").items() {
-        let name = variable.get("name");
-        if name.text().trim().is_empty() {
-            causes.required(&name, "name is not specified");
-        } else if !is_identifier(name.text()) {
-            causes.invalid(&name, "must be a valid CEL identifier");
-        }
-        let expression = variable.get("expression");
-        rule.check(&expression, "expression is not specified", causes);
-    }
-}
-
-fn is_identifier(name: &str) -> bool {
-    let is_part = |byte: u8| byte == b'_' || byte.is_ascii_alphanumeric();
-    // `isCELIdentifier`. An empty name was reported before.
-    name.bytes().all(is_part)
-        && !name.starts_with(|first: char| first.is_ascii_digit())
-        && !RESERVED.contains(&name)
-}
-
 fn check_validation(validation: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) {
-    let wanted = |wanted| Expression {
-        wanted: Some(wanted),
-        ..rule
-    };
     let expression = validation.get("expression");
     let missing = "expression is not specified";
-    wanted("bool").check(&expression, missing, causes);
+    let must_hold = Expression {
+        wanted: &[Type::Bool],
+        ..rule
+    };
+    must_hold.check(&expression, missing, causes);
     let empty = "must be non-empty if specified";
     let (message, made) = (
         validation.get("message"),
@@ -207,7 +171,12 @@ fn check_validation(validation: &Field<'_>, rule: Expression<'_>, causes: &mut C
         if made.text().trim().is_empty() {
             causes.invalid(&made, empty);
         } else {
-            wanted("string").check(&made, "", causes);
+            let is_text = Expression {
+                no_authorizer: true,
+                wanted: &[Type::Text],
+                ..rule
+            };
+            is_text.check(&made, "", causes);
         }
     }
     if !message.text().is_empty() && message.text().trim().is_empty() {
@@ -242,8 +211,14 @@ fn check_annotation(
         let detail = format!("must not exceed {MOST_ANNOTATION_BYTES} bytes in length");
         // A value that is too long is reported as a missing one, as in Go.
         causes.required(&value, &detail);
+    } else if value.text().trim().is_empty() {
+        causes.required(&value, "valueExpression is not specified");
     } else {
-        rule.check(&value, "valueExpression is not specified", causes);
+        let rule = Expression {
+            wanted: &[Type::Text, Type::Null],
+            ..rule
+        };
+        rule.check_as(&value, value.text().trim(), value.text(), causes);
     }
 }
 
@@ -264,6 +239,11 @@ fn check_mutation(mutation: &Field<'_>, rule: Expression<'_>, causes: &mut Cause
     let ((name, used), (_, other)) = (WAYS[at], WAYS[1 - at]);
     let (used, unused) = (mutation.get(used), mutation.get(other));
     if used.is_set() {
+        let wanted = [expressions::patch(name)];
+        let rule = Expression {
+            wanted: &wanted,
+            ..rule
+        };
         rule.check(&used.get("expression"), "", causes);
     } else {
         let detail = format!("must be specified when patchType is {name}");

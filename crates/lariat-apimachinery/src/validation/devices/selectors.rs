@@ -1,23 +1,29 @@
 //! Selectors of devices.
 
-use std::sync::LazyLock;
-
-use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock};
 
 use super::lists::check_list;
-use crate::structural::check_expression_about;
+use crate::expressions::{Environment, Object, Type, quantity};
+use crate::structural::check_expression;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 
 /// What expressions know of a device.
-static DEVICE: LazyLock<Value> = LazyLock::new(|| {
-    let by_domain = json!({"type": "object", "additionalProperties":
-        {"type": "object", "additionalProperties": {}}});
-    json!({"type": "object", "properties": {
-        "driver": {"type": "string"}, "allowMultipleAllocations": {"type": "boolean"},
-        // Of attributes only the nesting is known, since drivers choose names and types.
-        "attributes": by_domain, "capacity": by_domain,
-    }})
+// `newCompiler` in `k8s.io/dynamic-resource-allocation/cel/compile.go`.
+static DEVICE: LazyLock<Environment> = LazyLock::new(|| {
+    let by_domain = |kind| Type::map(Type::Text, Type::map(Type::Text, kind));
+    let fields = [
+        ("driver", Type::Text),
+        ("allowMultipleAllocations", Type::Bool),
+        // Drivers choose the types of attributes.
+        ("attributes", by_domain(Type::Any)),
+        ("capacity", by_domain(quantity())),
+    ];
+    let fields = fields.map(|(name, kind)| (name.to_owned(), kind));
+    let device = Object::new("kubernetes.DRADevice", fields);
+    let mut environment = Environment::with_bind();
+    environment.declare("device", Type::Object(Arc::new(device)));
+    environment
 });
 
 const MOST: usize = 32;
@@ -40,11 +46,12 @@ fn check_cel(at: &Field<'_>, causes: &mut Causes) {
         causes.too_long(at, MOST_BYTES);
         return;
     }
-    match check_expression_about(at.text(), "device", &DEVICE) {
+    match check_expression(at.text(), &DEVICE) {
         Err(wrong) => causes.invalid_as(at, at.text(), &format!("compilation failed: {wrong}")),
-        // An expression of an unknown type may be a bool at run time, so the server accepts it too.
-        Ok("" | "bool") => {}
-        Ok(found) => {
+        // An attribute may be a bool when the expression is evaluated, so the server accepts it too.
+        Ok(None | Some(Type::Bool | Type::Any)) => {}
+        Ok(Some(found)) => {
+            let found = found.named();
             let detail = format!("must evaluate to bool or the unknown type, not {found}");
             causes.invalid_as(at, at.text(), &detail);
         }

@@ -1,0 +1,135 @@
+//! The types of calls.
+
+use super::check::Checker;
+use super::functions::{self, Signature};
+use super::literals::{wrong_argument, wrong_count};
+use super::source::Wrong;
+use super::tree::{Call, Tree};
+use super::types::Type;
+
+impl Checker<'_> {
+    pub(super) fn visit_call(&mut self, at: usize, call: &Call) -> Type {
+        let is_format = call.name == "format";
+        self.exempt += usize::from(is_format);
+        let mut arguments: Vec<Type> = Vec::new();
+        for argument in &call.arguments {
+            arguments.push(self.visit(argument));
+        }
+        let called = self.visit_callee(at, call, &mut arguments);
+        self.exempt -= usize::from(is_format);
+        if let Some(at) = wrong_argument(&call.name, &call.arguments) {
+            let what = format!("invalid {} argument", call.name);
+            self.arguments.push(Wrong { at, what });
+        }
+        if let Some(what) = wrong_count(call) {
+            self.arguments.push(Wrong { at, what });
+        }
+        called
+    }
+
+    /// Finds the function of a call, and returns the type of its result.
+    fn visit_callee(&mut self, at: usize, call: &Call, arguments: &mut Vec<Type>) -> Type {
+        let environment = self.environment;
+        let find = |name: &str| {
+            let name = name.strip_prefix('.').unwrap_or(name);
+            // Only expressions that make patches have the functions for them.
+            let exists = environment.patches || !name.starts_with("jsonpatch.");
+            functions::find(name).filter(|_| exists)
+        };
+        let Some(target) = &call.target else {
+            return match find(&call.name) {
+                Some(_) if matches!(call.name.as_str(), "_&&_" | "_||_") => {
+                    self.logic(&call.arguments, arguments)
+                }
+                Some(signatures) => self.overload(at, (&call.name, signatures), arguments, false),
+                None => self.undeclared(at, &call.name),
+            };
+        };
+        // `sets.contains(…)` is a function whose name has a dot.
+        if let Some(name) = target.qualified() {
+            let name = format!("{name}.{}", call.name);
+            if let Some(signatures) = find(&name) {
+                return self.overload(at, (&name, signatures), arguments, false);
+            }
+        }
+        let signatures = find(&call.name);
+        let target = self.visit(target);
+        arguments.insert(0, target);
+        match signatures {
+            Some(signatures) => self.overload(at, (&call.name, signatures), arguments, true),
+            None => self.undeclared(at, &call.name),
+        }
+    }
+
+    fn logic(&mut self, terms: &[Tree], kinds: &[Type]) -> Type {
+        let mut result = Type::Bool;
+        for (term, kind) in terms.iter().zip(kinds) {
+            if !self.bindings.fits(kind, &Type::Bool) {
+                result = self.mismatch(term.at, &Type::Bool, kind);
+            }
+        }
+        result
+    }
+
+    fn overload(
+        &mut self,
+        at: usize,
+        (name, signatures): (&str, &[Signature]),
+        arguments: &[Type],
+        is_method: bool,
+    ) -> Type {
+        let mut result: Option<Type> = None;
+        for signature in signatures {
+            if signature.is_method != is_method {
+                continue;
+            }
+            let Some(found) = self.try_signature(signature, arguments) else {
+                continue;
+            };
+            result = Some(match result {
+                // Which signature is meant is only known when the expression is evaluated.
+                Some(first) if !first.is_dyn() && found != first => Type::Dyn,
+                Some(first) => first,
+                None => found,
+            });
+        }
+        result.unwrap_or_else(|| {
+            let shown = |kind: &Type| self.bindings.resolve(kind, true).shown();
+            let shown: Vec<String> = arguments.iter().map(shown).collect();
+            let applied = match shown.split_first() {
+                Some((target, rest)) if is_method => format!("{target}.({})", rest.join(", ")),
+                _ => format!("({})", shown.join(", ")),
+            };
+            let name = name.strip_prefix('.').unwrap_or(name);
+            let what = format!("found no matching overload for '{name}' applied to '{applied}'");
+            self.report(at, what)
+        })
+    }
+
+    fn try_signature(&mut self, signature: &Signature, arguments: &[Type]) -> Option<Type> {
+        let parameters = signature.parameters.iter();
+        let fresh: Vec<(u8, Type)> = parameters
+            .map(|letter| (*letter, self.bindings.variable()))
+            .collect();
+        if signature.arguments.len() != arguments.len() {
+            return None;
+        }
+        let wanted = signature.arguments.iter();
+        let wanted: Vec<Type> = wanted.map(|kind| instance(kind, &fresh)).collect();
+        let pairs: Vec<_> = arguments.iter().zip(&wanted).collect();
+        let fits = self.bindings.all_fit(&pairs);
+        fits.then(|| self.resolve(&instance(&signature.result, &fresh)))
+    }
+}
+
+/// Replaces the parameters of a signature by variables.
+fn instance(kind: &Type, variables: &[(u8, Type)]) -> Type {
+    match kind {
+        Type::Parameter(letter) => {
+            let mut variables = variables.iter();
+            let found = variables.find(|(each, _)| each == letter);
+            found.map_or(Type::Dyn, |(_, variable)| variable.clone())
+        }
+        kind => kind.with_parts(|part| instance(part, variables)),
+    }
+}

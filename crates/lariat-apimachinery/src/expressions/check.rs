@@ -1,0 +1,189 @@
+//! The types of the parts of an expression.
+//!
+//! Source: `checker/checker.go`.
+
+use super::environment::Environment;
+use super::literals::Same;
+use super::object::Field;
+use super::parse::parse;
+use super::source::{Wrong, message};
+use super::tree::{Kind, Literal, Select, Tree, Way};
+use super::types::Type;
+use super::unify::Bindings;
+
+/// Macros write their target twice, so a chain of them doubles with each one; a longer one is not checked.
+pub(super) const MOST_VISITS: usize = 100_000;
+
+/// Returns the type of an expression; `None` for one that is not read here.
+///
+/// # Errors
+///
+/// The sentences of the server's compiler, with places.
+pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type>, String> {
+    let shown = |wrong| message(text, wrong);
+    let Some(tree) = parse(text, environment.binds) else {
+        return Ok(None);
+    };
+    let tree = tree.map_err(shown)?;
+    let mut checker = Checker {
+        environment,
+        bindings: Bindings::default(),
+        scope: Vec::new(),
+        wrong: Vec::new(),
+        same: Vec::new(),
+        arguments: Vec::new(),
+        exempt: 0,
+        visits: 0,
+    };
+    let found = checker.visit(&tree);
+    if checker.visits > MOST_VISITS || checker.bindings.is_spent() {
+        return Ok(None);
+    }
+    if checker.wrong.is_empty() {
+        checker.check_literals();
+    }
+    if checker.wrong.is_empty() {
+        Ok(Some(checker.bindings.resolve(&found, true)))
+    } else {
+        Err(shown(checker.wrong))
+    }
+}
+
+/// Checks one expression.
+pub(super) struct Checker<'a> {
+    pub(super) environment: &'a Environment,
+    pub(super) bindings: Bindings,
+    /// The variables of macros, the innermost one last.
+    pub(super) scope: Vec<(String, Type)>,
+    pub(super) wrong: Vec<Wrong>,
+    /// What the literals are made of, checked at the end.
+    pub(super) same: Vec<Same>,
+    /// Arguments that can have no meaning.
+    pub(super) arguments: Vec<Wrong>,
+    /// How many calls of `format` are around; their lists may be mixed.
+    pub(super) exempt: usize,
+    pub(super) visits: usize,
+}
+
+impl Checker<'_> {
+    pub(super) fn report(&mut self, at: usize, what: String) -> Type {
+        self.wrong.push(Wrong { at, what });
+        Type::Error
+    }
+
+    pub(super) fn undeclared(&mut self, at: usize, name: &str) -> Type {
+        let what = format!("undeclared reference to '{name}' (in container '')");
+        self.report(at, what)
+    }
+
+    pub(super) fn mismatch(&mut self, at: usize, expected: &Type, found: &Type) -> Type {
+        let (expected, found) = (expected.shown(), found.shown());
+        self.report(
+            at,
+            format!("expected type '{expected}' but found '{found}'"),
+        )
+    }
+
+    pub(super) fn resolve(&self, kind: &Type) -> Type {
+        self.bindings.resolve(kind, false)
+    }
+
+    pub(super) fn visit(&mut self, tree: &Tree) -> Type {
+        self.visits += 1;
+        if self.visits > MOST_VISITS {
+            return Type::Dyn;
+        }
+        match &tree.kind {
+            Kind::Literal(literal) => match literal {
+                Literal::Null => Type::Null,
+                Literal::Bool => Type::Bool,
+                Literal::Int => Type::Int,
+                Literal::Uint => Type::Uint,
+                Literal::Double => Type::Double,
+                Literal::Text(_) => Type::Text,
+                Literal::Bytes => Type::Bytes,
+            },
+            Kind::Name(name) => match self.find(name) {
+                Some(kind) => kind,
+                None => self.undeclared(tree.at, name),
+            },
+            Kind::Select(select) => self.visit_select(tree, select),
+            Kind::Call(call) => self.visit_call(tree.at, call),
+            Kind::List(items) => self.visit_list(items),
+            Kind::Map(entries) => self.visit_map(entries),
+            Kind::Struct(name, settings) => self.visit_struct(tree.at, name, settings),
+            Kind::Loop(each) => self.visit_loop(each),
+        }
+    }
+
+    pub(super) fn local(&self, name: &str) -> Option<&Type> {
+        let mut scope = self.scope.iter().rev();
+        scope.find(|(each, _)| each == name).map(|(_, kind)| kind)
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Type> {
+        let local = self.local(name).cloned();
+        local.or_else(|| self.environment.find(name))
+    }
+
+    pub(super) fn visit_select(&mut self, tree: &Tree, select: &Select) -> Type {
+        // A name with dots may be that of one variable.
+        if let Some(name) = tree.qualified() {
+            let first = name.split('.').next().unwrap_or_default();
+            if self.local(first).is_none()
+                && let Some(kind) = self.environment.find(&name)
+            {
+                return kind;
+            }
+        }
+        let operand = self.visit(&select.operand);
+        let operand = self.resolve(&operand);
+        let (target, optional) = match operand.unwrapped() {
+            Some(target) => (target.clone(), true),
+            None => (operand, select.way == Way::Optional),
+        };
+        let found = self.field(tree.at, &target, &select.field);
+        let found = if optional {
+            Type::optional(found)
+        } else {
+            found
+        };
+        match select.way {
+            Way::Test => Type::Bool,
+            _ => self.resolve(&found),
+        }
+    }
+
+    pub(super) fn field(&mut self, at: usize, target: &Type, name: &str) -> Type {
+        match target {
+            Type::Map(parts) => parts.1.clone(),
+            Type::Object(object) => match object.field(name) {
+                Field::Of(kind) => kind.clone(),
+                Field::Undefined => self.report(at, format!("undefined field '{name}'")),
+                Field::Unresolved => {
+                    let kind = object.name();
+                    self.report(at, format!("unexpected failed resolution of '{kind}'"))
+                }
+            },
+            Type::Variable(_) => {
+                self.bindings.fits(&Type::Dyn, target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Any | Type::Error | Type::Unset => Type::Dyn,
+            other => {
+                let kind = other.shown();
+                self.report(
+                    at,
+                    format!("type '{kind}' does not support field selection"),
+                );
+                Type::Dyn
+            }
+        }
+    }
+
+    pub(super) fn assert(&mut self, at: usize, expected: &Type, found: &Type) {
+        if !self.bindings.fits(expected, found) {
+            self.mismatch(at, expected, found);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! The tokens of an expression.
+
+use super::tree::Literal;
+
+/// A token and where it begins, in characters.
+#[derive(Debug, Clone)]
+pub(super) struct Token {
+    pub(super) at: usize,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    Name(String),
+    Literal(Literal),
+    /// An operator or a bracket.
+    Sign(&'static str),
+    End,
+}
+
+impl What {
+    /// Returns whether this is a number that may have a sign.
+    pub(super) fn is_number(&self) -> bool {
+        matches!(self, Self::Literal(Literal::Int | Literal::Double))
+    }
+}
+
+/// Longer signs come before those that begin them.
+const SIGNS: [&str; 25] = [
+    "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!",
+    "?", ":", "+", "*", "/", "%", "=",
+];
+
+/// Splits a text; `None` for one that is not read here.
+pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(&first) = characters.get(at) {
+        let rest = &characters[at..];
+        if matches!(first, ' ' | '\t' | '\r' | '\n' | '\u{c}') {
+            at += 1;
+        } else if rest.starts_with(&['/', '/']) {
+            at += rest.iter().position(|c| *c == '\n').unwrap_or(rest.len());
+        } else {
+            let (what, length) = token(rest, first)?;
+            found.push(Token { at, what });
+            at += length;
+        }
+    }
+    let what = What::End;
+    found.push(Token { at, what });
+    Some(found)
+}
+
+fn token(rest: &[char], first: char) -> Option<(What, usize)> {
+    if let Some((literal, length)) = text(rest) {
+        return Some((What::Literal(literal), length));
+    }
+    let is_digit = |at: usize| rest.get(at).is_some_and(char::is_ascii_digit);
+    if is_digit(0) || first == '.' && is_digit(1) {
+        return number(rest).map(|(literal, length)| (What::Literal(literal), length));
+    }
+    if first == '_' || first.is_ascii_alphabetic() {
+        let is_part = |c: &&char| **c == '_' || c.is_ascii_alphanumeric();
+        let name: String = rest.iter().take_while(is_part).collect();
+        let length = name.len();
+        let what = match name.as_str() {
+            "true" | "false" => What::Literal(Literal::Bool),
+            "null" => What::Literal(Literal::Null),
+            "in" => What::Sign("in"),
+            _ => What::Name(name),
+        };
+        return Some((what, length));
+    }
+    let is_next = |sign: &&&str| sign.chars().eq(rest.iter().copied().take(sign.len()));
+    let sign = *SIGNS.iter().find(is_next)?;
+    Some((What::Sign(sign), sign.len()))
+}
+
+fn number(rest: &[char]) -> Option<(Literal, usize)> {
+    let digits = |from: usize, is_digit: fn(&char) -> bool| {
+        let rest = rest.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|c| is_digit(c)).count()
+    };
+    let is_unsigned = |at: usize| matches!(rest.get(at), Some('u' | 'U'));
+    let whole = |end: usize| {
+        if is_unsigned(end) {
+            (Literal::Uint, end + 1)
+        } else {
+            (Literal::Int, end)
+        }
+    };
+    if rest.starts_with(&['0', 'x']) {
+        return Some(whole(digits(2, char::is_ascii_hexdigit)));
+    }
+    let mut end = digits(0, char::is_ascii_digit);
+    let mut is_whole = true;
+    if rest.get(end) == Some(&'.') && rest.get(end + 1).is_some_and(char::is_ascii_digit) {
+        end = digits(end + 1, char::is_ascii_digit);
+        is_whole = false;
+    }
+    if matches!(rest.get(end), Some('e' | 'E')) {
+        let sign = usize::from(matches!(rest.get(end + 1), Some('+' | '-')));
+        let after = digits(end + 1 + sign, char::is_ascii_digit);
+        if after > end + 1 + sign {
+            return Some((Literal::Double, after));
+        }
+    }
+    Some(if is_whole {
+        whole(end)
+    } else {
+        (Literal::Double, end)
+    })
+}
+
+/// Reads a text in quotes, or bytes; returns its length too.
+fn text(rest: &[char]) -> Option<(Literal, usize)> {
+    let is_bytes = matches!(rest.first(), Some('b' | 'B'));
+    let mut begin = usize::from(is_bytes);
+    let is_raw = matches!(rest.get(begin), Some('r' | 'R'));
+    begin += usize::from(is_raw);
+    let quote = *rest.get(begin).filter(|c| matches!(c, '"' | '\''))?;
+    let is_triple = rest[begin..].starts_with(&[quote; 3]);
+    let width = if is_triple { 3 } else { 1 };
+    let (mut at, mut value) = (begin + width, Some(String::new()));
+    loop {
+        let c = *rest.get(at)?;
+        if rest[at..].starts_with(&[quote; 3][..width]) {
+            let literal = if is_bytes {
+                Literal::Bytes
+            } else {
+                Literal::Text(value)
+            };
+            return Some((literal, at + width));
+        }
+        let mut add = |c: Option<char>| match (&mut value, c) {
+            (Some(value), Some(c)) => value.push(c),
+            (value, _) => *value = None,
+        };
+        if c == '\\' && !is_raw {
+            add(escaped(*rest.get(at + 1)?));
+            at += 2;
+        } else {
+            add(Some(c));
+            at += 1;
+        }
+    }
+}
+
+/// Returns what an escape of one character stands for; numbers are not read.
+fn escaped(c: char) -> Option<char> {
+    Some(match c {
+        '\\' | '\'' | '"' | '`' | '?' => c,
+        'a' => '\u{7}',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        _ => return None,
+    })
+}

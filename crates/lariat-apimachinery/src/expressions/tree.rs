@@ -1,0 +1,139 @@
+//! The tree of an expression, with positions.
+
+use std::rc::Rc;
+
+/// An expression, or a part of one.
+#[derive(Debug, Clone)]
+pub(super) struct Tree {
+    /// Where it is in the text, in characters.
+    pub(super) at: usize,
+    pub(super) kind: Kind,
+}
+
+/// What an expression is.
+#[derive(Debug, Clone)]
+pub(super) enum Kind {
+    Literal(Literal),
+    Name(String),
+    Select(Box<Select>),
+    Call(Box<Call>),
+    /// Elements, and whether each is optional.
+    List(Vec<(bool, Tree)>),
+    Map(Vec<Entry>),
+    Struct(String, Vec<Setting>),
+    Loop(Box<Loop>),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Literal {
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    /// A text; `None` if its escapes are not read here.
+    Text(Option<String>),
+    Bytes,
+}
+
+/// A field of a value.
+#[derive(Debug, Clone)]
+pub(super) struct Select {
+    pub(super) operand: Tree,
+    pub(super) field: String,
+    pub(super) way: Way,
+}
+
+/// How a field is selected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Plain,
+    /// `has(…)`.
+    Test,
+    /// `.?`.
+    Optional,
+}
+
+/// A call of a function or an operator.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub(super) name: String,
+    /// Shared, since a macro may write it twice.
+    pub(super) target: Option<Rc<Tree>>,
+    pub(super) arguments: Vec<Tree>,
+}
+
+/// An entry of a map.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) optional: bool,
+    pub(super) key: Tree,
+    pub(super) value: Tree,
+}
+
+/// A field of a struct that is made.
+#[derive(Debug, Clone)]
+pub(super) struct Setting {
+    pub(super) at: usize,
+    pub(super) optional: bool,
+    pub(super) field: String,
+    pub(super) value: Tree,
+}
+
+/// A macro, written out.
+#[derive(Debug, Clone)]
+pub(super) struct Loop {
+    pub(super) range: Tree,
+    pub(super) variables: Vec<String>,
+    pub(super) result_name: String,
+    pub(super) begin: Tree,
+    pub(super) condition: Tree,
+    pub(super) step: Tree,
+    pub(super) result: Tree,
+}
+
+impl Tree {
+    pub(super) fn new(at: usize, kind: Kind) -> Self {
+        Self { at, kind }
+    }
+
+    pub(super) fn call(at: usize, name: &str, arguments: Vec<Self>) -> Self {
+        Self::method(at, name, None, arguments)
+    }
+
+    pub(super) fn method(
+        at: usize,
+        name: &str,
+        target: Option<Rc<Self>>,
+        arguments: Vec<Self>,
+    ) -> Self {
+        let name = name.to_owned();
+        let call = Call {
+            name,
+            target,
+            arguments,
+        };
+        Self::new(at, Kind::Call(Box::new(call)))
+    }
+
+    pub(super) fn select(at: usize, operand: Self, field: String, way: Way) -> Self {
+        let select = Select {
+            operand,
+            field,
+            way,
+        };
+        Self::new(at, Kind::Select(Box::new(select)))
+    }
+
+    /// Returns the name with dots that this is, such as `sets.contains`.
+    pub(super) fn qualified(&self) -> Option<String> {
+        match &self.kind {
+            Kind::Name(name) => Some(name.clone()),
+            Kind::Select(select) if select.way == Way::Plain => {
+                let before = select.operand.qualified()?;
+                Some(format!("{before}.{}", select.field))
+            }
+            _ => None,
+        }
+    }
+}
