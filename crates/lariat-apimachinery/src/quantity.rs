@@ -80,6 +80,10 @@ impl Quantity {
         reason = "that is what Go does with the number"
     )]
     pub(crate) fn has_whole_thousandths(self) -> bool {
+        // Few digits with a large exponent are zero thousandths in Go, as the number overflows.
+        if self.nanos.abs() == MOST {
+            return true;
+        }
         let count = self.count_of(UNIT / 1000);
         // What Go keeps as a number of any length wraps around in `MilliValue`.
         let is_long = canonical_digits(self.nanos) > DIGITS;

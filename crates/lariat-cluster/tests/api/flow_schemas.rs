@@ -36,23 +36,31 @@ fn dangling(status: &str, reason: &str, message: &str) -> Value {
     json!({"type": "Dangling", "status": status, "lastTransitionTime": null, "reason": reason, "message": message})
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_flow_schema_says_whether_its_level_exists() {
-    let bench = Bench::new().await;
+const MISSING: &str = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" but there is no such object";
+const FOUND: &str =
+    "This FlowSchema references the PriorityLevelConfiguration object named \"l\" and it exists";
+
+/// Creates a schema whose level is missing.
+async fn schema_without_level(bench: &Bench) {
     let schema = json!({"metadata": {"name": "a"}, "spec": {
         "priorityLevelConfiguration": {"name": "l"}, "matchingPrecedence": 9999}});
     let created = bench.post(SCHEMAS, &schema).await;
     assert_eq!(created.code, 201, "{}", created.text);
-    let missing = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" but there is no such \
-        object";
-    let found = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" and it exists";
+}
 
+/// Applies a merge patch to the schema.
+async fn patch(bench: &Bench, subresource: &str, body: &Value) {
+    let path = format!("{SCHEMAS}/a{subresource}");
+    bench
+        .ask(Method::PATCH, &path, &[MERGE], body.to_string())
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_condition_of_a_flow_schema_has_its_own_manager() {
+    let bench = Bench::new().await;
+    schema_without_level(&bench).await;
     let schema = wait(&bench, "True").await;
-    let expected = json!([dangling("True", "NotFound", missing)]);
-    assert_eq!(
-        without_times(schema["status"]["conditions"].clone()),
-        expected
-    );
     let mut owner = schema["metadata"]["managedFields"][0].clone();
     owner["time"].take();
     let owned = json!({".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:reason": {}, "f:status": {},
@@ -64,12 +72,24 @@ async fn a_flow_schema_says_whether_its_level_exists() {
         "subresource": "status",
     });
     assert_eq!(owner, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flow_schema_says_whether_its_level_exists() {
+    let bench = Bench::new().await;
+    schema_without_level(&bench).await;
+    let schema = wait(&bench, "True").await;
+    let expected = json!([dangling("True", "NotFound", MISSING)]);
+    assert_eq!(
+        without_times(schema["status"]["conditions"].clone()),
+        expected
+    );
 
     let level = json!({"metadata": {"name": "l"}, "spec": {"type": "Limited", "limited": {
         "nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}}});
     assert_eq!(bench.post(LEVELS, &level).await.code, 201);
     let schema = wait(&bench, "False").await;
-    let expected = json!([dangling("False", "Found", found)]);
+    let expected = json!([dangling("False", "Found", FOUND)]);
     assert_eq!(
         without_times(schema["status"]["conditions"].clone()),
         expected
@@ -78,35 +98,22 @@ async fn a_flow_schema_says_whether_its_level_exists() {
     // What a client takes away comes back, beside what is the client's.
     let other =
         json!([{"type": "Other", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]);
-    let (path, body) = (
-        format!("{SCHEMAS}/a/status"),
-        json!({"status": {"conditions": other}}),
-    );
-    bench
-        .ask(Method::PATCH, &path, &[MERGE], body.to_string())
-        .await;
+    patch(&bench, "/status", &json!({"status": {"conditions": other}})).await;
     let schema = wait(&bench, "False").await;
     let conditions = without_times(schema["status"]["conditions"].clone());
     assert_eq!(conditions[0]["type"], "Other");
-    assert_eq!(conditions[1], dangling("False", "Found", found));
+    assert_eq!(conditions[1], dangling("False", "Found", FOUND));
 
     bench
         .ask(Method::DELETE, &format!("{LEVELS}/l"), &[], String::new())
         .await;
     let schema = wait(&bench, "True").await;
     let conditions = without_times(schema["status"]["conditions"].clone());
-    assert_eq!(conditions[1], dangling("True", "NotFound", missing));
+    assert_eq!(conditions[1], dangling("True", "NotFound", MISSING));
 
     // A level that every server has, even without its object.
     let body = json!({"spec": {"priorityLevelConfiguration": {"name": "exempt"}}});
-    bench
-        .ask(
-            Method::PATCH,
-            &format!("{SCHEMAS}/a"),
-            &[MERGE],
-            body.to_string(),
-        )
-        .await;
+    patch(&bench, "", &body).await;
     let schema = wait(&bench, "False").await;
     assert_eq!(schema["status"]["conditions"][1]["reason"], "Found");
 }

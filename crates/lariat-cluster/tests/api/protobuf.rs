@@ -177,7 +177,7 @@ async fn what_there_is_not_in_protobuf_is_not_acceptable_or_comes_in_json() {
     let table = "as=Table;g=meta.k8s.io;v=v1";
     let both = format!("{MEDIA};{table},application/json;{table}");
     for (path, accept, code, available) in [
-        (WIDGETS, MEDIA, 406, "application/json, application/yaml"),
+        (WIDGETS, MEDIA, 406, "application/vnd.kubernetes.protobuf"),
         (CONFIG_MAPS, &*format!("{MEDIA};{table}"), 406, "protobuf"),
         (WIDGETS, &format!("{MEDIA}, */*"), 200, "WidgetList"),
         (CONFIG_MAPS, &both, 200, "Table"),

@@ -28,7 +28,7 @@ fn is_time(text: &[u8], year: usize) -> bool {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (digits, zone) = text.split_at(count);
     let has_seconds = count == year + 10;
-    if !has_seconds && !(year == 2 && count == 10) {
+    if !has_seconds && (year != 2 || count != 10) {
         return false;
     }
     let number = |from: usize, to: usize| {

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
+use super::frame::{frame, info};
 use super::parts::{SchemasOf, paths_of};
 use super::{digest, fixed, issuer, paths};
 use crate::wire::gzip;
@@ -106,25 +107,4 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
         schemas.add(resource);
     }
     frame(&info, paths, schemas.finish())
-}
-
-/// Puts paths and schemas into a document.
-pub(super) fn frame(info: &Value, paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
-    let token = json!({
-        "type": "apiKey", "description": "Bearer Token authentication",
-        "name": "authorization", "in": "header",
-    });
-    let mut document = json!({
-        "openapi": "3.0.0", "info": info,
-        "components": {"securitySchemes": {"BearerToken": token}},
-    });
-    document["paths"] = paths.into();
-    if !schemas.is_empty() {
-        document["components"]["schemas"] = schemas.into();
-    }
-    document
-}
-
-pub(super) fn info() -> Value {
-    json!({"title": "Kubernetes", "version": "1.36"})
 }

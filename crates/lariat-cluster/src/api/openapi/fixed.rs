@@ -4,10 +4,9 @@ use lariat_apimachinery::kinds::Catalog;
 use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value};
 
-use super::document::{frame, info};
-use super::media::Subject;
+use super::frame::{frame, info};
 use super::names::{camel_case, shared_name};
-use super::operations::{Operation, Path, Sends};
+use super::operations::{Operation, Path, Sends, Subject};
 use super::paths;
 use crate::descriptions;
 

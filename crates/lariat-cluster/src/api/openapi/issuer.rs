@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::document::{frame, info};
+use super::frame::{frame, info};
 
 /// The paths below `/openapi/v3/` of these documents.
 pub(super) const PATHS: [&str; 2] = [".well-known/openid-configuration", "openid/v1/jwks"];

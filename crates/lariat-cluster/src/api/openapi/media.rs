@@ -1,6 +1,6 @@
 //! The media types that operations read and write.
 
-use super::operations::{Operation, Sends};
+use super::operations::{Operation, Sends, Subject};
 use crate::wire::protobuf;
 
 const JSON: &str = "application/json";
@@ -10,18 +10,6 @@ const APPLY: &str = "application/apply-patch+yaml";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
-
-/// What an operation is about, as far as it decides about media types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
-    BuiltIn,
-    /// It is never in protobuf.
-    Custom,
-    /// What there is: versions, groups or resources.
-    Discovery,
-    /// The version of the server, which is in JSON only.
-    Version,
-}
 
 /// Returns the types of answers, in the order of Go.
 pub(super) fn produced(operation: &Operation) -> Vec<&'static str> {

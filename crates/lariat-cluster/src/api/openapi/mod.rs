@@ -10,6 +10,7 @@ mod digest;
 mod document;
 mod fixed;
 mod form;
+mod frame;
 mod issuer;
 mod media;
 mod names;

@@ -6,7 +6,6 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
 use serde_json::{Value, json};
 
-use super::media::Subject;
 use super::names::{camel_case, kind_json, schema_name, shared_name};
 use crate::api::discovery::Subresource;
 
@@ -32,6 +31,18 @@ pub(super) struct Operation {
     /// The name of the schema of the answer.
     pub(super) answers: String,
     pub(super) parameters: Vec<&'static str>,
+}
+
+/// What an operation is about, as far as it decides about media types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    BuiltIn,
+    /// It is never in protobuf.
+    Custom,
+    /// What there is: versions, groups or resources.
+    Discovery,
+    /// The version of the server, which is in JSON only.
+    Version,
 }
 
 /// What the body of a request is.

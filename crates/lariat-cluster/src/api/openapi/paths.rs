@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::media::{self, Subject};
-use super::operations::{Operation, Path, type_of};
+use super::media;
+use super::operations::{Operation, Path, Subject, type_of};
 
 /// Describes what can be done at a path.
 pub(super) fn describe(path: &Path) -> Value {

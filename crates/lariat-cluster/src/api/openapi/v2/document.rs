@@ -4,8 +4,9 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
-use super::super::document::{info, once};
+use super::super::document::once;
 use super::super::form::Form;
+use super::super::frame::info;
 use super::super::parts::{SchemasOf, paths_of};
 use super::super::{digest as digests, fixed};
 use super::{paths, protobuf, schemas};
