@@ -156,6 +156,14 @@ pub enum ObjectError {
         /// What is invalid.
         reason: String,
     },
+    /// It does not fit the schema of its kind: a field has a wrong name or a value of a wrong type.
+    ///
+    /// The values are left out for Secrets.
+    #[error("it does not fit the schema of its kind: {reason}")]
+    Mistyped {
+        /// The fields, and what is wrong with them.
+        reason: String,
+    },
     /// Its namespace is being deleted, so nothing can be created there.
     #[error("its namespace is being deleted")]
     NamespaceTerminating,
@@ -221,7 +229,7 @@ impl ObjectError {
     /// Returns whether a retry cannot help until the wanted object changes.
     ///
     /// An object that is invalid or differs in immutable fields may be accepted later, because a CRD, a quota or the
-    /// object itself may change. An object that is too large is never accepted.
+    /// object itself may change. An object that is too large or does not fit the schema of its kind is not accepted.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         match self {
@@ -231,6 +239,7 @@ impl ObjectError {
             | Self::NoNamespace
             | Self::CannotOwn { .. }
             | Self::AppliedTwice
+            | Self::Mistyped { .. }
             | Self::OwnerGone => true,
             Self::Refused { source, .. } => {
                 matches!(&**source, kube::Error::Api(status) if status.code == 413)
@@ -286,6 +295,14 @@ impl ObjectFailure {
 impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = describe(&self.error);
+        let is_unnamed = self.key.as_ref().is_some_and(|key| key.name().is_empty());
+        // Such an error says what "it" lacks, so the kind stands in for the name.
+        if let Some(rest) = error.strip_prefix("it ").filter(|_| is_unnamed) {
+            return match self.gvk.kind() {
+                "" => write!(f, "an object of the set {rest}"),
+                _ => write!(f, "a {} of the set {rest}", self.gvk),
+            };
+        }
         match &self.key {
             Some(key) => write!(f, "{} {key}: {error}", self.gvk),
             None => write!(f, "all {}: {error}", self.gvk),

@@ -79,6 +79,10 @@ impl<'a> ErrorChain<'a> {
         self.status().is_some_and(|status| match status.code {
             413 => true,
             422 => is_invalid_for_good(status),
+            // An apply that does not fit the schema of its kind. The answer has no reason, so only the message tells.
+            500 => status
+                .message
+                .starts_with("failed to create typed patch object"),
             _ => false,
         })
     }

@@ -132,6 +132,21 @@ fn what_is_invalid_in_any_state_is_not_tried_again() {
 }
 
 #[test]
+fn an_apply_that_does_not_fit_the_schema_is_not_tried_again() {
+    let of = |message: &str| {
+        // kube-apiserver gives no reason.
+        let status = Status::failure(message, "").with_code(500);
+        HandlerError::from(kube::Error::Api(status.boxed()))
+    };
+    let typo = of(
+        "failed to create typed patch object (/a; /v1, Kind=ConfigMap): .dat: field not declared in schema",
+    );
+    assert!(!typo.is_retryable());
+    assert!(typo.to_string().ends_with("schema"), "{typo}");
+    assert!(of("failed to create typed live object: etcd").is_retryable());
+}
+
+#[test]
 fn a_delay_of_the_api_server_is_the_least_and_not_the_exact_one() {
     let mut status = refusal(429, "TooManyRequests");
     status.details = Some(details(json!({"retryAfterSeconds": 7})));
