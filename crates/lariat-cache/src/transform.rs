@@ -46,6 +46,10 @@ const ALWAYS: [&str; 3] = ["/apiVersion", "/kind", "/metadata"];
 impl Transform {
     /// Removes the values at some paths.
     ///
+    /// # Panics
+    ///
+    /// Panics if a path is not a JSON pointer, which begins with a slash: it would match nothing.
+    ///
     /// ```
     /// use lariat::KindOptions;
     /// use lariat::cache::Transform;
@@ -53,13 +57,16 @@ impl Transform {
     /// let secrets = KindOptions::default().transform(Transform::drop(["/data", "/stringData"]));
     /// # let _ = secrets;
     /// ```
+    #[track_caller]
     pub fn drop<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
-        Self(Kind::Drop(
-            paths.into_iter().map(|path| parse(path.as_ref())).collect(),
-        ))
+        Self(Kind::Drop(given(paths).into()))
     }
 
     /// Keeps only `apiVersion`, `kind`, `metadata` and the values at some paths.
+    ///
+    /// # Panics
+    ///
+    /// Panics as [`drop`](Self::drop) does.
     ///
     /// ```
     /// use lariat::cache::Transform;
@@ -67,8 +74,9 @@ impl Transform {
     /// let labels_and_images = Transform::keep(["/spec/containers/*/image"]);
     /// # let _ = labels_and_images;
     /// ```
+    #[track_caller]
     pub fn keep<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Self {
-        let given = paths.into_iter().map(|path| parse(path.as_ref()));
+        let given = given(paths);
         Self(Kind::Keep(
             // Without these paths the result would not be a Kubernetes object.
             ALWAYS.into_iter().map(parse).chain(given).collect(),
@@ -146,6 +154,22 @@ fn call(function: &Function, json: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     serde_json::to_vec(&value).ok()
+}
+
+/// Parses the paths that a caller gives.
+#[track_caller]
+fn given<P: AsRef<str>>(paths: impl IntoIterator<Item = P>) -> Vec<Path> {
+    let mut parsed = Vec::new();
+    // A loop, because a closure would hide the place of the caller from the panic.
+    for path in paths {
+        let path = path.as_ref();
+        assert!(
+            path.starts_with('/'),
+            "the path {path:?} of a transform is not a JSON pointer; write it as \"/spec/containers\""
+        );
+        parsed.push(parse(path));
+    }
+    parsed
 }
 
 /// Splits a JSON pointer into its parts, unescaped.
@@ -326,6 +350,18 @@ mod tests {
                 "spec": {"containers": [{"name": "c"}, {"name": "d"}, "odd"]},
             }),
         );
+    }
+
+    #[test]
+    #[should_panic(expected = "the path \"spec.containers\" of a transform is not a JSON pointer")]
+    fn a_dropped_path_with_dots_is_refused() {
+        let _ = Transform::drop(["/status", "spec.containers"]);
+    }
+
+    #[test]
+    #[should_panic(expected = "the path \"\" of a transform is not a JSON pointer")]
+    fn a_kept_path_that_is_empty_is_refused() {
+        let _ = Transform::keep([""]);
     }
 
     #[test]

@@ -247,12 +247,12 @@ fn what_is_wrong_is_named_with_what_is_known() {
     for (arguments, expected) in [
         (
             &["thinks"][..],
-            "no kind \"thinks\" that can be listed; it has things.demo.dev",
+            "no kind \"thinks\" that can be listed; did you mean things.demo.dev?",
         ),
         (&["events.demo"], "no kind \"events.demo\""),
         (
             &["things", "spec.siz=1"],
-            "siz is unknown; there is color, limit, size; did you mean size?",
+            "siz is unknown; did you mean size? In all there is color, limit, size",
         ),
         (
             &["things", "spec=1"],

@@ -54,6 +54,8 @@ fn own_text(error: &dyn Error) -> String {
     if let Some(status) = text.find(" (Status { ") {
         text.truncate(status);
     }
+    // A Status without a reason, as that of an invalid apply.
+    text.truncate(text.trim_end_matches(": ").len());
     // kube's note about a response that is not a Status. The text of the response precedes it.
     if let Some(rest) = text.strip_suffix(": Failed to parse error data") {
         text.truncate(rest.trim_end().len());
@@ -143,6 +145,8 @@ mod tests {
         let error =
             std::io::Error::other("ApiError: no: NotFound (Status { status: Some(Failure) })");
         assert_eq!(describe(&error), "ApiError: no: NotFound");
+        let error = std::io::Error::other("ApiError: no:  (Status { status: Some(Failure) })");
+        assert_eq!(describe(&error), "ApiError: no");
     }
 
     #[test]

@@ -134,6 +134,7 @@ impl Lease {
     /// [`LeaseError::Invalid`] if:
     ///
     /// - the name, the namespace or the identity is empty,
+    /// - the name is not a DNS subdomain, or the namespace not a DNS label, as the API server requires (RFC 1123),
     /// - the lease duration is zero or longer than the server can store (2^31 seconds),
     /// - the retry period is zero,
     /// - the lease duration is not longer than the renew deadline, or
@@ -165,6 +166,9 @@ impl Lease {
                 return invalid(format!("the {what} is empty"));
             }
         }
+        if let Some(reason) = self.misnamed() {
+            return invalid(reason);
+        }
         let Self {
             duration,
             renew_deadline,
@@ -181,7 +185,8 @@ impl Lease {
         }
         if duration <= renew_deadline {
             return invalid(format!(
-                "the lease duration {duration:?} is not longer than the renew deadline {renew_deadline:?}"
+                "the lease duration {duration:?} is not longer than the renew deadline {renew_deadline:?}; \
+                 set `renew_deadline` too"
             ));
         }
         if renew_deadline <= retry_period.mul_f64(JITTER) {
@@ -192,11 +197,40 @@ impl Lease {
         Ok(())
     }
 
+    /// Describes a name or namespace that the API server would refuse.
+    fn misnamed(&self) -> Option<String> {
+        if self.name.len() > 253 || !self.name.split('.').all(is_label) {
+            return Some(format!(
+                "the name {:?} must be at most 253 lower-case letters, digits, '-' and '.', and each part between dots \
+                 must begin and end with a letter or digit",
+                self.name
+            ));
+        }
+        let namespace = self.namespace.as_deref()?;
+        (namespace.len() > 63 || !is_label(namespace)).then(|| {
+            format!(
+                "the namespace {namespace:?} must be at most 63 lower-case letters, digits and '-', and begin and end \
+                 with a letter or digit"
+            )
+        })
+    }
+
     /// Returns the lease duration in whole seconds, rounded up.
     pub(crate) fn seconds(&self) -> i32 {
         let rounded = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
         i32::try_from(rounded).unwrap_or(i32::MAX)
     }
+}
+
+/// Returns whether a text is a DNS label, of any length.
+///
+/// Only the whole name is bounded by the API server, not its labels.
+fn is_label(text: &str) -> bool {
+    let is_end = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    bytes.iter().all(|byte| is_end(byte) || *byte == b'-')
+        && bytes.first().is_some_and(is_end)
+        && bytes.last().is_some_and(is_end)
 }
 
 /// Returns the namespace of the pod's ServiceAccount; `None` outside of a pod.
@@ -244,8 +278,16 @@ mod tests {
             (lease().duration(Duration::MAX), "between a second"),
             (
                 lease().duration(10 * SECOND),
-                "not longer than the renew deadline 10s",
+                "not longer than the renew deadline 10s; set `renew_deadline` too",
             ),
+            (
+                Lease::new("Shop_Operator"),
+                "the name \"Shop_Operator\" must be at most 253 lower-case letters",
+            ),
+            (Lease::new("shop..io"), "each part between dots"),
+            (Lease::new("a".repeat(254)), "at most 253"),
+            (lease().namespace("shops.eu"), "the namespace \"shops.eu\""),
+            (lease().namespace("n".repeat(64)), "at most 63"),
             (lease().retry_period(Duration::ZERO), "retry period is zero"),
             (
                 lease().renew_deadline(Duration::from_millis(2400)),
@@ -256,6 +298,13 @@ mod tests {
             let said = refused(&lease);
             assert!(said.contains(reason), "{said:?} does not say {reason:?}");
         }
+        assert!(
+            Lease::new("shop.example.com")
+                .namespace("n1")
+                .validate()
+                .is_ok()
+        );
+        assert!(Lease::new("a".repeat(253)).validate().is_ok());
         assert!(
             lease()
                 .renew_deadline(Duration::from_millis(2401))

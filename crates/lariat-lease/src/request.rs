@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease as Object;
+use lariat_core::describe;
 use tokio::time;
 
 /// The answer to a request.
@@ -61,14 +62,14 @@ impl Refusals {
             kube::Error::Api(status)
                 if (400..500).contains(&status.code) && ![409, 410, 429].contains(&status.code) =>
             {
-                self.refused(lease, error);
+                self.refused(lease, &status.message);
             }
-            _ => tracing::debug!(%lease, "a request about the lease failed: {error}"),
+            _ => tracing::debug!(%lease, "a request about the lease failed: {}", describe(error)),
         }
     }
 
     /// Logs a refusal: the first one as a warning.
-    fn refused(&self, lease: &str, error: &kube::Error) {
+    fn refused(&self, lease: &str, error: &str) {
         if self.0.swap(true, Ordering::Relaxed) {
             tracing::debug!(%lease, "the API server refuses a request about the lease: {error}");
         } else {

@@ -70,9 +70,33 @@ pub(super) async fn log_waits(cores: &[Arc<Core>]) -> Infallible {
         // Empty if the last kind has synced at this moment.
         if !kinds.is_empty() {
             let waited = began.elapsed();
-            tracing::info!(?waited, kinds = kinds.len(), "waiting for caches: {waits}");
+            let (kinds, advice) = (kinds.len(), advice(&kinds));
+            match advice {
+                None => tracing::info!(?waited, kinds, "waiting for caches: {waits}"),
+                Some(advice) => {
+                    tracing::warn!(?waited, kinds, "waiting for caches: {waits}{advice}")
+                }
+            }
         }
     }
+}
+
+/// Returns what to do about failures; `None` if no cache has failed.
+///
+/// A kind that is not served is no failure: the factory waits for it only if it may.
+fn advice(kinds: &[Unsynced]) -> Option<&'static str> {
+    let mut errors = kinds
+        .iter()
+        .filter(|kind| kind.phase != Phase::Missing)
+        .filter_map(|kind| kind.last_error.as_deref())
+        .peekable();
+    errors.peek()?;
+    let is_forbidden = errors.any(|error| error.contains("refused: 403 "));
+    Some(if is_forbidden {
+        "; grant the program `list` and `watch` of what is forbidden"
+    } else {
+        ""
+    })
 }
 
 /// Describes the first kinds that have not synced.

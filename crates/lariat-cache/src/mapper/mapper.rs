@@ -86,7 +86,7 @@ const CLEAR_AT: usize = 64;
 #[non_exhaustive]
 pub enum MapperError {
     /// The API server does not serve the kind.
-    #[error("{gvk} is not served by the API server; {}", hint(served))]
+    #[error("{gvk} is not served by the API server; {}", hint(gvk, served))]
     UnknownKind {
         /// The kind.
         gvk: Gvk,
@@ -122,9 +122,17 @@ pub enum MapperError {
 }
 
 /// Describes what may be wrong with a kind that is not served.
-fn hint(served: &[Gvk]) -> String {
+fn hint(gvk: &Gvk, served: &[Gvk]) -> String {
     if served.is_empty() {
-        return "is its CustomResourceDefinition installed, and are group, version and kind spelled right?".to_owned();
+        let question = "is its CustomResourceDefinition installed and established, and are group, version and kind \
+                        spelled right?";
+        // Only groups with a dot can have CRDs.
+        let advice = if gvk.group().contains('.') {
+            " `operator.installs(…)` installs it at the start, and `MissingKind::Wait` waits for it"
+        } else {
+            ""
+        };
+        return format!("{question}{advice}");
     }
     let names: Vec<String> = served.iter().map(Gvk::to_string).collect();
     format!(

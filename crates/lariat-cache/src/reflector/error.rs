@@ -71,7 +71,7 @@ pub(super) enum ReflectorError {
     },
     /// The API server does not serve the collection (404).
     #[error(
-        "not served by the API server; is the CustomResourceDefinition installed, and are group, \
+        "not served by the API server; is the CustomResourceDefinition installed and established, and are group, \
          version and plural spelled right?"
     )]
     NotServed,

@@ -116,7 +116,8 @@ async fn an_unknown_kind_is_refused_immediately_by_name_and_fills_once_its_crd_e
     assert_eq!(
         error.to_string(),
         "1 kind cannot be synced: demo.dev/v1 Widget is not served by the API server; is its \
-         CustomResourceDefinition installed, and are group, version and kind spelled right?"
+         CustomResourceDefinition installed and established, and are group, version and kind spelled right? \
+         `operator.installs(…)` installs it at the start, and `MissingKind::Wait` waits for it"
     );
     assert_eq!(informer.status().phase, Phase::Missing);
 

@@ -89,6 +89,8 @@ async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
         // These errors name the file; the address has nothing to do with them.
         if reason.contains("data file") {
             anyhow!("{reason}")
+        } else if reason.starts_with("cannot listen on") {
+            anyhow!("{reason}; give another address with --listen, or port 0")
         } else {
             anyhow!("cannot serve on {}: {reason}", options.listen)
         }

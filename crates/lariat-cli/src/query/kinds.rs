@@ -65,13 +65,13 @@ fn choose(kinds: &[Kind], name: &str) -> Result<Kind> {
         all.sort();
         let start: String = stem.chars().take(ALIKE).collect();
         let is_near = |known: &&String| start.len() == ALIKE && known.contains(&start);
-        // A common beginning is enough here: the list is only a hint.
+        // A common beginning is enough here: this is only a hint.
         let near: Vec<String> = all.iter().filter(is_near).cloned().collect();
-        let known = if near.is_empty() { all } else { near };
-        bail!(
-            "the cluster has no kind {name:?} that can be listed; it has {}",
-            known.join(", ")
-        );
+        let start = format!("the cluster has no kind {name:?} that can be listed;");
+        if !near.is_empty() {
+            bail!("{start} did you mean {}?", near.join(" or "));
+        }
+        bail!("{start} is its CRD installed? It has {}", all.join(", "));
     };
     // As in kubectl, the core group wins, and other groups must be named.
     if first.resource.gvk().group().is_empty() || called.len() == 1 {
@@ -143,16 +143,16 @@ mod tests {
         );
         check(
             "deploymnets",
-            "the cluster has no kind \"deploymnets\" that can be listed; it has deployments.apps",
+            "the cluster has no kind \"deploymnets\" that can be listed; did you mean deployments.apps?",
         );
         check(
             "x",
-            "the cluster has no kind \"x\" that can be listed; it has deployments.apps, events, \
+            "the cluster has no kind \"x\" that can be listed; is its CRD installed? It has deployments.apps, events, \
              events.events.k8s.io, pods, things.a.dev, things.b.dev",
         );
         check(
             "deployments.extensions",
-            "the cluster has no kind \"deployments.extensions\" that can be listed; it has deployments.apps",
+            "the cluster has no kind \"deployments.extensions\" that can be listed; did you mean deployments.apps?",
         );
     }
 

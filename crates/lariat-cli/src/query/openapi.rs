@@ -118,12 +118,13 @@ impl Schemas {
 
     /// Describes a path with a member that a schema does not have.
     fn unknown(&self, path: &Path, name: &str, schema: &Json) -> String {
-        let suggestion = nearest(schema, name).map(|near| format!("; did you mean {near}?"));
+        // In front of the list, which may be long.
+        let near = nearest(schema, name).map(|near| format!("did you mean {near}? In all "));
         format!(
             "{} has no field {path}: {name} is unknown; {}{}",
             self.kind,
-            has(schema),
-            suggestion.unwrap_or_default()
+            near.unwrap_or_default(),
+            has(schema)
         )
     }
 
@@ -310,13 +311,13 @@ mod tests {
         );
         check(
             "sepc.node",
-            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; there is spec; did you mean spec?",
+            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; did you mean spec? In all there is spec",
         );
         let known = "items, labels, node, paused, port, raw, replicas, requests, share, size";
         check(
             "spec.Replica",
             &format!(
-                "a.dev/v1 Thing has no field spec.Replica: Replica is unknown; there is {known}; did you mean replicas?"
+                "a.dev/v1 Thing has no field spec.Replica: Replica is unknown; did you mean replicas? In all there is {known}"
             ),
         );
         check(

@@ -11,9 +11,7 @@ use tokio::time::sleep;
 use super::options::Options;
 use super::text;
 use super::trace::{Explained, Trace};
-use crate::console::{
-    AskError, Console, Line, Output, Printer, choose, full_name, key_path, run_until_asked,
-};
+use crate::console::{AskError, Console, Line, Output, Printer, choose, key_path, run_until_asked};
 
 /// How often new runs are asked for.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -34,13 +32,6 @@ async fn show(options: &Options) -> Result<ExitCode> {
     let path = key_path(&kind, &options.key);
     let key = match console.get::<KeyDetail>(&path).await {
         Ok(answer) => answer.value,
-        Err(error) if error.is_missing() => {
-            return Err(anyhow!(
-                "{error}; nothing is known of {} {}",
-                full_name(&kind),
-                options.key
-            ));
-        }
         Err(error) => return Err(error.into()),
     };
     let of = Link {

@@ -108,7 +108,10 @@ async fn what_cannot_be_is_said_in_one_line() {
         (
             &["cluster", "--listen", &taken][..],
             1,
-            format!("error: cannot serve on {taken}: Address already in use (os error 98)\n"),
+            format!(
+                "error: cannot listen on {taken}: Address already in use (os error 98); give another address with \
+                 --listen, or port 0\n"
+            ),
         ),
         (
             &["cluster", "--seed", "/nonexistent"],

@@ -318,7 +318,8 @@ async fn a_token_is_demanded_if_there_is_one() {
     let taken = taken.local_addr().unwrap().to_string();
     let (code, _, stderr) = run(&["cluster", "--listen", "127.0.0.1:0", "--console", &taken]).await;
     let expected = format!(
-        "error: cannot serve the console on {taken}: Address already in use (os error 98)\n"
+        "error: cannot serve the console on {taken}: Address already in use (os error 98); give another address with \
+         --console, or port 0\n"
     );
     assert_eq!((code, stderr), (Some(1), expected));
 }

@@ -535,7 +535,7 @@ impl ClusterBuilder {
         let listener = match self.address {
             Some(address) => {
                 let acceptor = security.acceptor()?;
-                Some((TcpListener::bind(address).await?, acceptor))
+                Some((bind(address).await?, acceptor))
             }
             None => None,
         };
@@ -592,4 +592,12 @@ impl ClusterBuilder {
         }
         Ok(cluster)
     }
+}
+
+/// Listens on an address; the error names it.
+async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))
+    })
 }

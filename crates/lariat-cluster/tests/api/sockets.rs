@@ -33,6 +33,17 @@ async fn listening() -> Cluster {
     cluster.expect("there is a free port")
 }
 
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = taken.local_addr().expect("it is bound");
+    let error = Cluster::builder().listen_on(address).start().await;
+    let error = error.expect_err("the port is in use");
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    let start = format!("cannot listen on {address}: ");
+    assert!(error.to_string().starts_with(&start), "{error}");
+}
+
 async fn connect(cluster: &Cluster) -> TcpStream {
     let url = cluster.url().expect("it listens");
     let address = url.split_once("//").expect("a URL has a scheme").1;

@@ -10,7 +10,11 @@ pub enum ServeError {
     ///
     /// The text is not an address, the port is in use, or the machine does not have the address.
     #[error(
-        "the console cannot listen on {address}: choose another address, such as 127.0.0.1:0 for any free port"
+        "the console cannot listen on {address}: {}",
+        match source.kind() {
+            io::ErrorKind::InvalidInput => "expected ADDRESS:PORT, such as 127.0.0.1:9090",
+            _ => "choose another address, such as 127.0.0.1:0 for any free port",
+        }
     )]
     Listen {
         /// The address.

@@ -227,7 +227,7 @@ async fn a_lease_that_cannot_be_held_fails_the_start() {
     let error = factory.start(1).await.expect_err("it is refused");
     assert!(matches!(error, StartError::Lease(_)));
     let reason = "invalid configuration of the lease shop: \
-               the lease duration 5s is not longer than the renew deadline 10s";
+               the lease duration 5s is not longer than the renew deadline 10s; set `renew_deadline` too";
     assert_eq!(error.to_string(), reason);
 }
 

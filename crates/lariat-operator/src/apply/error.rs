@@ -14,15 +14,15 @@ use crate::refusal::GuardError;
 /// The number of failures that an error prints in full.
 const WRITTEN: usize = 5;
 
-/// The retry delay if immutable fields differ: a user may delete the object meanwhile.
-const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
+/// The retry delay if a user has to act: to delete an object whose immutable fields differ, or to update a CRD.
+const USER_ACTS: Duration = Duration::from_secs(300);
 
 /// Some objects of a set could not be applied or pruned.
 ///
 /// All other objects were applied. If a reconciler returns it with `?`, the call is retried, unless
 /// [`is_terminal`](Self::is_terminal) is true. If the owner no longer exists, the call counts as a success, because the
 /// deletion calls the reconciler again. The delay is the one that the API server asked for, or five minutes if
-/// all failures are immutable fields, or otherwise that of the handler's backoff.
+/// all failures are immutable fields or objects that do not fit the schema of their kind, or otherwise that of the handler's backoff.
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
@@ -156,6 +156,14 @@ pub enum ObjectError {
         /// What is invalid.
         reason: String,
     },
+    /// It does not fit the schema of its kind: a field has a wrong name or a value of a wrong type.
+    ///
+    /// The values are left out for Secrets.
+    #[error("it does not fit the schema of its kind: {reason}")]
+    Mistyped {
+        /// The fields, and what is wrong with them.
+        reason: String,
+    },
     /// Its namespace is being deleted, so nothing can be created there.
     #[error("its namespace is being deleted")]
     NamespaceTerminating,
@@ -221,7 +229,7 @@ impl ObjectError {
     /// Returns whether a retry cannot help until the wanted object changes.
     ///
     /// An object that is invalid or differs in immutable fields may be accepted later, because a CRD, a quota or the
-    /// object itself may change. An object that is too large is never accepted.
+    /// object itself may change. An object that is too large is not accepted.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         match self {
@@ -286,6 +294,14 @@ impl ObjectFailure {
 impl fmt::Display for ObjectFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = describe(&self.error);
+        let is_unnamed = self.key.as_ref().is_some_and(|key| key.name().is_empty());
+        // Such an error says what "it" lacks, so the kind stands in for the name.
+        if let Some(rest) = error.strip_prefix("it ").filter(|_| is_unnamed) {
+            return match self.gvk.kind() {
+                "" => write!(f, "an object of the set {rest}"),
+                _ => write!(f, "a {} of the set {rest}", self.gvk),
+            };
+        }
         match &self.key {
             Some(key) => write!(f, "{} {key}: {error}", self.gvk),
             None => write!(f, "all {}: {error}", self.gvk),
@@ -338,10 +354,15 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
     let delays = failures.iter();
     let asked = delays.filter_map(|each| each.error.retry_after()).max();
     let mut errors = failures.iter().map(|failure| &failure.error);
-    // A user must act before an immutable field can be applied, so a frequent retry is useless.
-    let is_patient =
-        |error: &ObjectError| error.is_terminal() || matches!(error, ObjectError::Immutable { .. });
-    let delay = asked.or(errors.all(is_patient).then_some(IMMUTABLE_RETRIED))?;
+    // Until a user acts, a frequent retry is useless.
+    let needs_user = |error: &ObjectError| {
+        matches!(
+            error,
+            ObjectError::Immutable { .. } | ObjectError::Mistyped { .. }
+        )
+    };
+    let is_patient = |error: &ObjectError| error.is_terminal() || needs_user(error);
+    let delay = asked.or(errors.all(is_patient).then_some(USER_ACTS))?;
     Some(RetryAfter::new(delay).into())
 }
 

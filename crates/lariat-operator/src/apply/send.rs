@@ -150,6 +150,11 @@ impl<'a> Endpoint<'a> {
         if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
             return invalid(status, is_secret);
         }
+        if verb == "apply"
+            && let Some(reason) = mistyped(status, is_secret)
+        {
+            return ObjectError::Mistyped { reason };
+        }
         let source = Box::new(if is_secret {
             kube::Error::Api(Box::new(without_words(status)))
         } else {
@@ -174,6 +179,35 @@ fn invalid(status: &Status, is_secret: bool) -> ObjectError {
     };
     ObjectError::Invalid { reason }
 }
+
+/// Describes what does not fit the schema of an applied object; `None` for any other error.
+///
+/// The API server answers 500 without a reason or causes, so only the message tells.
+fn mistyped(status: &Status, is_secret: bool) -> Option<String> {
+    let rest = status
+        .message
+        .strip_prefix("failed to create typed patch object (")?;
+    let (_, found) = rest.split_once("): ")?;
+    let lines = found.trim_start_matches("errors:").lines().map(str::trim);
+    let without_value = |line: &str| match line.split_once(", got ") {
+        Some((field, _)) if is_secret => field.to_owned(),
+        _ => line.to_owned(),
+    };
+    let fields: Vec<String> = lines
+        .filter(|line| !line.is_empty())
+        .map(without_value)
+        .collect();
+    let is_spelled_wrong = fields.iter().any(|field| field.ends_with(UNDECLARED));
+    let hint = if is_spelled_wrong {
+        "; check the spelling of the field"
+    } else {
+        ""
+    };
+    Some(format!("{}{hint}", fields.join(", ")))
+}
+
+/// The end of the API server's message for a field that a kind does not have.
+const UNDECLARED: &str = ": field not declared in schema";
 
 impl ObjectError {
     pub(super) fn has_code(&self, code: u16) -> bool {
@@ -313,6 +347,35 @@ mod tests {
         "spec.selector",
         "Invalid value: {\"matchLabels\":{\"app\":\"b\"}}: field is immutable",
     );
+
+    #[test]
+    fn fields_that_do_not_fit_the_schema_are_named_without_secret_values() {
+        let of = |message: &str, is_secret: bool| {
+            let message = format!("failed to create typed patch object {message}");
+            let status = Status::failure(&message, "").with_code(500);
+            mistyped(&status, is_secret).expect("it is about the schema")
+        };
+        // As kube-apiserver answers.
+        let typo = "(/a; apps/v1, Kind=Deployment): .spec.replica: field not declared in schema";
+        assert_eq!(
+            of(typo, false),
+            ".spec.replica: field not declared in schema; check the spelling of the field"
+        );
+        let secret = "(/a; /v1, Kind=Secret): errors:\n  .type: expected string, got \
+            &value.valueUnstructured{Value:3}\n  .strinData: field not declared in schema";
+        assert_eq!(
+            of(secret, true),
+            ".type: expected string, .strinData: field not declared in schema; check the spelling of the field"
+        );
+        let twice = "(/a; /v1, Kind=Pod): .spec.containers: duplicate entries for key [name=\"a\"]";
+        assert_eq!(
+            of(twice, false),
+            ".spec.containers: duplicate entries for key [name=\"a\"]"
+        );
+        let live = "failed to create typed live object: .spec.a: field not declared in schema";
+        let status = Status::failure(live, "").with_code(500);
+        assert_eq!(mistyped(&status, false), None);
+    }
 
     #[test]
     fn words_of_the_kinds_of_kubernetes_are_known() {

@@ -54,9 +54,12 @@ impl Permission {
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verbs: Vec<&str> = self.verbs.keys().map(String::as_str).collect();
-        write!(f, "{} {}", verbs.join(", "), self.path())?;
-        if !self.group.is_empty() {
-            write!(f, ".{}", self.group)?;
+        write!(f, "{} {}", verbs.join(", "), self.resource)?;
+        // As kubectl writes it: `widgets.demo.dev/status`.
+        for (before, part) in [('.', &self.group), ('/', &self.subresource)] {
+            if !part.is_empty() {
+                write!(f, "{before}{part}")?;
+            }
         }
         if !self.names.is_empty() {
             write!(f, " named {}", self.names.join(", "))?;
@@ -70,5 +73,27 @@ impl fmt::Display for Permission {
         } else {
             write!(f, " (for {})", because.join(", "))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subresource_comes_after_the_group() {
+        let because = BTreeSet::from(["reconciler web".to_owned()]);
+        let permission = Permission {
+            group: "demo.dev".to_owned(),
+            resource: "widgets".to_owned(),
+            subresource: "finalizers".to_owned(),
+            names: Vec::new(),
+            namespaces: Vec::new(),
+            verbs: BTreeMap::from([("update".to_owned(), because)]),
+        };
+        assert_eq!(
+            permission.to_string(),
+            "update widgets.demo.dev/finalizers (for reconciler web)"
+        );
     }
 }

@@ -25,13 +25,27 @@ pub enum StatusError {
     },
     /// The object exists, but its kind has no status subresource.
     #[error(
-        "{gvk} {key} has no status subresource; its CRD needs `subresources: {{status: {{}}}}` in this version"
+        "{gvk} {key} has no status subresource; its CRD needs `subresources: {{status: {{}}}}` in this version (with \
+         kube's derive: `#[kube(status = \"…\")]`)"
     )]
     NoSubresource {
         /// The kind.
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
+    },
+    /// This program may not read the object or write its status.
+    #[error(
+        "no permission to write the status of {gvk} {key}; declare it by `writes_status()` of the reconciler, and add \
+         it to the role of the program"
+    )]
+    Forbidden {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The answer of the API server.
+        source: Box<ApiError>,
     },
     /// The object has changed since the call began.
     ///
@@ -69,6 +83,25 @@ impl StatusError {
             gvk: gvk.clone(),
             key: key.clone(),
             source: Ignore::because("the object no longer exists"),
+        }
+    }
+
+    pub(super) fn no_subresource(gvk: &Gvk, key: &ObjectKey) -> Self {
+        Self::NoSubresource {
+            gvk: gvk.clone(),
+            key: key.clone(),
+        }
+    }
+
+    /// Returns the error with advice if RBAC refused the request.
+    pub(super) fn with_advice(self, gvk: &Gvk, key: &ObjectKey) -> Self {
+        match self {
+            Self::Api(error) if error.is_unauthorized() => Self::Forbidden {
+                gvk: gvk.clone(),
+                key: key.clone(),
+                source: Box::new(error),
+            },
+            other => other,
         }
     }
 

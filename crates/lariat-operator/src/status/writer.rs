@@ -354,6 +354,14 @@ impl<K: View> StatusWriter<K> {
     /// Makes a change of the status, and records the new state for the call.
     async fn change(
         &self,
+        compute: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
+    ) -> Result<bool, StatusError> {
+        let changed = self.try_change(compute).await;
+        changed.map_err(|error| error.with_advice(self.cx.gvk(), self.cx.key()))
+    }
+
+    async fn try_change(
+        &self,
         mut compute: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
         let cx = &self.cx;
@@ -389,10 +397,7 @@ impl<K: View> StatusWriter<K> {
             Changed::Unneeded(state) => (state, false),
             Changed::Gone => return Err(gone()),
             Changed::NoSubresource => {
-                return Err(StatusError::NoSubresource {
-                    gvk: cx.gvk().clone(),
-                    key: cx.key().clone(),
-                });
+                return Err(StatusError::no_subresource(cx.gvk(), cx.key()));
             }
         };
         cx.call().saw(state);

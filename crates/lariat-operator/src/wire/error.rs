@@ -59,7 +59,7 @@ pub enum ApiError {
         reason: Option<String>,
     },
     /// The kind is not served, and the factory does not wait for it.
-    #[error("the API server does not serve {gvk}; is its CRD installed?")]
+    #[error("the API server does not serve {gvk}; is its CRD installed and established?")]
     NotServed {
         /// The kind.
         gvk: Gvk,
@@ -259,6 +259,18 @@ impl ApiError {
     #[must_use]
     pub fn is_already_exists(&self) -> bool {
         self.has_reason("AlreadyExists")
+    }
+
+    /// Returns whether the API server refused the request for lack of permission.
+    ///
+    /// Admission refuses with 403 too, in other words.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        let is_rbac = |status: &Status| {
+            status.code == 403
+                && status.message.contains(" cannot ")
+                && status.message.contains(" resource ")
+        };
+        self.status().is_some_and(is_rbac)
     }
 
     /// Returns whether a write was refused because the object itself does not exist.

@@ -37,7 +37,7 @@ async fn one_failure_stops_neither_the_others_nor_the_report() {
         "cannot apply 4 objects of the set \"things\"",
         "no.dev/v1 Nothing x",
         "v1 Service default/bad: it is invalid",
-        "v1 Pod : it cannot be applied",
+        "a v1 Pod of the set cannot be applied: it has no `metadata.name`",
         "v1 ConfigMap default/twice: it is in the set more than once",
     ] {
         assert!(text.contains(part), "{part}: {text}");
@@ -50,6 +50,25 @@ async fn one_failure_stops_neither_the_others_nor_the_report() {
     );
     rig.apply([config("good", "1")]).await;
     assert!(rig.config_map("old").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_with_a_wrong_name_is_named_and_retried_after_five_minutes() {
+    let rig = Rig::watching().await;
+    let typo =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "dat": {}});
+    rig.want([typo]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let error = rig.last().unwrap_err();
+    let expected = "v1 ConfigMap default/web: it does not fit the schema of its kind: .dat: field not declared in \
+                    schema; check the spelling of the field";
+    assert!(error.to_string().ends_with(expected), "{error}");
+    assert!(!error.is_terminal());
+    time::sleep(Duration::from_secs(299)).await;
+    assert!(rig.calls().is_empty());
+    time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(rig.calls().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]

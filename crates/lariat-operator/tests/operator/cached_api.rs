@@ -233,7 +233,10 @@ async fn a_kind_that_is_not_served_is_an_error_that_says_so() {
         CachedApi::new(&bench.factory.for_kind(Gvk::new("demo.dev", "v1", "Gadget")));
     let error = gadgets.get(&key("a")).await.unwrap_err().to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
-    assert!(error.contains("is its CRD installed?"), "{error}");
+    assert!(
+        error.contains("is its CRD installed and established?"),
+        "{error}"
+    );
     let error = gadgets
         .delete(&key("a"), &DeleteParams::default())
         .await

@@ -1,19 +1,24 @@
 //! Tests of permissions: the derived ones suffice, and all of them are needed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::CustomResourceExt;
-use lariat_cache::{KindOptions, MissingKind, Selection, Storage};
+use kube::api::{Api, PostParams};
+use lariat_cache::{InitialList, KindOptions, MissingKind, Selection, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_controller::{ControllerOptions, Outcome, SharedControllerFactory};
 use lariat_lease::Lease;
-use lariat_operator::{AccessError, CrdOptions, Operator, OperatorError, Rule, ensure_crds};
+use lariat_operator::{
+    AccessError, CrdOptions, Operator, OperatorError, Reconcile, Rule, ensure_crds,
+};
+use parking_lot::Mutex;
 use tokio::time;
 
-use crate::bench::{SECOND, Widget, settle};
+use crate::bench::{SECOND, Widget, WidgetSpec, WidgetStatus, settle};
 use crate::logs::Logs;
 use crate::program::{Program, client_of, cluster, grant, register};
 
@@ -80,13 +85,58 @@ async fn a_ring_needs_its_leases_and_works_with_what_the_manifests_say() {
         .collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
-        said[0].contains(refused) && said[0].contains("forbidden"),
+        said[0].contains(refused) && said[0].contains("forbidden") && !said[0].contains("Status {"),
         "{said:?}"
     );
     grant(&cluster, &operator).await;
     time::sleep(10 * SECOND).await;
     assert!(membership.leads());
     operator.stop().await.expect("stopped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_not_declared_says_how_to_declare_it() {
+    let cluster = cluster().await;
+    let (admin, options) = (cluster.client(), CrdOptions::default());
+    let installed = ensure_crds(&admin, &[Widget::crd()], &options).await;
+    installed.expect("installed");
+    let lists = KindOptions::default().initial_list(InitialList::Lists);
+    let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
+        .default_options(ControllerOptions::default().cache(lists))
+        .build();
+    let operator = Operator::new("widgeteer", &factory);
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&errors);
+    operator
+        .reconciler("status", &factory.for_object::<Widget>())
+        .register(move |cx: Reconcile<Widget>| {
+            let seen = Arc::clone(&seen);
+            async move {
+                let status = WidgetStatus {
+                    size: Some(1),
+                    ..WidgetStatus::default()
+                };
+                let error = cx.set_status(&status).await.expect_err("it is refused");
+                seen.lock().push(format!("{error:?}"));
+                Ok(Outcome::done())
+            }
+        })
+        .expect("registered");
+    grant(&cluster, &operator).await;
+    operator.start(1).await.expect("started");
+    let widgets: Api<Widget> = Api::namespaced(cluster.client(), "default");
+    let widget = Widget::new("a", WidgetSpec { size: 1 });
+    let created = widgets.create(&PostParams::default(), &widget).await;
+    created.expect("created");
+    settle().await;
+    let errors = errors.lock();
+    let expected = "no permission to write the status of demo.dev/v1 Widget default/a; declare it by \
+                    `writes_status()` of the reconciler, and add it to the role of the program: cannot";
+    assert!(errors[0].starts_with(expected), "{errors:?}");
+    assert!(
+        errors[0].contains("cannot patch resource \"widgets/status\""),
+        "{errors:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -148,7 +148,7 @@ async fn a_kind_without_a_status_says_so() {
     settle().await;
     let expected = [
         "v1 ConfigMap default/a has no status subresource; its CRD needs `subresources: \
-         {status: {}}` in this version",
+         {status: {}}` in this version (with kube's derive: `#[kube(status = \"…\")]`)",
         "the status of v1 ConfigMap default/a cannot be written: it is not a JSON object",
     ];
     assert_eq!(*errors.lock(), expected);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRef, RawQuery, State};
@@ -73,9 +73,11 @@ impl Console {
         address: SocketAddr,
         token: Option<String>,
     ) -> Result<Self> {
-        let listener = TcpListener::bind(address).await;
-        let listener =
-            listener.with_context(|| format!("cannot serve the console on {address}"))?;
+        let listener = TcpListener::bind(address).await.map_err(|error| {
+            anyhow!(
+                "cannot serve the console on {address}: {error}; give another address with --console, or port 0"
+            )
+        })?;
         // With port 0 only the listener knows the port.
         let address = listener.local_addr()?;
         let stopping = CancellationToken::new();

@@ -41,6 +41,8 @@ pub(super) struct Group {
     are_more: bool,
     /// Examples of keys that failed since the last line.
     examples: Vec<ObjectKey>,
+    /// The first keys that lines have named, at most [`EXAMPLES`].
+    named: Vec<ObjectKey>,
     /// The number of failures since the last line.
     folded: u64,
     /// The number of failures since `began`.
@@ -65,6 +67,7 @@ impl Group {
             keys: 0,
             are_more: false,
             examples: Vec::new(),
+            named: vec![failed.key.clone()],
             folded: 0,
             total: 0,
             began: now,
@@ -150,6 +153,7 @@ impl Group {
         let line_kind = match self.is_final {
             _ if has_recovered => LineKind::Recovered,
             _ if self.folded == 0 => return None,
+            true if self.is_named() => LineKind::FinallyAgain,
             true => LineKind::FinallyMore,
             false => LineKind::Still,
         };
@@ -159,6 +163,12 @@ impl Group {
             (self.total, self.began) = (0, now);
         }
         Some(line)
+    }
+
+    /// Returns whether earlier lines name all keys that failed since the last line.
+    fn is_named(&self) -> bool {
+        // With as many examples as there is room for, there may be keys that are not among them.
+        self.examples.len() < EXAMPLES && self.examples.iter().all(|key| self.named.contains(key))
     }
 
     /// Returns whether the group can be dropped: the next failure counts as the first.
@@ -181,12 +191,18 @@ impl Group {
             _ => self.folded,
         };
         self.folded = 0;
+        let keys = std::mem::take(&mut self.examples);
+        for key in &keys {
+            if self.named.len() < EXAMPLES && !self.named.contains(key) {
+                self.named.push(key.clone());
+            }
+        }
         let more = if self.are_more { "more than " } else { "" };
         Line {
             line_kind,
             handler: Arc::clone(handler),
             error: Arc::clone(&self.error),
-            keys: std::mem::take(&mut self.examples),
+            keys,
             failures,
             failing: format!("{more}{}", self.keys),
             lasted: now - self.began,

@@ -19,7 +19,9 @@ pub(super) enum LineKind {
     Finally,
     /// Further failures that are retried.
     Still,
-    /// Further failures that are not retried.
+    /// Further failures that are not retried, of keys that an earlier line names.
+    FinallyAgain,
+    /// Further failures that are not retried, also of other keys.
     FinallyMore,
     /// No key fails any more.
     Recovered,
@@ -105,6 +107,9 @@ impl Line {
             }
             LineKind::Still => {
                 tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "handler keeps failing");
+            }
+            LineKind::FinallyAgain => {
+                tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed again, not retrying");
             }
             LineKind::FinallyMore => {
                 tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for more keys, not retrying");

@@ -140,6 +140,22 @@ async fn failures_for_good_are_summed_up_too() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_that_fails_for_good_again_is_not_another_key() {
+    let mut rig = Rig::new();
+    rig.fails("a", "it is malformed", None);
+    rig.fails("a", "it is malformed", None);
+    rig.pass(2 * SECOND).await;
+    assert_eq!(rig.lines(), ["Finally 1 of : a", "FinallyAgain 1 of 0: a"]);
+    rig.fails("b", "it is malformed", None);
+    rig.pass(10 * SECOND).await;
+    assert_eq!(rig.lines(), ["FinallyMore 1 of 0: b"]);
+    rig.fails("a", "it is malformed", None);
+    rig.fails("b", "it is malformed", None);
+    rig.pass(60 * SECOND).await;
+    assert_eq!(rig.lines(), ["FinallyAgain 2 of 0: a b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_remembered_is_bounded() {
     let mut rig = Rig::new();
     for number in 0..10_000u32 {
