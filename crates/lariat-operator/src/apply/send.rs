@@ -362,10 +362,10 @@ mod tests {
             ".spec.replica: field not declared in schema; check the spelling of the field"
         );
         let secret = "(/a; /v1, Kind=Secret): errors:\n  .type: expected string, got \
-            &value.valueUnstructured{Value:3}\n  .stringDatas: field not declared in schema";
+            &value.valueUnstructured{Value:3}\n  .stringDate: field not declared in schema";
         assert_eq!(
             of(secret, true),
-            ".type: expected string, .stringDatas: field not declared in schema; check the spelling of the field"
+            ".type: expected string, .stringDate: field not declared in schema; check the spelling of the field"
         );
         let twice = "(/a; /v1, Kind=Pod): .spec.containers: duplicate entries for key [name=\"a\"]";
         assert_eq!(
