@@ -14,7 +14,7 @@ use crate::side::Side;
 
 /// Names that sequences give to objects outside of namespaces, and namespaces of sequences.
 static OWN: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"[dn][0-9a-f]{5}x[0-9]{5}").expect("the pattern is correct"));
+    LazyLock::new(|| Regex::new(r"\b[dn][0-9a-f]{5}x[0-9]{5}\b").expect("the pattern is correct"));
 
 /// The age from which an object is of a run that has ended, and not of one at the same time.
 const OLD: SignedDuration = SignedDuration::from_mins(2);
@@ -41,7 +41,7 @@ pub(crate) async fn sweep(genuine: &Side, lariat: &Side, kinds: &[Kind]) -> Resu
             }
             if !OWN.is_match(name(item)) {
                 foreign.push(format!("{} {}", kind.kind, name(item)));
-            } else if is_old(item) {
+            } else if is_old(item) && namespace.is_empty() {
                 genuine
                     .remove(&format!("{path}/{}", name(item)), false)
                     .await?;

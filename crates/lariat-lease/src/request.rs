@@ -62,7 +62,7 @@ impl Refusals {
             kube::Error::Api(status)
                 if (400..500).contains(&status.code) && ![409, 410, 429].contains(&status.code) =>
             {
-                self.refused(lease, &status.message);
+                self.refused(lease, &describe(error));
             }
             _ => tracing::debug!(%lease, "a request about the lease failed: {}", describe(error)),
         }

@@ -35,7 +35,7 @@
 //! | test | `lariat::cluster`, with the feature `cluster` |
 //!
 //! The root has what most programs name; everything else is in the modules, one for each layer. The
-//! [`prelude`] is for `use lariat::prelude::*`, and lists the names of the root with their summaries.
+//! [`prelude`] is for `use lariat::prelude::*`.
 #![cfg_attr(
     all(
         doc,

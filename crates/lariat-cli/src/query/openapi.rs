@@ -119,7 +119,7 @@ impl Schemas {
     /// Describes a path with a member that a schema does not have.
     fn unknown(&self, path: &Path, name: &str, schema: &Json) -> String {
         // In front of the list, which may be long.
-        let near = nearest(schema, name).map(|near| format!("did you mean {near}? In all "));
+        let near = nearest(schema, name).map(|near| format!("did you mean {near}? "));
         format!(
             "{} has no field {path}: {name} is unknown; {}{}",
             self.kind,

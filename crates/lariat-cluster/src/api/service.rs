@@ -81,17 +81,16 @@ where
 #[derive(Debug, Clone)]
 pub(crate) struct SignedService {
     service: ClusterService,
-    /// None if the token cannot be in a header: no user has it, so requests are answered as those without one.
-    authorization: Option<HeaderValue>,
+    authorization: HeaderValue,
 }
 
 #[cfg(feature = "client")]
 impl SignedService {
     pub(crate) fn new(service: ClusterService, token: &str) -> Self {
-        let mut authorization = HeaderValue::from_str(&format!("Bearer {token}")).ok();
-        if let Some(value) = &mut authorization {
-            value.set_sensitive(true);
-        }
+        let authorization = HeaderValue::from_str(&format!("Bearer {token}"));
+        // No user has a token that cannot be in a header. Without the header the client would be an administrator.
+        let mut authorization = authorization.unwrap_or(HeaderValue::from_static("Bearer"));
+        authorization.set_sensitive(true);
         Self {
             service,
             authorization,
@@ -113,10 +112,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        if let Some(value) = &self.authorization {
-            let headers = request.headers_mut();
-            headers.insert(http::header::AUTHORIZATION, value.clone());
-        }
+        let headers = request.headers_mut();
+        headers.insert(http::header::AUTHORIZATION, self.authorization.clone());
         self.service.call(request)
     }
 }
@@ -259,8 +256,9 @@ fn is_long_running(arrival: &Arrival) -> bool {
         Route::Admin(_) => true,
         Route::Objects(target) => {
             let subresource = target.subresource.as_deref().unwrap_or_default();
+            // A path behind it is that of the request to be passed on.
             let is_stream = matches!(
-                subresource,
+                subresource.split('/').next().unwrap_or_default(),
                 "attach" | "exec" | "log" | "portforward" | "proxy"
             );
             is_stream || arrival.verb() == Some(Verb::Watch)

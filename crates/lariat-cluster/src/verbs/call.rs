@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::{Object, metadata_text};
 
@@ -161,5 +162,5 @@ fn misnamed(name: &str) -> Option<String> {
         _ if name.contains('%') => "may not contain '%'".to_owned(),
         _ => return None,
     };
-    Some(format!("Name parameter invalid: {name:?}: {what}"))
+    Some(format!("Name parameter invalid: {}: {what}", quoted(name)))
 }

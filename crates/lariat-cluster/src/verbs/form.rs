@@ -43,7 +43,7 @@ pub(super) enum Origin<'a> {
     Body,
     /// It is what a patch made of the present state.
     Patch,
-    /// It is what an apply made of it.
+    /// It is what an apply made of it; the object that was sent.
     Apply(&'a Object),
 }
 

@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, GroupVersionKind, ListParams, LogParams, PostParams};
 use kube::discovery::{self, Discovery, Scope};
-use lariat_cluster::Cluster;
 use lariat_cluster::testing::{TestCluster, namespace, pod};
+use lariat_cluster::{Cluster, User};
 
 use crate::bench::with_widgets;
 
@@ -79,6 +79,29 @@ async fn pages_follow_each_other() {
         "kube-system",
     ];
     assert_eq!(names, expected);
+}
+
+#[tokio::test]
+async fn a_client_with_a_token_is_its_user_and_never_an_administrator() {
+    let user = User::new("ann").group("system:authenticated");
+    let builder = Cluster::builder().rbac().token_of("sesame", user);
+    let cluster = builder.for_test().await;
+    // The last two cannot be in a header.
+    for (token, expected) in [
+        ("sesame", 403),
+        ("other", 401),
+        ("schlüssel", 403),
+        ("a\nb", 403),
+    ] {
+        let namespaces: Api<Namespace> = Api::all(cluster.client_with_token(token));
+        let error = namespaces.list(&ListParams::default()).await.unwrap_err();
+        let kube::Error::Api(status) = error else {
+            panic!("{token}: {error}");
+        };
+        assert_eq!(status.code, expected, "{token}: {}", status.message);
+        let is_ann = status.message.contains("User \"ann\"");
+        assert_eq!(is_ann, token == "sesame", "{}", status.message);
+    }
 }
 
 async fn running_pod(cluster: &TestCluster) -> kube::Result<Api<Pod>> {

@@ -70,7 +70,8 @@ impl Detector {
             fields = hot_loop.fields.join(", "),
             manager = hot_loop.manager,
             triggered_by = hot_loop.triggered_by.as_deref(),
-            "key is in a hot loop, delaying its runs; write only if the value differs"
+            "key is in a hot loop, delaying its runs; {}",
+            hot_loop.pattern.advice()
         );
     }
 

@@ -8,6 +8,7 @@
 //! 3. `suspects` has all such keys of a kind, bounded in number.
 //! 4. `trail` records what a chain of runs has written: a run that writes something new makes progress, and is no loop.
 //! 5. `fields` compares two states of an object.
+//! 6. `detector` is what both places call.
 
 mod detector;
 mod fields;

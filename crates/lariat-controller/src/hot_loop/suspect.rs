@@ -27,6 +27,17 @@ pub enum HotLoopPattern {
     NothingChanges,
 }
 
+impl HotLoopPattern {
+    /// Says what ends a loop of this pattern.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Self::OwnWrites => "write or enqueue only if something is left to do",
+            Self::Contested => "let one writer own the field",
+            Self::NothingChanges => "write only if the value differs",
+        }
+    }
+}
+
 impl fmt::Display for HotLoopPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -189,14 +189,9 @@ fn mistyped(status: &Status, is_secret: bool) -> Option<String> {
         .strip_prefix("failed to create typed patch object (")?;
     let (_, found) = rest.split_once("): ")?;
     let lines = found.trim_start_matches("errors:").lines().map(str::trim);
-    let without_value = |line: &str| match line.split_once(", got ") {
-        Some((field, _)) if is_secret => field.to_owned(),
-        _ => line.to_owned(),
-    };
-    let fields: Vec<String> = lines
-        .filter(|line| !line.is_empty())
-        .map(without_value)
-        .collect();
+    // Values are printed as they are, and may have lines of their own.
+    let lines = lines.filter(|line| line.starts_with('.'));
+    let fields: Vec<&str> = lines.map(|line| without_values(line, is_secret)).collect();
     let is_spelled_wrong = fields.iter().any(|field| field.ends_with(UNDECLARED));
     let hint = if is_spelled_wrong {
         "; check the spelling of the field"
@@ -204,6 +199,17 @@ fn mistyped(status: &Status, is_secret: bool) -> Option<String> {
         ""
     };
     Some(format!("{}{hint}", fields.join(", ")))
+}
+
+/// Leaves out what a line about a field quotes of the object.
+fn without_values(line: &str, is_secret: bool) -> &str {
+    let cut = |line: &'_ str, at: &str| line.find(at).unwrap_or(line.len());
+    let line = &line[..cut(line, ", got ")];
+    if is_secret {
+        &line[..cut(line, " for key [")]
+    } else {
+        line
+    }
 }
 
 /// The end of the API server's message for a field that a kind does not have.
@@ -367,6 +373,9 @@ mod tests {
             of(secret, true),
             ".type: expected string, .stringDate: field not declared in schema; check the spelling of the field"
         );
+        // A value is printed as it is.
+        let lines = "(/a; /v1, Kind=Secret): .data: expected map, got &{-----BEGIN KEY-----\nc2VjcmV0\n-----END}";
+        assert_eq!(of(lines, true), ".data: expected map");
         let twice = "(/a; /v1, Kind=Pod): .spec.containers: duplicate entries for key [name=\"a\"]";
         assert_eq!(
             of(twice, false),

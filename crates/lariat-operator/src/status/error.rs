@@ -96,7 +96,7 @@ impl StatusError {
     /// Returns the error with advice if RBAC refused the request.
     pub(super) fn with_advice(self, gvk: &Gvk, key: &ObjectKey) -> Self {
         match self {
-            Self::Api(error) if error.is_unauthorized() => Self::Forbidden {
+            Self::Api(error) if error.is_forbidden_by_rbac() => Self::Forbidden {
                 gvk: gvk.clone(),
                 key: key.clone(),
                 source: Box::new(error),

@@ -264,7 +264,7 @@ impl ApiError {
     /// Returns whether the API server refused the request for lack of permission.
     ///
     /// Admission refuses with 403 too, in other words.
-    pub(crate) fn is_unauthorized(&self) -> bool {
+    pub(crate) fn is_forbidden_by_rbac(&self) -> bool {
         let is_rbac = |status: &Status| {
             status.code == 403
                 && status.message.contains(" cannot ")

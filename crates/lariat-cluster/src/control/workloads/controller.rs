@@ -103,6 +103,9 @@ impl Simulation {
     /// Enqueues what depends on a deleted object.
     fn observe_end(&mut self, plane: &Plane, kind: Kind, stored: &Stored) {
         self.enqueue_above(plane, stored);
+        // An object that is created again under this name has not failed yet.
+        let key = stored.key().clone();
+        self.failures.remove(&Item { kind, key });
         match kind {
             Kind::Pod => {
                 self.kubelet.forget(stored.uid());

@@ -72,7 +72,9 @@ fn revision(rollout: &Rollout<'_>) -> i64 {
     rollout.old.iter().map(number_of).max().unwrap_or(0) + 1
 }
 
-/// Creates or adopts the ReplicaSet of the template; `None` if it is refused.
+/// Creates or adopts the ReplicaSet of the template.
+///
+/// `None` if its namespace is being deleted; another refusal is reported in the status.
 fn ensure_set(rollout: &Rollout<'_>) -> Option<Requeue> {
     let deployment = rollout.deployment;
     let collisions = deployment.number("/status/collisionCount").unwrap_or(0);

@@ -59,14 +59,30 @@ impl Recorder<'_> {
         if self.count(&self.key(message), message) {
             return;
         }
+        let key = self.key(COMBINED);
+        let combined = format!("{COMBINED}{message}");
+        // Looked for first, since counting similar events reads all of the namespace.
+        if self.is_recent(&key) && self.count(&key, &combined) {
+            return;
+        }
         if self.similar() + 1 < MOST_SIMILAR {
             return self.create(&self.key(message), message);
         }
-        let key = self.key(COMBINED);
-        let combined = format!("{COMBINED}{message}");
         if !self.count(&key, &combined) {
             self.create(&key, &combined);
         }
+    }
+
+    /// Returns whether there is an event, and it was counted recently.
+    fn is_recent(&self, key: &ObjectKey) -> bool {
+        let stored = self.about.plane.server.store.get(self.events.table, key);
+        stored.is_some_and(|stored| self.counts_as_recent(&stored.object()))
+    }
+
+    fn counts_as_recent(&self, event: &Object) -> bool {
+        let last = event.get("lastTimestamp").and_then(Value::as_str);
+        let left = last.and_then(|last| self.about.until(last, SIMILAR_FOR));
+        left.is_some()
     }
 
     /// Returns the key of the event that a text stands for.
@@ -109,17 +125,12 @@ impl Recorder<'_> {
         let page = server.store.range(self.events.table, &range);
         let events = page.map(|page| page.objects).unwrap_or_default();
         let is_similar = |event: &Object| {
-            let at = |pointer: &str| {
-                let (first, rest) = pointer.split_once('/').unwrap_or((pointer, ""));
-                let value = event.get(first).map(|value| match rest {
-                    "" => value,
-                    rest => &value[rest],
-                });
-                value.and_then(Value::as_str).unwrap_or_default()
-            };
-            at("involvedObject/uid") == self.about.stored.uid()
-                && at("reason") == self.reason
-                && self.about.until(at("lastTimestamp"), SIMILAR_FOR).is_some()
+            let about = event.get("involvedObject");
+            about.is_some_and(|about| about["uid"] == self.about.stored.uid())
+                && event
+                    .get("reason")
+                    .is_some_and(|reason| reason == self.reason)
+                && self.counts_as_recent(event)
         };
         let events = events.iter().map(|stored| stored.object());
         events.filter(is_similar).count()

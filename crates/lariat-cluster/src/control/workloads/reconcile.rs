@@ -223,7 +223,11 @@ impl<'a> Reconcile<'a> {
     /// If it is refused, this object is [reconciled again](Self::has_failed) later.
     pub(super) fn try_create(&self, kind: Kind, object: &Value) -> Result<(), Refusal> {
         let Some(resource) = kind.resource(&self.catalog) else {
-            return Ok(());
+            return Err(Refusal {
+                message: format!("the server does not serve {kind:?}"),
+                is_taken: false,
+                is_end: true,
+            });
         };
         let namespace = self.stored.key().namespace();
         let created = self.writer().create(resource, namespace, object);
@@ -231,7 +235,9 @@ impl<'a> Reconcile<'a> {
             let (kind, owner) = (&resource.kind, self.stored.key().as_str());
             tracing::debug!(kind, owner, error = error.message(), "cannot create");
             let refusal = Refusal::from(error);
-            if !refusal.is_end {
+            // A CronJob leaves a Job that has its name alone, as `syncCronJob` does.
+            let is_left = refusal.is_taken && self.kind == Kind::CronJob;
+            if !refusal.is_end && !is_left {
                 self.has_failed.set(true);
             }
             refusal

@@ -4,6 +4,7 @@
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/core/pod/rest` and `pkg/registry/core/pod/strategy.go`.
 
+use lariat_apimachinery::go_text::quoted;
 use lariat_apimachinery::object::Object;
 use lariat_core::ObjectKey;
 use serde_json::Value;
@@ -30,22 +31,35 @@ pub(super) fn refusal(call: &Call, verb: Verb, subresource: &str) -> Option<ApiE
         _ => return None,
     };
     Some(if has_method {
-        unreachable(call, first)
+        no_containers(call, first)
     } else {
         ApiError::method_not_allowed()
     })
 }
 
-fn unreachable(call: &Call, subresource: &str) -> ApiError {
+fn no_containers(call: &Call, subresource: &str) -> ApiError {
+    let name = if subresource == "proxy" {
+        name_without_port(call.name())
+    } else {
+        Some(call.name())
+    };
+    let Some(name) = name else {
+        let kind = call.resource.kind.to_lowercase();
+        return ApiError::bad_request(format!("invalid {kind} request {}", quoted(call.name())));
+    };
     let key = match call.namespace() {
-        Some(namespace) => ObjectKey::namespaced(namespace, call.name()),
-        None => ObjectKey::cluster(call.name()),
+        Some(namespace) => ObjectKey::namespaced(namespace, name),
+        None => ObjectKey::cluster(name),
     };
     let Some(stored) = call.server.store.get(call.resource.table, &key) else {
-        return call.not_found();
+        return if name == call.name() {
+            call.not_found()
+        } else {
+            ApiError::not_found(&call.resource, name)
+        };
     };
     if call.resource.plural == "pods"
-        && let Some(reason) = misfit(call, subresource, &stored.object())
+        && let Some(reason) = invalid_target(call, subresource, &stored.object())
     {
         return ApiError::bad_request(reason);
     }
@@ -54,8 +68,21 @@ fn unreachable(call: &Call, subresource: &str) -> ApiError {
     ApiError::bad_request(format!("{reason} ({}/{subresource})", call.resource.plural))
 }
 
+/// Returns the name in `name`, `name:port` or `scheme:name:port`; `None` if it is none of these.
+///
+/// Source: `SplitSchemeNamePort` in `k8s.io/apimachinery/pkg/util/net`.
+fn name_without_port(text: &str) -> Option<&str> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let name = match parts[..] {
+        [name] | [name, _] => name,
+        ["" | "http" | "https", name, _] => name,
+        _ => return None,
+    };
+    (!name.is_empty()).then_some(name)
+}
+
 /// Says why a Pod would not be reached by a genuine server either.
-fn misfit(call: &Call, subresource: &str, pod: &Object) -> Option<String> {
+fn invalid_target(call: &Call, subresource: &str, pod: &Object) -> Option<String> {
     let (name, spec) = (call.name(), pod.get("spec")?);
     let wanted = call.query.text("container").unwrap_or_default();
     if matches!(subresource, "attach" | "exec" | "log")
