@@ -81,7 +81,7 @@ impl Quantity {
     )]
     pub(crate) fn has_whole_thousandths(self) -> bool {
         // Few digits with a large exponent are zero thousandths in Go, as the number overflows.
-        if self.nanos.abs() == MOST {
+        if self.nanos.unsigned_abs() >= MOST.unsigned_abs() {
             return true;
         }
         let count = self.count_of(UNIT / 1000);
@@ -98,7 +98,7 @@ impl Quantity {
     /// Returns the amount in thousandths, rounded away from zero, unless it is one already.
     pub(crate) fn in_thousandths(self) -> Option<Self> {
         let part = UNIT / 1000;
-        let is_known = self.nanos.abs() != MOST;
+        let is_known = self.nanos.unsigned_abs() < MOST.unsigned_abs();
         (is_known && self.nanos % part != 0).then(|| Self {
             nanos: self.count_of(part).saturating_mul(part),
             ..self
@@ -170,7 +170,7 @@ impl Quantity {
         };
         Ok(if parts.are_kept() {
             text.to_owned()
-        } else if quantity.nanos.abs() == MOST {
+        } else if quantity.nanos.unsigned_abs() >= MOST.unsigned_abs() {
             let sign = if text.starts_with('-') { "-" } else { "" };
             format!("{sign}{}", parts.canonical())
         } else {

@@ -1,6 +1,8 @@
 //! The types of lists, maps and structs.
 
-use super::check::{Checker, MOST_VISITS};
+use std::collections::HashMap;
+
+use super::check::Checker;
 use super::literals::Same;
 use super::tree::{Entry, Setting, Tree};
 use super::types::Type;
@@ -47,7 +49,7 @@ impl Checker<'_> {
         }
         self.remember(parts, true);
         let element = joined.unwrap_or_else(|| self.bindings.variable());
-        self.limited(Type::list(element))
+        Type::list(element)
     }
 
     pub(super) fn visit_map(&mut self, entries: &[Entry]) -> Type {
@@ -68,13 +70,13 @@ impl Checker<'_> {
         self.remember(values, false);
         let key = key.unwrap_or_else(|| self.bindings.variable());
         let value = value.unwrap_or_else(|| self.bindings.variable());
-        self.limited(Type::map(key, value))
+        Type::map(key, value)
     }
 
     /// Gives up on a type that is too large.
-    fn limited(&mut self, kind: Type) -> Type {
+    pub(super) fn limited(&mut self, kind: Type) -> Type {
         if kind.has_more_than(MOST_PARTS) {
-            self.visits = MOST_VISITS + 1;
+            self.visits = self.most_visits + 1;
             return Type::Dyn;
         }
         kind
@@ -113,6 +115,14 @@ impl Checker<'_> {
     /// Reports literals that have no meaning, and lists and maps of mixed types.
     pub(super) fn check_literals(&mut self) {
         self.wrong.append(&mut self.arguments);
+        let texts = std::mem::take(&mut self.texts).into_iter();
+        let faults: HashMap<usize, Option<String>> =
+            texts.map(|(at, argument)| (at, argument.fault())).collect();
+        for at in std::mem::take(&mut self.places) {
+            if let Some(Some(what)) = faults.get(&at) {
+                self.report(at, what.clone());
+            }
+        }
         for Same { parts, once } in std::mem::take(&mut self.same) {
             let mut kinds = parts
                 .iter()

@@ -2,7 +2,7 @@
 
 use super::check::Checker;
 use super::functions::{self, Signature};
-use super::literals::{wrong_argument, wrong_count};
+use super::literals::{Argument, invalid_argument, is_number_as_duration, wrong_count};
 use super::source::Wrong;
 use super::tree::{Call, Tree};
 use super::types::Type;
@@ -17,14 +17,27 @@ impl Checker<'_> {
         }
         let called = self.visit_callee(at, call, &mut arguments);
         self.exempt -= usize::from(is_format);
-        if let Some(at) = wrong_argument(&call.name, &call.arguments) {
-            let what = format!("invalid {} argument", call.name);
+        if is_number_as_duration(&call.name, &call.arguments) {
+            let what = invalid_argument(&call.name);
+            let at = call.arguments[0].at;
             self.arguments.push(Wrong { at, what });
         }
+        self.read_later(call);
         if let Some(what) = wrong_count(call) {
             self.arguments.push(Wrong { at, what });
         }
         called
+    }
+
+    /// Remembers an argument that is read at the end; a macro leads here several times.
+    fn read_later(&mut self, call: &Call) {
+        if let (Some(first), Some(argument)) = (
+            call.arguments.first(),
+            Argument::of(&call.name, &call.arguments),
+        ) {
+            self.texts.entry(first.at).or_insert(argument);
+            self.places.push(first.at);
+        }
     }
 
     /// Finds the function of a call, and returns the type of its result.

@@ -2,8 +2,10 @@
 //!
 //! Source: `checker/checker.go`.
 
+use std::collections::HashMap;
+
 use super::environment::Environment;
-use super::literals::Same;
+use super::literals::{Argument, Same};
 use super::object::Field;
 use super::parse::parse;
 use super::source::{Wrong, message};
@@ -11,8 +13,8 @@ use super::tree::{Kind, Literal, Select, Tree, Way};
 use super::types::Type;
 use super::unify::Bindings;
 
-/// Macros write their target twice, so a chain of them doubles with each one; a longer one is not checked.
-pub(super) const MOST_VISITS: usize = 100_000;
+/// The most parts of an expression that are visited, however long it is.
+const MOST_VISITS: usize = 100_000;
 
 /// Returns the type of an expression; `None` for one that is not read here.
 ///
@@ -32,18 +34,26 @@ pub(crate) fn check(text: &str, environment: &Environment) -> Result<Option<Type
         wrong: Vec::new(),
         same: Vec::new(),
         arguments: Vec::new(),
+        texts: HashMap::new(),
+        places: Vec::new(),
         exempt: 0,
         visits: 0,
+        most_visits: MOST_VISITS.min(1_000 + 64 * text.len()),
     };
     let found = checker.visit(&tree);
-    if checker.visits > MOST_VISITS || checker.bindings.is_spent() {
+    if checker.is_spent() {
         return Ok(None);
     }
     if checker.wrong.is_empty() {
         checker.check_literals();
     }
+    let found = checker.bindings.resolve(&found, true);
+    // Types are incomplete once the steps are used up, which those for literals may have done.
+    if checker.is_spent() {
+        return Ok(None);
+    }
     if checker.wrong.is_empty() {
-        Ok(Some(checker.bindings.resolve(&found, true)))
+        Ok(Some(found))
     } else {
         Err(shown(checker.wrong))
     }
@@ -60,12 +70,22 @@ pub(super) struct Checker<'a> {
     pub(super) same: Vec<Same>,
     /// Arguments that can have no meaning.
     pub(super) arguments: Vec<Wrong>,
+    /// Arguments that are read at the end, by their places, and the places in the order of the calls.
+    pub(super) texts: HashMap<usize, Argument>,
+    pub(super) places: Vec<usize>,
     /// How many calls of `format` are around; their lists may be mixed.
     pub(super) exempt: usize,
     pub(super) visits: usize,
+    /// Macros write their target twice, so a chain of them doubles with each one; a longer one is not checked.
+    pub(super) most_visits: usize,
 }
 
 impl Checker<'_> {
+    /// Returns whether the check was given up.
+    fn is_spent(&self) -> bool {
+        self.visits > self.most_visits || self.bindings.is_spent()
+    }
+
     pub(super) fn report(&mut self, at: usize, what: String) -> Type {
         self.wrong.push(Wrong { at, what });
         Type::Error
@@ -90,10 +110,10 @@ impl Checker<'_> {
 
     pub(super) fn visit(&mut self, tree: &Tree) -> Type {
         self.visits += 1;
-        if self.visits > MOST_VISITS {
+        if self.visits > self.most_visits {
             return Type::Dyn;
         }
-        match &tree.kind {
+        let kind = match &tree.kind {
             Kind::Literal(literal) => match literal {
                 Literal::Null => Type::Null,
                 Literal::Bool => Type::Bool,
@@ -113,7 +133,8 @@ impl Checker<'_> {
             Kind::Map(entries) => self.visit_map(entries),
             Kind::Struct(name, settings) => self.visit_struct(tree.at, name, settings),
             Kind::Loop(each) => self.visit_loop(each),
-        }
+        };
+        self.limited(kind)
     }
 
     pub(super) fn local(&self, name: &str) -> Option<&Type> {
@@ -185,5 +206,35 @@ impl Checker<'_> {
         if !self.bindings.fits(expected, found) {
             self.mismatch(at, expected, found);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_alone(text: &str) -> Result<Option<Type>, String> {
+        check(text, &Environment::default())
+    }
+
+    #[test]
+    fn an_expression_that_is_given_up_is_not_refused() {
+        let text = format!(
+            "[{{'a':{{'a':{{'a':{{'a':{{'a':1}}}}}}}}}}].map(x, [{}]).size() > 0",
+            vec!["x"; 48_000].join(", ")
+        );
+        assert!(matches!(check_alone(&text), Ok(None | Some(Type::Bool))));
+        let chain = format!("optional.of(1){}.hasValue()", ".optMap(x, x)".repeat(30));
+        assert_eq!(check_alone(&chain), Ok(None));
+    }
+
+    #[test]
+    fn a_large_regular_expression_is_valid() {
+        assert_eq!(
+            check_alone(r"'a'.matches('^[\\p{L}\\p{N}_-]{1,1000}$')"),
+            Ok(Some(Type::Bool))
+        );
+        let error = check_alone("'a'.matches('(')").unwrap_err();
+        assert!(error.contains("invalid matches argument"), "{error}");
     }
 }

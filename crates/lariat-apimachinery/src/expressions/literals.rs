@@ -3,6 +3,7 @@
 //! Source: `cel/validator.go`.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use super::tree::{Call, Kind, Literal, Tree};
 use super::types::Type;
@@ -16,21 +17,48 @@ pub(super) struct Same {
     pub(super) once: bool,
 }
 
-/// Returns where an argument of a call is that can have no meaning.
-pub(super) fn wrong_argument(name: &str, arguments: &[Tree]) -> Option<usize> {
-    let first = arguments.first()?;
-    let is_wrong = match (name, &first.kind) {
-        // A number has the right type, and cannot be evaluated.
-        ("duration", Kind::Literal(Literal::Int)) => true,
-        (_, Kind::Literal(Literal::Text(Some(text)))) => match name {
-            "duration" => go_duration::check(text).is_err(),
-            "timestamp" => go_time::rfc3339(text).is_err(),
-            "matches" => go_regex::compile(text).is_err(),
-            _ => false,
-        },
-        _ => false,
-    };
-    is_wrong.then_some(first.at)
+/// A text that a function reads once the types are right.
+#[derive(Debug)]
+pub(super) struct Argument {
+    function: &'static str,
+    text: Arc<str>,
+}
+
+impl Argument {
+    /// Returns the first argument of a call, if it is such a text.
+    pub(super) fn of(name: &str, arguments: &[Tree]) -> Option<Self> {
+        let function = ["duration", "timestamp", "matches"];
+        let function = function.into_iter().find(|each| *each == name)?;
+        match &arguments.first()?.kind {
+            Kind::Literal(Literal::Text(Some(text))) => Some(Self {
+                function,
+                text: Arc::clone(text),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Returns what is wrong with it.
+    pub(super) fn fault(&self) -> Option<String> {
+        let is_wrong = match self.function {
+            "duration" => go_duration::check(&self.text).is_err(),
+            "timestamp" => go_time::rfc3339(&self.text).is_err(),
+            _ => go_regex::check(&self.text).is_err(),
+        };
+        is_wrong.then(|| invalid_argument(self.function))
+    }
+}
+
+/// Returns the sentence about an argument that can have no meaning.
+pub(super) fn invalid_argument(function: &str) -> String {
+    format!("invalid {function} argument")
+}
+
+/// Returns whether a duration is made of a number, which has the right type, and cannot be evaluated.
+pub(super) fn is_number_as_duration(name: &str, arguments: &[Tree]) -> bool {
+    let first = arguments.first();
+    name == "duration"
+        && first.is_some_and(|first| matches!(first.kind, Kind::Literal(Literal::Int)))
 }
 
 /// Returns what is wrong with the number of values that a text is formatted with.

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::types::Type;
 
 /// A type with fields.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Object {
     name: String,
     fields: Fields,
 }
 
 /// The fields of a type.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Fields {
     Known(BTreeMap<String, Type>),
     /// Some are known, and the others have one type.
@@ -51,6 +51,13 @@ impl Object {
         Self {
             name: name.to_owned(),
             fields: Fields::Unresolved,
+        }
+    }
+
+    /// Adds a field to a type whose fields are known.
+    pub(crate) fn declare(&mut self, name: &str, kind: Type) {
+        if let Fields::Known(fields) = &mut self.fields {
+            fields.insert(name.to_owned(), kind);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The tokens of an expression.
 
+use std::sync::Arc;
+
 use super::tree::Literal;
 
 /// A token and where it begins, in characters.
@@ -30,6 +32,50 @@ const SIGNS: [&str; 25] = [
     "==", "!=", "<=", ">=", "&&", "||", "<", ">", "[", "]", "{", "}", "(", ")", ".", ",", "-", "!",
     "?", ":", "+", "*", "/", "%", "=",
 ];
+
+/// How deep an expression nests, and how many operators it has.
+#[derive(Debug, Default)]
+pub(crate) struct Extent {
+    /// How many brackets are open at once.
+    pub(crate) depth: usize,
+    pub(crate) operators: usize,
+}
+
+impl Extent {
+    fn add(&mut self, open: &mut usize, sign: &str) {
+        match sign {
+            "(" | "[" | "{" => {
+                *open += 1;
+                self.operators += 1;
+            }
+            ")" | "]" | "}" => *open = open.saturating_sub(1),
+            "," | ":" => {}
+            _ => self.operators += 1,
+        }
+        self.depth = self.depth.max(*open);
+    }
+}
+
+/// Measures an expression; what is in texts counts only where the expression is not read here.
+pub(crate) fn extent(text: &str) -> Extent {
+    let (mut open, mut extent) = (0, Extent::default());
+    if let Some(tokens) = tokens(text) {
+        for token in tokens {
+            if let What::Sign(sign) = token.what {
+                extent.add(&mut open, sign);
+            }
+        }
+        return extent;
+    }
+    for at in 0..text.len() {
+        let sign = text.get(at..=at).unwrap_or_default();
+        if ".+-*/%!?<>=&|([{)]}".contains(sign) && !sign.is_empty() {
+            extent.add(&mut open, sign);
+        }
+    }
+    extent.operators += text.matches("in").count();
+    extent
+}
 
 /// Splits a text; `None` for one that is not read here.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token>> {
@@ -130,7 +176,7 @@ fn text(rest: &[char]) -> Option<(Literal, usize)> {
             let literal = if is_bytes {
                 Literal::Bytes
             } else {
-                Literal::Text(value)
+                Literal::Text(value.map(Arc::from))
             };
             return Some((literal, at + width));
         }

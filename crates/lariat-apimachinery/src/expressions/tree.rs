@@ -1,5 +1,7 @@
 //! The tree of an expression, with positions.
 
+use std::sync::Arc;
+
 use std::rc::Rc;
 
 /// An expression, or a part of one.
@@ -32,7 +34,7 @@ pub(super) enum Literal {
     Uint,
     Double,
     /// A text; `None` if its escapes are not read here.
-    Text(Option<String>),
+    Text(Option<Arc<str>>),
     Bytes,
 }
 
@@ -127,13 +129,20 @@ impl Tree {
 
     /// Returns the name with dots that this is, such as `sets.contains`.
     pub(super) fn qualified(&self) -> Option<String> {
-        match &self.kind {
-            Kind::Name(name) => Some(name.clone()),
-            Kind::Select(select) if select.way == Way::Plain => {
-                let before = select.operand.qualified()?;
-                Some(format!("{before}.{}", select.field))
+        let (mut parts, mut tree) = (Vec::new(), self);
+        loop {
+            match &tree.kind {
+                Kind::Select(select) if select.way == Way::Plain => {
+                    parts.push(select.field.as_str());
+                    tree = &select.operand;
+                }
+                Kind::Name(name) => {
+                    parts.push(name.as_str());
+                    parts.reverse();
+                    return Some(parts.join("."));
+                }
+                _ => return None,
             }
-            _ => None,
         }
     }
 }

@@ -27,6 +27,17 @@ pub(crate) fn compile(expression: &str) -> Result<Regex, String> {
     Regex::new(&translated).map_err(|error| error.to_string())
 }
 
+/// Checks an expression of Go, which may be larger than what [`compile`] accepts.
+///
+/// # Errors
+///
+/// It is none, in the words of Go.
+pub(crate) fn check(expression: &str) -> Result<(), String> {
+    let translated = Translator::new(expression).translate()?;
+    let parsed = regex_syntax::parse(&translated);
+    parsed.map(drop).map_err(|error| error.to_string())
+}
+
 fn error(code: &str, part: &str) -> String {
     format!("error parsing regexp: {code}: `{part}`")
 }

@@ -15,10 +15,16 @@ use kube_cel::cel::parser::Parser;
 use kube_cel::cel::{Context, ExecutionError, FunctionContext, IdedExpr, ParseErrors, Value};
 use kube_cel::{KubeCelExt, cel};
 
+use crate::expressions::{self, Extent};
+
 /// The stack for an expression in bytes.
 ///
 /// The parser takes some hundred kilobytes for each level.
 const STACK: usize = 128 << 20;
+
+/// The most characters of an expression.
+// `expressionSizeCodePointLimit` of cel-go.
+const MOST_CHARACTERS: usize = 100_000;
 
 /// How many brackets may be open at once.
 // A text with more is refused here, even where the server's limit of 250 levels would admit it.
@@ -51,8 +57,15 @@ impl Program {
     ///
     /// The compiler's sentence about it.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
-        let operators = operators_in(text);
-        if depth_of(text) > DEEPEST || operators > MOST_OPERATORS {
+        let size = text.chars().count();
+        if size > MOST_CHARACTERS {
+            return Err(format!(
+                "ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit \
+                 {MOST_CHARACTERS}"
+            ));
+        }
+        let Extent { depth, operators } = expressions::extent(text);
+        if depth > DEEPEST || operators > MOST_OPERATORS {
             // The sentence of cel-go for its own limit.
             return Err("ERROR: <input>:-1:0: expression recursion limit exceeded: 250".to_owned());
         }
@@ -97,26 +110,6 @@ impl Drop for Program {
             stacker::grow(STACK, || drop(expression));
         }
     }
-}
-
-/// Returns how many brackets are open at once; those in texts count too.
-fn depth_of(text: &str) -> usize {
-    let (mut open, mut most) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => open += 1,
-            b')' | b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        most = most.max(open);
-    }
-    most
-}
-
-/// Counts what may be an operator; what is in texts counts too.
-fn operators_in(text: &str) -> usize {
-    let is_operator = |byte: &u8| b".+-*/%!?<>=&|([{".contains(byte);
-    text.bytes().filter(is_operator).count() + text.matches(" in ").count()
 }
 
 /// Returns a context with the functions that the API server has.
@@ -328,6 +321,21 @@ mod tests {
         assert!(Program::compile(&"!".repeat(100_000)).is_err());
         let maps = format!("{}1{}", "{'a':[".repeat(20), "]}".repeat(20));
         assert!(Program::compile(&maps).unwrap().execute(&context()).is_ok());
+        // `in` is an operator whatever is around it.
+        assert!(Program::compile(&vec!["1"; 5000].join("\nin\n")).is_err());
+    }
+
+    #[test]
+    fn what_is_in_texts_is_no_operator() {
+        let names: Vec<String> = (0..500)
+            .map(|n| format!("'registry.example.com/team-a/([app-{n}'"))
+            .collect();
+        let text = format!("'a' in [{}]", names.join(", "));
+        let program = Program::compile(&text).unwrap();
+        assert_eq!(program.execute(&context()), Ok(Value::Bool(false)));
+        let long = format!("'{}'", "é".repeat(MOST_CHARACTERS));
+        let expected = "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100002, limit 100000";
+        assert_eq!(Program::compile(&long).unwrap_err(), expected);
     }
 
     #[test]

@@ -37,7 +37,7 @@ const RESERVED: &[&str] = &[
 ///
 /// Each one may use those before it.
 pub(super) fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &mut Causes) -> Type {
-    let mut known: Vec<(String, Type)> = Vec::new();
+    let mut known = Arc::new(Object::new("kubernetes.variables", []));
     for variable in spec.get("variables").items() {
         let name = variable.get("name");
         if name.text().trim().is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &m
         } else if !is_identifier(name.text()) {
             causes.invalid(&name, "must be a valid CEL identifier");
         }
-        let before = type_of(&known);
+        let before = Type::Object(Arc::clone(&known));
         let rule = Expression {
             variables: Some(&before),
             ..rule
@@ -53,14 +53,11 @@ pub(super) fn check_variables(spec: &Field<'_>, rule: Expression<'_>, causes: &m
         let expression = variable.get("expression");
         let found = rule.check(&expression, "expression is not specified", causes);
         let found = found.map_or(Type::Dyn, |found| seen(&found));
-        known.push((name.text().to_owned(), found));
+        // The type is not shared any more, so it is not copied.
+        drop(before);
+        Arc::make_mut(&mut known).declare(name.text(), found);
     }
-    type_of(&known)
-}
-
-fn type_of(known: &[(String, Type)]) -> Type {
-    let object = Object::new("kubernetes.variables", known.iter().cloned());
-    Type::Object(Arc::new(object))
+    Type::Object(known)
 }
 
 /// Returns the type that other expressions see of a variable.

@@ -3,6 +3,8 @@
 //! Source: `ParseCertificates` of Go's `crypto/x509`. Of extensions, those for uses, names, keys and authorities are
 //! read; what others contain is not.
 
+use std::collections::HashSet;
+
 use super::der::{
     self, BIT_STRING, BOOLEAN, CONTEXT_0, INTEGER, OBJECT_IDENTIFIER, OCTET_STRING, Reader,
     SEQUENCE, Tag,
@@ -121,10 +123,10 @@ fn check_rest(signed: &mut Reader<'_>, version: u8) -> Result<(), String> {
     };
     let mut list = Reader::new(found.content);
     let mut list = Reader::new(take(&mut list, SEQUENCE, "malformed extensions")?);
-    let mut all: Vec<Extension<'_>> = Vec::new();
+    let (mut seen, mut all) = (HashSet::new(), Vec::new());
     while !list.is_done() {
         let extension = read(take(&mut list, SEQUENCE, "malformed extension")?)?;
-        if all.iter().any(|each| each.kind == extension.kind) {
+        if !seen.insert(extension.kind) {
             let kind = der::identifier(extension.kind);
             let reason = format!("certificate contains duplicate extension with OID {kind:?}");
             return refuse(&reason);

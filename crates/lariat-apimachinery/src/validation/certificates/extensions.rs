@@ -2,6 +2,7 @@
 //!
 //! Source: `parseCSRExtensions` and `parseSANExtension` of Go's `crypto/x509`.
 
+use std::collections::HashSet;
 use std::net::Ipv6Addr;
 
 use super::der::{self, BOOLEAN, OBJECT_IDENTIFIER, OCTET_STRING, Reader, SEQUENCE, SET};
@@ -24,18 +25,17 @@ const IP: u32 = 7;
 /// `attributes` are those of the request, one after the other.
 pub(super) fn check(attributes: &[u8]) -> Result<(), String> {
     let mut attributes = Reader::new(attributes);
-    let (mut seen, mut names) = (Vec::new(), Vec::new());
+    let (mut seen, mut names) = (HashSet::new(), Vec::new());
     while !attributes.is_done() {
         let attribute = attributes.any()?;
         let Some(requested) = requested(attribute.whole) else {
             continue;
         };
         for extension in extensions(requested)? {
-            if seen.contains(&extension.kind) {
+            if !seen.insert(extension.kind) {
                 let reason = "x509: certificate request contains duplicate requested extensions";
                 return Err(reason.to_owned());
             }
-            seen.push(extension.kind);
             if extension.kind == ALTERNATIVE_NAMES {
                 names.push(extension.value);
             }
