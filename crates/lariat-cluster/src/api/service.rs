@@ -26,6 +26,7 @@ use crate::status::ApiError;
 use crate::verbs::{Call, Warnings};
 use crate::wire::body::{self, ResponseBody};
 use crate::wire::delivery::Delivery;
+use crate::wire::negotiate::Shape;
 use crate::wire::reply::Reply;
 use crate::wire::route::{Route, Target};
 use crate::wire::timeout;
@@ -132,7 +133,7 @@ where
     let (arrival, mut applied) = Arrival::new(&server, parts, connection.is_none());
     let compresses = arrival.accepts_gzip();
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
-    let encoding = arrival.form().unwrap_or_default().encoding;
+    let form = arrival.form().unwrap_or_default();
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
         let fault = applied.fault.clone();
@@ -151,7 +152,13 @@ where
             Ok(()) => reply.unwrap_or_else(Reply::from),
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
-        reply.encoded(encoding)
+        // Go negotiates errors without `as=…`, and clients that ask for a conversion name plain JSON beside it.
+        let is_plain = form.shape == Shape::Whole || reply.code().is_success();
+        if is_plain {
+            reply.encoded(form.encoding)
+        } else {
+            reply
+        }
     };
     let mut reply = faults::interpose(&server, &applied, answer).await?;
     if let Some(mark) = mark {

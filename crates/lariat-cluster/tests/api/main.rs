@@ -11,6 +11,8 @@ mod answers;
 mod autoscaling;
 mod bindings;
 mod bodies;
+#[cfg(feature = "protobuf")]
+mod client_go;
 mod compression;
 mod custom_handlers;
 mod customs;
