@@ -252,7 +252,7 @@ fn what_is_wrong_is_named_with_what_is_known() {
         (&["events.demo"], "no kind \"events.demo\""),
         (
             &["things", "spec.siz=1"],
-            "siz is unknown; did you mean size? In all there is color, limit, size",
+            "siz is unknown; did you mean size? (there is color, limit, size)",
         ),
         (
             &["things", "spec=1"],

@@ -118,13 +118,15 @@ impl Schemas {
 
     /// Describes a path with a member that a schema does not have.
     fn unknown(&self, path: &Path, name: &str, schema: &Json) -> String {
+        let known = has(schema);
         // In front of the list, which may be long.
-        let near = nearest(schema, name).map(|near| format!("did you mean {near}? "));
+        let hint = match nearest(schema, name) {
+            Some(near) => format!("did you mean {near}? ({known})"),
+            None => known,
+        };
         format!(
-            "{} has no field {path}: {name} is unknown; {}{}",
-            self.kind,
-            near.unwrap_or_default(),
-            has(schema)
+            "{} has no field {path}: {name} is unknown; {hint}",
+            self.kind
         )
     }
 
@@ -311,13 +313,13 @@ mod tests {
         );
         check(
             "sepc.node",
-            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; did you mean spec? In all there is spec",
+            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; did you mean spec? (there is spec)",
         );
         let known = "items, labels, node, paused, port, raw, replicas, requests, share, size";
         check(
             "spec.Replica",
             &format!(
-                "a.dev/v1 Thing has no field spec.Replica: Replica is unknown; did you mean replicas? In all there is {known}"
+                "a.dev/v1 Thing has no field spec.Replica: Replica is unknown; did you mean replicas? (there is {known})"
             ),
         );
         check(
