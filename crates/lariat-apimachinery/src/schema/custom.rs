@@ -27,6 +27,9 @@ pub fn custom(schema: Option<&Value>) -> Schema {
     }
 }
 
+/// What is a text or a number.
+const ANY_SCALAR: Scalar = Scalar::Quantity;
+
 #[derive(Default)]
 struct Reader {
     types: Types,
@@ -39,8 +42,8 @@ impl Reader {
     fn read(&mut self, schema: &Value) -> TypeId {
         let is = |keyword: &str| schema[keyword] == Value::Bool(true);
         let read = if is("x-kubernetes-int-or-string") {
-            // Checked first, since such a schema has no `type`.
-            Type::Scalar(Scalar::IntOrString)
+            // Checked first, since such a schema has no `type`. That of the built-in type admits anything.
+            Type::Scalar(ANY_SCALAR)
         } else {
             match schema["type"].as_str() {
                 Some("array") => self.list(schema),
@@ -48,7 +51,7 @@ impl Reader {
                 // As in Go, a string with a format other than `byte` is untyped for field ownership.
                 Some("string") => match schema["format"].as_str() {
                     None | Some("" | "byte") => Type::Scalar(Scalar::String),
-                    Some(_) => Type::Scalar(Scalar::IntOrString),
+                    Some(_) => Type::Scalar(ANY_SCALAR),
                 },
                 Some("integer") => Type::Scalar(Scalar::Int64),
                 Some("number") => Type::Scalar(Scalar::Number),
