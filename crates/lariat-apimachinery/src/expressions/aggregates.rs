@@ -8,7 +8,9 @@ use super::tree::{Entry, Setting, Tree};
 use super::types::Type;
 use super::unify::most_general;
 
-/// A type that contains types twice doubles with each level; an expression with a larger one is not checked.
+/// The most types in one type; an expression with a larger type is not checked.
+///
+/// A list of maps of maps grows by a factor of two with each level.
 const MOST_PARTS: usize = 1000;
 
 impl Checker<'_> {

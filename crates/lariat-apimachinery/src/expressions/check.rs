@@ -70,13 +70,16 @@ pub(super) struct Checker<'a> {
     pub(super) same: Vec<Same>,
     /// Arguments that can have no meaning.
     pub(super) arguments: Vec<Wrong>,
-    /// Arguments that are read at the end, by their places, and the places in the order of the calls.
+    /// Literal arguments that are checked at the end, by position.
     pub(super) texts: HashMap<usize, Argument>,
+    /// The positions of these arguments, in the order of the calls.
     pub(super) places: Vec<usize>,
     /// How many calls of `format` are around; their lists may be mixed.
     pub(super) exempt: usize,
     pub(super) visits: usize,
-    /// Macros write their target twice, so a chain of them doubles with each one; a longer one is not checked.
+    /// The most parts to visit; a larger expression is not checked.
+    ///
+    /// `optMap` copies its target, so each further one in a chain doubles the expression.
     pub(super) most_visits: usize,
 }
 

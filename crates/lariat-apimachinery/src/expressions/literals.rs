@@ -54,7 +54,9 @@ pub(super) fn invalid_argument(function: &str) -> String {
     format!("invalid {function} argument")
 }
 
-/// Returns whether a duration is made of a number, which has the right type, and cannot be evaluated.
+/// Returns whether a call is `duration` of an integer.
+///
+/// It has the right type, but cannot be evaluated.
 pub(super) fn is_number_as_duration(name: &str, arguments: &[Tree]) -> bool {
     let first = arguments.first();
     name == "duration"

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::source::Wrong;
 use super::tree::{Kind, Literal, Loop, Tree, Way};
 
-/// The variable with the result of a loop; no name in an expression can be this one.
+/// The accumulator of a comprehension; no identifier can have this name.
 const RESULT: &str = "@result";
 /// The variable for the list of `sortBy`.
 const SORTED: &str = "@__sortBy_input__";
@@ -18,7 +18,8 @@ const SORTED: &str = "@__sortBy_input__";
 pub(super) fn expand(
     at: usize,
     name: &str,
-    (target, mut arguments): (Option<Tree>, Vec<Tree>),
+    target: Option<Tree>,
+    mut arguments: Vec<Tree>,
     binds: bool,
 ) -> Result<Tree, Wrong> {
     let count = arguments.len();
@@ -211,7 +212,7 @@ impl Macro {
         }
     }
 
-    /// Names a value in another expression: a loop over nothing, whose beginning is the value.
+    /// Binds a value to a name in `result`: a comprehension over an empty list.
     fn bound(self, name: &str, value: Tree, result: Tree) -> Tree {
         let kind = Kind::Loop(Box::new(Loop {
             range: self.list(Vec::new()),

@@ -27,5 +27,5 @@ pub(crate) use check::check;
 pub(crate) use environment::{Environment, patch};
 pub(crate) use functions::quantity;
 pub(crate) use object::Object;
-pub(crate) use token::{Extent, extent};
+pub(crate) use token::{Extent, extent, is_reserved};
 pub(crate) use types::Type;

@@ -36,7 +36,7 @@ impl Object {
         Self { name, fields }
     }
 
-    /// Creates a type with some fields; every other one exists too, and has the type `others`.
+    /// Creates a type with known fields; all other fields have the type `others`.
     pub(super) fn open(name: &str, fields: &[(&str, Type)], others: Type) -> Self {
         let fields = fields.iter().cloned();
         let fields = fields.map(|(name, kind)| (name.to_owned(), kind));

@@ -4,29 +4,8 @@
 
 use super::macros;
 use super::source::Wrong;
-use super::token::{Token, What, tokens};
+use super::token::{Token, What, is_reserved, tokens};
 use super::tree::{Entry, Kind, Setting, Tree, Way};
-
-/// Words that no variable may be.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Operators of two operands, from those that bind least.
 const LEVELS: [&[&str]; 3] = [
@@ -35,7 +14,7 @@ const LEVELS: [&[&str]; 3] = [
     &["*", "/", "%"],
 ];
 
-/// Parses an expression; `binds` tells whether `cel.bind` exists.
+/// Parses an expression; `binds` enables `cel.bind`.
 pub(super) fn parse(text: &str, binds: bool) -> Option<Result<Tree, Vec<Wrong>>> {
     let mut parser = Parser {
         tokens: tokens(text)?,
@@ -192,7 +171,7 @@ impl Parser {
         target: Option<Tree>,
         arguments: Vec<Tree>,
     ) -> Tree {
-        macros::expand(at, &name, (target, arguments), self.binds).unwrap_or_else(|wrong| {
+        macros::expand(at, &name, target, arguments, self.binds).unwrap_or_else(|wrong| {
             self.wrong.push(wrong);
             Tree::new(at, Kind::Name(name))
         })
@@ -243,7 +222,7 @@ impl Parser {
             let open = self.take("{")?;
             return self.settings(open, name);
         }
-        if RESERVED.contains(&first.as_str()) {
+        if is_reserved(&first) {
             let what = format!("reserved identifier: {first}");
             let at = dot.unwrap_or(at);
             self.wrong.push(Wrong { at, what });

@@ -33,6 +33,37 @@ const SIGNS: [&str; 25] = [
     "?", ":", "+", "*", "/", "%", "=",
 ];
 
+/// The reserved words of CEL, which no identifier may be.
+// `celReserved`.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// Returns whether a word is reserved.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// How deep an expression nests, and how many operators it has.
 #[derive(Debug, Default)]
 pub(crate) struct Extent {
@@ -56,7 +87,9 @@ impl Extent {
     }
 }
 
-/// Measures an expression; what is in texts counts only where the expression is not read here.
+/// Measures an expression.
+///
+/// Of an expression that cannot be tokenized, string literals count too.
 pub(crate) fn extent(text: &str) -> Extent {
     let (mut open, mut extent) = (0, Extent::default());
     if let Some(tokens) = tokens(text) {

@@ -6,7 +6,7 @@ use std::cell::Cell;
 
 use super::types::Type;
 
-/// Types that contain types twice double with each level, so the work on them is limited.
+/// The most comparisons of types; the size of nested map types is exponential.
 const MOST_STEPS: usize = 1_000_000;
 
 /// What the variables of types stand for.
@@ -36,7 +36,7 @@ impl Bindings {
         Type::Variable(self.bound.len() - 1)
     }
 
-    /// Returns whether two types may be one, and remembers what that means for their variables.
+    /// Unifies two types, and binds their variables; returns whether they unify.
     pub(super) fn fits(&mut self, first: &Type, second: &Type) -> bool {
         self.all_fit(&[(first, second)])
     }
@@ -112,7 +112,9 @@ impl Bindings {
         }
     }
 
-    /// Returns whether a variable may stand for a type, and whether it stands for one already.
+    /// Binds a variable to a type, unless it has another one.
+    ///
+    /// Returns whether the binding is consistent, and whether the variable was bound before.
     // `isValidTypeSubstitution`.
     fn substitute(&mut self, kind: &Type, number: usize) -> (bool, bool) {
         let variable = Type::Variable(number);

@@ -420,6 +420,7 @@ impl ApiError {
     }
 
     /// Returns whether a namespace that is being deleted takes nothing new.
+    #[cfg(feature = "workloads")]
     pub(crate) fn is_namespace_terminating(&self) -> bool {
         let details = self.status.details.as_ref();
         let mut causes = details.into_iter().flat_map(|details| &details.causes);

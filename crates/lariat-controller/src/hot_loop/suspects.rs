@@ -1,6 +1,7 @@
 //! The keys of a kind that this process writes, bounded in number.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,13 +58,7 @@ impl Suspects {
         now: Instant,
     ) -> Option<HotLoop> {
         let key = write.after.key();
-        if !self.keys.contains_key(key) {
-            make_room(&mut self.keys, now);
-        }
-        let suspect = self
-            .keys
-            .entry(key.clone())
-            .or_insert_with(|| Suspect::new(now));
+        let suspect = entry(&mut self.keys, key, now);
         if suspect.wrote(write, options, now) {
             suspect.hot_loop(key)
         } else {
@@ -81,13 +76,7 @@ impl Suspects {
         now: Instant,
     ) -> Option<HotLoop> {
         let object = (of.clone(), write.after.key().clone());
-        if !self.related.contains_key(&object) {
-            make_room(&mut self.related, now);
-        }
-        let related = self
-            .related
-            .entry(object)
-            .or_insert_with(|| Suspect::new(now));
+        let related = entry(&mut self.related, &object, now);
         // Every relation between the two kinds reports the same write.
         if related.has_written(write.version) {
             return None;
@@ -97,13 +86,7 @@ impl Suspects {
         if !related.is_contested_at(now) {
             return None;
         }
-        if !self.keys.contains_key(key) {
-            make_room(&mut self.keys, now);
-        }
-        let suspect = self
-            .keys
-            .entry(key.clone())
-            .or_insert_with(|| Suspect::new(now));
+        let suspect = entry(&mut self.keys, key, now);
         let what = format!("{} {}", of.kind(), write.after.key());
         suspect.contested(related, &what, now);
         warns.then(|| suspect.hot_loop(key)).flatten()
@@ -156,6 +139,19 @@ impl Suspects {
         hot_loops.sort_by(|a, b| a.key.cmp(&b.key));
         hot_loops
     }
+}
+
+/// Returns the state of a key, after making room if it is new.
+fn entry<'a, K: Clone + Eq + Hash>(
+    keys: &'a mut HashMap<K, Suspect>,
+    key: &K,
+    now: Instant,
+) -> &'a mut Suspect {
+    if !keys.contains_key(key) {
+        make_room(keys, now);
+    }
+    let entry = keys.entry(key.clone());
+    entry.or_insert_with(|| Suspect::new(now))
 }
 
 /// Makes room for a key: forgets keys not written for a minute, then those without a hot loop, then all.

@@ -12,33 +12,9 @@ use kube_cel::cel::{Context, Value as Cel};
 use serde_json::{Map as Members, Number, Value};
 
 use super::program::Program;
+use crate::expressions::is_reserved;
 use crate::structural::node::Node;
 use crate::structural::prune::META;
-
-/// Words of the language, which no identifier may be.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 static TIMESTAMP: LazyLock<Option<Program>> =
     LazyLock::new(|| Program::compile("timestamp(text)").ok());
@@ -146,7 +122,7 @@ fn convert(program: &Option<Program>, text: &str, context: &Context<'_>) -> Opti
 /// Makes an identifier of a field's name.
 pub(crate) fn escape(name: &str) -> String {
     // Only a whole name is reserved, so this comes before the replacements and excludes them.
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return format!("__{name}__");
     }
     let name = name

@@ -3,35 +3,9 @@
 use std::sync::Arc;
 
 use super::conditions::Expression;
-use crate::expressions::{Object, Type};
+use crate::expressions::{Object, Type, is_reserved};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
-
-/// The reserved words of CEL.
-// `celReserved`.
-const RESERVED: &[&str] = &[
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 /// Checks the variables of a policy; returns the type of `variables`.
 ///
@@ -76,5 +50,5 @@ fn is_identifier(name: &str) -> bool {
     // `isCELIdentifier`. An empty name was reported before.
     name.bytes().all(is_part)
         && !name.starts_with(|first: char| first.is_ascii_digit())
-        && !RESERVED.contains(&name)
+        && !is_reserved(name)
 }
