@@ -1,14 +1,18 @@
 //! Objects that many clusters have, encoded once.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_core::{Labels, ObjectKey};
+use memchr::memmem::Finder;
 
 use super::object::Draft;
 
 /// Where the uid of an object will be.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
+
+static UIDS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(UID));
+static TIMES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(Template::TIME));
 
 /// An encoded object without its uid and its time.
 #[derive(Debug)]
@@ -38,9 +42,9 @@ impl Template {
         let draft = Draft::new(&object);
         let (metadata, content) = draft.after.split_at(draft.metadata_after);
         Self {
-            before: split(&draft.before, UID),
-            metadata: split(metadata, Self::TIME),
-            content: split(content, Self::TIME),
+            before: split(&draft.before, &UIDS),
+            metadata: split(metadata, &TIMES),
+            content: split(content, &TIMES),
             key: draft.key,
             labels: draft.labels,
             has_finalizers: draft.has_finalizers,
@@ -73,21 +77,15 @@ impl Template {
     }
 }
 
-/// Splits bytes at each place where a text is.
-fn split(bytes: &[u8], at: &str) -> Vec<Vec<u8>> {
-    let mut parts = vec![Vec::new()];
-    let mut rest = bytes;
-    while let Some((first, others)) = rest.split_first() {
-        if let Some(behind) = rest.strip_prefix(at.as_bytes()) {
-            parts.push(Vec::new());
-            rest = behind;
-            continue;
-        }
-        if let Some(part) = parts.last_mut() {
-            part.push(*first);
-        }
-        rest = others;
+/// Splits bytes at each occurrence of a text.
+fn split(bytes: &[u8], at: &Finder<'_>) -> Vec<Vec<u8>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for found in at.find_iter(bytes) {
+        parts.push(bytes[start..found].to_vec());
+        start = found + at.needle().len();
     }
+    parts.push(bytes[start..].to_vec());
     parts
 }
 
