@@ -15,18 +15,18 @@ use lariat::cluster::Sandbox;
 use lariat::cluster::testing::{config_map, eventually};
 use lariat::kube::api::{Api, DeleteParams};
 use lariat::prelude::*;
-use lariat::webhook::{Admission, Certificates, Endpoint, Hook, ReviewResult, Verdict, Webhooks};
+use lariat::webhook::{Admission, Certificates, Decision, Endpoint, Hook, ReviewResult, Webhooks};
 
 /// Denies ConfigMaps whose `port` is not a number, and names the field.
-async fn port(request: Admission<ConfigMap>) -> ReviewResult<Verdict> {
+async fn port(request: Admission<ConfigMap>) -> ReviewResult<Decision> {
     let data = request.object()?.and_then(|map| map.data.as_ref());
     let Some(port) = data.and_then(|data| data.get("port")) else {
-        return Ok(Verdict::allow());
+        return Ok(Decision::allow());
     };
     Ok(match port.parse::<u16>() {
-        Err(error) => Verdict::allow().cause("data.port", error.to_string()),
-        Ok(0..1024) => Verdict::allow().warn("ports below 1024 need a privilege"),
-        Ok(_) => Verdict::allow(),
+        Err(error) => Decision::allow().cause("data.port", error.to_string()),
+        Ok(0..1024) => Decision::allow().warn("ports below 1024 need a privilege"),
+        Ok(_) => Decision::allow(),
     })
 }
 

@@ -107,7 +107,7 @@ pub(crate) struct KindFilter {
 
 impl KindFilter {
     /// Returns whether the content of an object is kept.
-    pub(crate) fn keeps(&self, object: &ObjectMetadata) -> bool {
+    pub(crate) fn selects(&self, object: &ObjectMetadata) -> bool {
         let keeps = &self.filter.shared.keeps;
         catch_unwind(AssertUnwindSafe(|| keeps(&self.gvk, object))).unwrap_or_else(|_| {
             let (kind, key) = (&self.gvk, object.key());
@@ -185,7 +185,7 @@ mod tests {
             let json = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
             RawObject::parse(json.as_bytes(), &gvk()).unwrap()
         };
-        assert!(filter.keeps(&object("bad")));
-        assert!(!filter.keeps(&object("good")));
+        assert!(filter.selects(&object("bad")));
+        assert!(!filter.selects(&object("good")));
     }
 }

@@ -69,7 +69,7 @@ impl CallOutcome {
 pub(crate) struct Totals {
     pub(crate) ended: [u64; CallOutcome::ALL.len()],
     /// The number of calls that asked for an immediate requeue.
-    pub(crate) at_once: u64,
+    pub(crate) immediate_requeues: u64,
     pub(crate) retries: u64,
     /// The number of failures that were not retried because the retries were exhausted.
     pub(crate) exhausted: u64,
@@ -85,10 +85,10 @@ impl Totals {
         ended: CallOutcome,
         attempt: u32,
         took: Duration,
-        at_once: bool,
+        is_immediate: bool,
     ) {
         self.ended[ended as usize] += 1;
-        self.at_once += u64::from(at_once);
+        self.immediate_requeues += u64::from(is_immediate);
         self.retries += u64::from(attempt > 1);
         self.times[usize::from(ended.is_failure())].record(took);
     }
@@ -101,7 +101,7 @@ impl Totals {
         for (times, more) in self.times.iter_mut().zip(&other.times) {
             times.merge(more);
         }
-        self.at_once += other.at_once;
+        self.immediate_requeues += other.immediate_requeues;
         self.retries += other.retries;
         self.exhausted += other.exhausted;
         self.lags.merge(&other.lags);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! API server ──AdmissionReview──▶ WebhookServer ──Admission<K>──▶ a handler, which can read the shared caches
-//!            ◀─verdict, patch───                ◀─Verdict, Mutation<K>
+//!            ◀─decision, patch───                ◀─Decision, Mutation<K>
 //! ```
 //!
 //! [`Webhooks`] collects handlers for [`Hook`]s and serves them over TLS, with [`Certificates`] from files, or
@@ -44,7 +44,7 @@ mod wire;
 mod error;
 
 pub use admission::{
-    Admission, Mutation, Operation, ReviewError, ReviewResult, Undecodable, Verdict,
+    Admission, Decision, Mutation, Operation, ReviewError, ReviewResult, Undecodable,
 };
 pub use certificates::{CertificateError, Certificates};
 pub use configuration::Configurations;

@@ -263,12 +263,12 @@ pub mod console {
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
 /// use lariat::prelude::*;
-/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Verdict, Webhooks};
+/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Decision, Webhooks};
 ///
-/// async fn named(request: Admission<Pod>) -> ReviewResult<Verdict> {
+/// async fn named(request: Admission<Pod>) -> ReviewResult<Decision> {
 ///     Ok(match request.key().name() {
-///         "" => Verdict::deny("a Pod needs a name of its own"),
-///         _ => Verdict::allow(),
+///         "" => Decision::deny("a Pod needs a name of its own"),
+///         _ => Decision::allow(),
 ///     })
 /// }
 ///

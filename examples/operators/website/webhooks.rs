@@ -4,7 +4,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lariat::prelude::*;
-use lariat::webhook::{Admission, Hook, Mutation, ReviewResult, Verdict, Webhooks};
+use lariat::webhook::{Admission, Decision, Hook, Mutation, ReviewResult, Webhooks};
 
 use super::BY_HOST;
 use super::kind::v1::Website;
@@ -55,23 +55,23 @@ async fn with_host(
 }
 
 /// Allows or denies a Website, and says what is wrong with each field.
-async fn judged(request: Admission<Website>) -> ReviewResult<Verdict> {
+async fn judged(request: Admission<Website>) -> ReviewResult<Decision> {
     let Some(site) = request.object()? else {
-        return Ok(Verdict::allow());
+        return Ok(Decision::allow());
     };
-    let mut verdict = Verdict::allow();
+    let mut decision = Decision::allow();
     for (field, problem) in problems_of(site) {
-        verdict = verdict.cause(field, problem);
+        decision = decision.cause(field, problem);
     }
     if let Some(other) = rival(&request, site)? {
-        verdict = verdict.cause("spec.host", format!("is the host of {other} already"));
+        decision = decision.cause("spec.host", format!("is the host of {other} already"));
     }
     if let Some(name) = missing_secret(&request, site)? {
-        verdict = verdict.warn(format!(
+        decision = decision.warn(format!(
             "there is no Secret {name} yet, for which the pods will wait"
         ));
     }
-    Ok(verdict)
+    Ok(decision)
 }
 
 /// Returns fields, and what is wrong with them.

@@ -203,7 +203,7 @@ impl Core {
     }
 
     /// Returns whether the value at a JSON pointer is cached unchanged.
-    pub(crate) fn keeps(&self, pointer: &str) -> bool {
+    pub(crate) fn caches_unchanged(&self, pointer: &str) -> bool {
         let transform = self.options.transform.as_ref();
         self.source.is_none()
             && transform.is_none_or(|transform| transform.leaves_unchanged(pointer))

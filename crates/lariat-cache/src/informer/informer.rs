@@ -248,8 +248,8 @@ impl Informer {
     /// This applies to objects [with content](CachedObject::has_content). `metadata.managedFields`, which are removed
     /// by default, are not considered.
     #[must_use]
-    pub fn keeps(&self, pointer: &str) -> bool {
-        self.core.keeps(pointer)
+    pub fn caches_unchanged(&self, pointer: &str) -> bool {
+        self.core.caches_unchanged(pointer)
     }
 
     /// Subscribes to changes, beginning with the existing objects.

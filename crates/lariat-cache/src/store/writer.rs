@@ -96,7 +96,7 @@ impl Kept {
             && self
                 .filter
                 .as_ref()
-                .is_none_or(|filter| filter.keeps(object))
+                .is_none_or(|filter| filter.selects(object))
     }
 
     /// Returns whether a state that was read can be compared with the cached one.

@@ -21,7 +21,7 @@ impl OwnKeys {
     pub(super) fn new(informer: &Informer, shards: Option<Shards>) -> Self {
         let gvk = informer.gvk().clone();
         if let Some(shards) = &shards {
-            shards.divide(&gvk);
+            shards.shard_kind(&gvk);
             narrow(informer, shards);
         }
         Self { gvk, shards }
@@ -96,7 +96,7 @@ pub(super) struct Follower {
     shards: Shards,
     share: watch::Receiver<Share>,
     content: watch::Receiver<u64>,
-    fills: watch::Receiver<u64>,
+    reports: watch::Receiver<u64>,
     /// The values of the label that the cache is being filled with.
     unread: Option<WantedValues>,
     /// The share whose objects were enqueued.
@@ -119,7 +119,7 @@ impl Follower {
         // share was empty before this process joined.
         share.mark_changed();
         content.mark_changed();
-        let fills = shards.fills();
+        let reports = shards.cache_reports();
         if shards.has_label() {
             shards.register_kind(&gvk);
         }
@@ -128,7 +128,7 @@ impl Follower {
             shards,
             share,
             content,
-            fills,
+            reports,
             unread: None,
             known: Share::none(),
         }
@@ -155,7 +155,7 @@ impl Follower {
                     break;
                 }
                 Ok(()) = self.share.changed() => break,
-                Ok(()) = self.fills.changed() => break,
+                Ok(()) = self.reports.changed() => break,
                 else => std::future::pending().await,
             }
         }

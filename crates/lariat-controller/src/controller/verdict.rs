@@ -84,14 +84,14 @@ impl EndedCall<'_> {
         newest: impl FnOnce() -> Option<Arc<CachedObject>>,
     ) -> (Verdict<Payload>, CallRecord) {
         let again = result.as_ref().ok().and_then(|again| again.after);
-        let at_once = again == Some(Duration::ZERO);
+        let is_immediate = again == Some(Duration::ZERO);
         let Report {
             ended,
             attempt,
             took,
             ..
         } = self.report;
-        self.lane.count(ended, attempt, took, at_once);
+        self.lane.count(ended, attempt, took, is_immediate);
         let (verdict, record) = match result {
             Ok(again) => self.answered(&again),
             Err(failure) => self.failed(failure, newest),

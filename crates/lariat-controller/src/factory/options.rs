@@ -93,7 +93,7 @@ impl Options {
             .collect();
         let is_led = move |gvk: &Gvk| default != other.contains(gvk);
         ContentFilter::new(shards.content_changes(), move |gvk, object| {
-            !is_led(gvk) || shards.keeps(gvk, object)
+            !is_led(gvk) || shards.caches_content(gvk, object)
         })
     }
 

@@ -42,7 +42,7 @@ pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
 ///
 /// `ours` is the state after the last write of this process, `before` and `after` are the states around the present
 /// write.
-pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
+pub(super) fn reverted(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
     // The fields that another writer has changed since our last write. Those of them that are back at our value now
     // were reverted and written again.
     let theirs = changed(ours, before);
@@ -112,11 +112,11 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_undone_only_if_it_is_written_again_as_it_was() {
+    fn a_field_is_reverted_only_if_it_is_written_again_as_it_was() {
         let ours = json!({"spec": {"a.dev/x": 1, "b.dev/y": 1}});
         let theirs = json!({"spec": {"a.dev/x": 2, "b.dev/y": 2}});
         let again = json!({"spec": {"a.dev/x": 1, "b.dev/y": 3}});
-        assert_eq!(undone(&ours, &theirs, &again), [["spec", "a.dev/x"]]);
+        assert_eq!(reverted(&ours, &theirs, &again), [["spec", "a.dev/x"]]);
     }
 
     #[test]

@@ -31,10 +31,10 @@ use std::time::Duration;
 pub struct HotLoopOptions {
     pub(super) enabled: bool,
     pub(super) runs: u32,
-    pub(super) undone: u32,
+    pub(super) reverts: u32,
     pub(super) unchanged_writes: u32,
-    pub(super) shortest_pause: Duration,
-    pub(super) longest_pause: Duration,
+    pub(super) first_delay: Duration,
+    pub(super) longest_delay: Duration,
 }
 
 impl Default for HotLoopOptions {
@@ -42,10 +42,10 @@ impl Default for HotLoopOptions {
         Self {
             enabled: true,
             runs: 25,
-            undone: 5,
+            reverts: 5,
             unchanged_writes: 60,
-            shortest_pause: Duration::from_secs(1),
-            longest_pause: Duration::from_secs(60),
+            first_delay: Duration::from_secs(1),
+            longest_delay: Duration::from_secs(60),
         }
     }
 }
@@ -71,9 +71,9 @@ impl HotLoopOptions {
     /// Sets how often another writer must revert a field (default 5).
     ///
     /// The handler must have written the field again each time, within ten minutes. Zero counts as 1.
-    pub fn undone(self, times: u32) -> Self {
-        let undone = times.max(1);
-        Self { undone, ..self }
+    pub fn reverts(self, times: u32) -> Self {
+        let reverts = times.max(1);
+        Self { reverts, ..self }
     }
 
     /// Sets how many writes of an object per minute may change nothing (default 60).
@@ -90,10 +90,10 @@ impl HotLoopOptions {
     /// Sets the first and the longest delay of a run (default 1 second and 1 minute).
     ///
     /// If the first delay is zero, hot loops are reported but not delayed.
-    pub fn pauses(self, shortest: Duration, longest: Duration) -> Self {
+    pub fn delays(self, first: Duration, longest: Duration) -> Self {
         Self {
-            shortest_pause: shortest,
-            longest_pause: longest.max(shortest),
+            first_delay: first,
+            longest_delay: longest.max(first),
             ..self
         }
     }

@@ -139,7 +139,7 @@ pub(super) struct Suspect {
     /// The state after the last write of this process that changed something.
     ours: Option<Arc<CachedObject>>,
     /// How many times in a row a write was reverted and made again.
-    undone: u32,
+    reverts: u32,
     /// The start of the current minute, and the writes in it that changed nothing.
     idle: (Instant, u32),
     /// The detected pattern, and when it was last seen.
@@ -163,7 +163,7 @@ impl Suspect {
             handlers: Vec::new(),
             written: VecDeque::new(),
             ours: None,
-            undone: 0,
+            reverts: 0,
             idle: (now, 0),
             found: None,
             is_over_related: false,
@@ -256,7 +256,7 @@ impl Suspect {
         // If the state before this write is not the one after the last write, another writer was in between.
         if let (Some(ours), Some(before)) = (ours, write.before)
             && ours.version() != before.version()
-            && self.count_undone(&ours, before, write) >= options.undone
+            && self.count_reverts(&ours, before, write) >= options.reverts
         {
             return Some(HotLoopPattern::Contested);
         }
@@ -264,7 +264,7 @@ impl Suspect {
     }
 
     /// Counts how often in a row a write was reverted and made again.
-    fn count_undone(
+    fn count_reverts(
         &mut self,
         ours: &CachedObject,
         before: &CachedObject,
@@ -283,17 +283,17 @@ impl Suspect {
             }
         };
         let (theirs, after) = (content(before), content(write.after));
-        let undone = fields::undone(&content(ours), &theirs, &after);
-        if undone.is_empty() {
-            self.undone = 0;
+        let reverted = fields::reverted(&content(ours), &theirs, &after);
+        if reverted.is_empty() {
+            self.reverts = 0;
             return 0;
         }
-        self.undone += 1;
-        self.manager = undone
+        self.reverts += 1;
+        self.manager = reverted
             .iter()
             .find_map(|path| fields::manager(&theirs, path));
-        self.fields = undone.iter().map(|path| path.join(".")).collect();
-        self.undone
+        self.fields = reverted.iter().map(|path| path.join(".")).collect();
+        self.reverts
     }
 
     /// Counts a write that changed nothing, within a minute.
@@ -382,7 +382,7 @@ impl Suspect {
             HotLoopPattern::Contested => true,
             HotLoopPattern::NothingChanges => !ask.causes.iter().any(is_foreign),
         };
-        if !goes_round || ask.has_deletion || options.shortest_pause.is_zero() {
+        if !goes_round || ask.has_deletion || options.first_delay.is_zero() {
             return None;
         }
         // The run is delayed already, and another cause has enqueued the key before the delay was over: wait for the
@@ -395,7 +395,7 @@ impl Suspect {
             return Some(rest).filter(|rest| !rest.is_zero());
         }
         // Each delayed run doubles the delay, from the shortest to the longest.
-        self.pause = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
+        self.pause = (self.pause * 2).clamp(options.first_delay, options.longest_delay);
         self.until = now.checked_add(self.pause);
         Some(self.pause)
     }

@@ -275,9 +275,15 @@ impl Lane {
         })
     }
 
-    /// Counts a call. `at_once` says that it asked for an immediate requeue.
-    pub(crate) fn count(&self, ended: CallOutcome, attempt: u32, took: Duration, at_once: bool) {
-        self.tally(|totals| totals.count(ended, attempt, took, at_once));
+    /// Counts a call. `is_immediate` if it asked for an immediate requeue.
+    pub(crate) fn count(
+        &self,
+        ended: CallOutcome,
+        attempt: u32,
+        took: Duration,
+        is_immediate: bool,
+    ) {
+        self.tally(|totals| totals.count(ended, attempt, took, is_immediate));
     }
 
     pub(crate) fn count_lag(&self, lag: Duration) {

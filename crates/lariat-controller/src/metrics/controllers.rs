@@ -58,9 +58,9 @@ const RESULTS: [(&str, Count); 4] = [
         handler.ended(CallOutcome::Done) + handler.ended(CallOutcome::Ignored)
     }),
     ("error", |handler| handler.failures),
-    ("requeue", |handler| handler.at_once),
+    ("requeue", |handler| handler.immediate_requeues),
     ("requeue_after", |handler| {
-        handler.ended(CallOutcome::Requeued) - handler.at_once
+        handler.ended(CallOutcome::Requeued) - handler.immediate_requeues
     }),
 ];
 

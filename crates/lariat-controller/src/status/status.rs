@@ -34,7 +34,7 @@ pub struct HandlerStatus {
     /// Calls that asked for an immediate requeue.
     ///
     /// They are among those that ended as [`Requeued`](CallOutcome::Requeued).
-    pub at_once: u64,
+    pub immediate_requeues: u64,
     /// Calls that were retries after a counted failure.
     ///
     /// Failures that are [uncounted](crate::HandlerError::uncounted) are not counted. The queue's `retries` counts retries when
@@ -90,7 +90,7 @@ impl HandlerStatus {
         Self {
             name,
             runs: totals.ended.iter().sum(),
-            at_once: totals.at_once,
+            immediate_requeues: totals.immediate_requeues,
             retries: totals.retries,
             failures: failures.map(count).sum(),
             panics: count(CallOutcome::Panicked),

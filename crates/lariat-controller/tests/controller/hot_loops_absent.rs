@@ -98,7 +98,7 @@ async fn detection_can_be_disabled_or_only_report() {
     for (options, found) in [
         (HotLoopOptions::off(), 0),
         (
-            HotLoopOptions::default().pauses(time::Duration::ZERO, time::Duration::ZERO),
+            HotLoopOptions::default().delays(time::Duration::ZERO, time::Duration::ZERO),
             1,
         ),
     ] {

@@ -17,7 +17,7 @@ use crate::leadership::Leadership;
 ///
 /// The share is empty until the process has joined, and after it has left or lost its lease.
 ///
-/// Controllers use it in three ways: [`enter`](Self::enter) admits a call for a key, [`keeps`](Self::keeps) selects which
+/// Controllers use it in three ways: [`enter`](Self::enter) admits a call for a key, [`caches_content`](Self::caches_content) selects which
 /// objects to cache with content, and, with [division by label](crate::Sharding::by_label), [`wanted`](Self::wanted) is
 /// the selector of what to watch.
 ///
@@ -53,7 +53,7 @@ struct Inner {
     /// Changes when `content` does, except when it shrinks with calls still running.
     content_changes: watch::Sender<u64>,
     /// Changes when the values that may be handled do.
-    fills: watch::Sender<u64>,
+    reports: watch::Sender<u64>,
 }
 
 /// The shares whose objects are cached.
@@ -125,7 +125,7 @@ impl Shards {
                 content: RwLock::new(content),
                 divided: RwLock::default(),
                 content_changes: watch::Sender::new(0),
-                fills: watch::Sender::new(0),
+                reports: watch::Sender::new(0),
             }),
         }
     }
@@ -211,7 +211,7 @@ impl Shards {
         content.forget_lost();
         content.add_ready();
         drop(content);
-        self.inner.fills.send_modify(|count| *count += 1);
+        self.inner.reports.send_modify(|count| *count += 1);
     }
 
     /// Declares that a kind no longer reports what it has cached.
@@ -224,15 +224,15 @@ impl Shards {
             content.filled.ready.clear();
         }
         drop(content);
-        self.inner.fills.send_modify(|count| *count += 1);
+        self.inner.reports.send_modify(|count| *count += 1);
     }
 
     /// Returns a receiver that changes whenever caches report new values.
     ///
     /// [`share_of`](Self::share_of) may have grown then.
     #[must_use]
-    pub fn fills(&self) -> watch::Receiver<u64> {
-        self.inner.fills.subscribe()
+    pub fn cache_reports(&self) -> watch::Receiver<u64> {
+        self.inner.reports.subscribe()
     }
 
     /// Returns a receiver of the share and its changes.
@@ -267,17 +267,17 @@ impl Shards {
     }
 
     /// Declares that the keys of a kind are divided among the members.
-    pub fn divide(&self, gvk: &Gvk) {
+    pub fn shard_kind(&self, gvk: &Gvk) {
         self.inner.divided.write().insert(gvk.clone());
     }
 
     /// Returns whether this process should cache the content of an object.
     ///
     /// It should for the share it has, will have once it has joined, or is about to hand over. Objects that no member
-    /// handles are cached by all members: those of kinds that are not [divided](Self::divide), if they have no
+    /// handles are cached by all members: those of kinds that are not [divided](Self::shard_kind), if they have no
     /// controlling owner.
     #[must_use]
-    pub fn keeps(&self, gvk: &Gvk, object: &ObjectMetadata) -> bool {
+    pub fn caches_content(&self, gvk: &Gvk, object: &ObjectMetadata) -> bool {
         let is_controlled = || object.owners().iter().any(OwnerRef::is_controller);
         if !self.inner.divided.read().contains(gvk) && !is_controlled() {
             return true;
@@ -287,7 +287,7 @@ impl Shards {
         key.is_none_or(|key| self.inner.content.read().holds(key))
     }
 
-    /// Returns a receiver that changes whenever [`keeps`](Self::keeps) may change.
+    /// Returns a receiver that changes whenever [`caches_content`](Self::caches_content) may change.
     #[must_use]
     pub fn content_changes(&self) -> watch::Receiver<u64> {
         self.inner.content_changes.subscribe()

@@ -172,7 +172,7 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         };
         // A merge onto a part of an object would delete the rest of it. The cache has only a part if it keeps metadata
         // only, or drops fields.
-        if !cached.has_content() || !cache.informer().keeps("") {
+        if !cached.has_content() || !cache.informer().caches_unchanged("") {
             return self.live_value(key).await;
         }
         let json = cached.json().unwrap_or_default();

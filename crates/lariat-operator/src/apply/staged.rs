@@ -66,7 +66,9 @@ impl Run<'_> {
         is_cached: bool,
     ) -> (Option<Arc<CachedObject>>, bool) {
         let informer = self.informer(target.gvk());
-        let keeps_all = informer.as_ref().is_none_or(|informer| informer.keeps(""));
+        let keeps_all = informer
+            .as_ref()
+            .is_none_or(|informer| informer.caches_unchanged(""));
         let has_all = |object: &Arc<CachedObject>| object.has_content() && keeps_all;
         let is_whole = object
             .as_ref()

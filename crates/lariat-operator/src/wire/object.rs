@@ -23,7 +23,7 @@ pub(crate) fn identity_of(gvk: &Gvk, key: &ObjectKey) -> Value {
 /// would carry the present resource version, and succeed.
 pub(crate) fn is_shown(caches: &SharedCacheFactory, gvk: &Gvk, pointer: &str) -> bool {
     let informer = caches.existing(gvk);
-    informer.is_some_and(|informer| informer.keeps(pointer))
+    informer.is_some_and(|informer| informer.caches_unchanged(pointer))
 }
 
 /// Returns an object as JSON, or an empty object if it cannot be parsed.

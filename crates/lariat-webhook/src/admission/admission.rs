@@ -23,15 +23,15 @@ use crate::wire::AdmissionRequest;
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Service;
-/// use lariat::webhook::{Admission, ReviewResult, Verdict};
+/// use lariat::webhook::{Admission, ReviewResult, Decision};
 ///
 /// /// Denies a change of the type of a Service.
-/// async fn keep_type(request: Admission<Service>) -> ReviewResult<Verdict> {
+/// async fn keep_type(request: Admission<Service>) -> ReviewResult<Decision> {
 ///     let (old, new) = (request.old()?, request.object()?);
 ///     let kind = |service: &Service| service.spec.as_ref().and_then(|spec| spec.type_.clone());
 ///     Ok(match (old, new) {
-///         (Some(old), Some(new)) if kind(old) != kind(new) => Verdict::deny("the type cannot be changed"),
-///         _ => Verdict::allow(),
+///         (Some(old), Some(new)) if kind(old) != kind(new) => Decision::deny("the type cannot be changed"),
+///         _ => Decision::allow(),
 ///     })
 /// }
 /// # let _ = keep_type;

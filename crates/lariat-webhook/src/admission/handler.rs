@@ -16,11 +16,11 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::admission::Admission;
+use super::decision::Decision;
 use super::failure::{Failure, ReviewError, ReviewResult};
 use super::mutation::Mutation;
 use super::object::{Undecodable, decode};
 use super::operation::Operation;
-use super::verdict::Verdict;
 use crate::patch::patch;
 use crate::wire::{AdmissionRequest, AdmissionResponse};
 
@@ -39,7 +39,7 @@ pub(crate) fn validating<K, F, Fut>(function: F) -> Arc<Handler>
 where
     K: DeserializeOwned + Send + Sync + 'static,
     F: Fn(Admission<K>) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ReviewResult<Verdict>> + Send + 'static,
+    Fut: Future<Output = ReviewResult<Decision>> + Send + 'static,
 {
     let function = Arc::new(function);
     Arc::new(move |request, operation, factory, deadline| {
@@ -48,8 +48,8 @@ where
             let admission = Admission::<K>::new(request, operation, factory, deadline);
             // An object that does not decode is the client's mistake, and denied. Other errors are failures of the
             // webhook.
-            let verdict = function(admission).await.or_else(denied)?;
-            Ok(respond(&verdict, None))
+            let decision = function(admission).await.or_else(denied)?;
+            Ok(respond(&decision, None))
         })
     })
 }
@@ -67,17 +67,17 @@ where
         Box::pin(async move {
             // A deletion stores no object, and the options of a connection are not stored either.
             if !matches!(operation, Operation::Create | Operation::Update) {
-                return Ok(respond(&Verdict::allow(), None));
+                return Ok(respond(&Decision::allow(), None));
             }
             // The patch applies to the raw object, which has fields that the type does not know.
             let raw = request.object.clone();
             let admission = Admission::<K>::new(request, operation, factory, deadline);
             let (Some(raw), object) = (raw, admission.object()) else {
-                return Ok(respond(&Verdict::allow(), None));
+                return Ok(respond(&Decision::allow(), None));
             };
             let object = match object {
                 Ok(Some(object)) => Arc::clone(object),
-                Ok(None) => return Ok(respond(&Verdict::allow(), None)),
+                Ok(None) => return Ok(respond(&Decision::allow(), None)),
                 Err(error) => return Ok(respond(&error.into(), None)),
             };
             // The patch needs the object before and after the function. Decoding twice avoids a `Clone` bound on the
@@ -89,10 +89,10 @@ where
             let mutation = function(admission, own).await.or_else(denied)?;
             // A denial has no patch, even if the function has returned an object.
             let patch = match &mutation.object {
-                Some(after) if mutation.verdict.is_allowed() => difference(&raw, &*object, after)?,
+                Some(after) if mutation.decision.is_allowed() => difference(&raw, &*object, after)?,
                 _ => None,
             };
-            Ok(respond(&mutation.verdict, patch))
+            Ok(respond(&mutation.decision, patch))
         })
     })
 }
@@ -129,16 +129,16 @@ fn denied<T: From<Undecodable>>(error: ReviewError) -> Result<T, Failure> {
     }
 }
 
-/// Returns the response for a verdict; the caller sets its uid.
-fn respond(verdict: &Verdict, patch: Option<Vec<u8>>) -> AdmissionResponse {
+/// Returns the response for a decision; the caller sets its uid.
+fn respond(decision: &Decision, patch: Option<Vec<u8>>) -> AdmissionResponse {
     AdmissionResponse {
         uid: String::new(),
-        allowed: verdict.is_allowed(),
-        status: verdict.status(),
+        allowed: decision.is_allowed(),
+        status: decision.status(),
         // The API server rejects a patch without its type, and a type without a patch.
         patch_type: patch.is_some().then_some("JSONPatch"),
         patch: patch.map(|patch| STANDARD.encode(patch)),
-        warnings: verdict.warnings().to_vec(),
-        audit_annotations: verdict.annotations().clone(),
+        warnings: decision.warnings().to_vec(),
+        audit_annotations: decision.annotations().clone(),
     }
 }

@@ -1,9 +1,9 @@
 //! The decision of a mutating handler.
 
+use super::decision::Decision;
 use super::object::Undecodable;
-use super::verdict::Verdict;
 
-/// The decision of a mutating handler: an object to store, or only a [`Verdict`].
+/// The decision of a mutating handler: an object to store, or only a [`Decision`].
 ///
 /// The patch is the difference between the object as it was decoded and the returned one. Fields that the type does not
 /// know, and defaults of the type that did not change, are not part of it.
@@ -23,7 +23,7 @@ use super::verdict::Verdict;
 #[must_use = "a mutation counts when the handler returns it"]
 pub struct Mutation<K> {
     pub(super) object: Option<K>,
-    pub(super) verdict: Verdict,
+    pub(super) decision: Decision,
 }
 
 impl<K> Mutation<K> {
@@ -31,51 +31,51 @@ impl<K> Mutation<K> {
     pub fn to(object: K) -> Self {
         Self {
             object: Some(object),
-            verdict: Verdict::allow(),
+            decision: Decision::allow(),
         }
     }
 
     /// Allows the request without a change.
     pub fn none() -> Self {
-        Verdict::allow().into()
+        Decision::allow().into()
     }
 
-    /// Denies the request with a message; see [`Verdict::deny`].
+    /// Denies the request with a message; see [`Decision::deny`].
     pub fn deny(message: impl Into<String>) -> Self {
-        Verdict::deny(message).into()
+        Decision::deny(message).into()
     }
 
     /// Adds a warning, which clients print.
     pub fn warn(self, warning: impl Into<String>) -> Self {
-        let verdict = self.verdict.warn(warning);
-        Self { verdict, ..self }
+        let decision = self.decision.warn(warning);
+        Self { decision, ..self }
     }
 
     /// Adds an annotation to the audit event.
     ///
     /// The API server puts the name of the webhook before the key.
     pub fn annotate(self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        let verdict = self.verdict.annotate(key, value);
-        Self { verdict, ..self }
+        let decision = self.decision.annotate(key, value);
+        Self { decision, ..self }
     }
 
-    /// Returns the verdict.
-    pub fn verdict(&self) -> &Verdict {
-        &self.verdict
+    /// Returns the decision.
+    pub fn decision(&self) -> &Decision {
+        &self.decision
     }
 }
 
-impl<K> From<Verdict> for Mutation<K> {
-    fn from(verdict: Verdict) -> Self {
+impl<K> From<Decision> for Mutation<K> {
+    fn from(decision: Decision) -> Self {
         Self {
             object: None,
-            verdict,
+            decision,
         }
     }
 }
 
 impl<K> From<Undecodable> for Mutation<K> {
     fn from(error: Undecodable) -> Self {
-        Verdict::from(error).into()
+        Decision::from(error).into()
     }
 }

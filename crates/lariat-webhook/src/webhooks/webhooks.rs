@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use super::names;
 use crate::admission::{
-    Admission, Handler, Mutation, ReviewResult, Verdict, defaulting, mutating, validating,
+    Admission, Decision, Handler, Mutation, ReviewResult, defaulting, mutating, validating,
 };
 use crate::certificates::Certificates;
 use crate::configuration::{Configurations, Described, needs};
@@ -38,16 +38,16 @@ const CONVERSION: usize = 64 << 20;
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Verdict, Webhooks};
+/// use lariat::webhook::{Admission, Certificates, Hook, Endpoint, ReviewResult, Decision, Webhooks};
 /// use lariat::SharedControllerFactory;
 ///
 /// /// Denies Pods in namespaces whose ConfigMap `closed` exists.
-/// async fn open(request: Admission<Pod>) -> ReviewResult<Verdict> {
+/// async fn open(request: Admission<Pod>) -> ReviewResult<Decision> {
 ///     let namespace = request.key().namespace().unwrap_or_default();
 ///     let closed = lariat::ObjectKey::namespaced(namespace, "closed");
 ///     Ok(match request.cache::<ConfigMap>().get(&closed)? {
-///         Some(_) => Verdict::deny(format!("the namespace {namespace} is closed")),
-///         None => Verdict::allow(),
+///         Some(_) => Decision::deny(format!("the namespace {namespace} is closed")),
+///         None => Decision::allow(),
 ///     })
 /// }
 ///
@@ -110,7 +110,7 @@ impl Webhooks {
     where
         K: DeserializeOwned + Send + Sync + 'static,
         F: Fn(Admission<K>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ReviewResult<Verdict>> + Send + 'static,
+        Fut: Future<Output = ReviewResult<Decision>> + Send + 'static,
     {
         self.add(Role::Validating, hook, validating(handler))
     }

@@ -4,25 +4,25 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::DynamicObject;
 use lariat_cluster::testing::{config_map, namespace};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
-use lariat_webhook::{Admission, Hook, Mutation, Operation, ReviewResult, Verdict};
+use lariat_webhook::{Admission, Decision, Hook, Mutation, Operation, ReviewResult};
 use serde_json::{Value, json};
 
 use crate::support::{Program, Widget, patch, review, serve, until, widget};
 
-async fn sized(request: Admission<Widget>) -> ReviewResult<Verdict> {
+async fn sized(request: Admission<Widget>) -> ReviewResult<Decision> {
     let Some(widget) = request.object()? else {
         let old = request.old()?.map(|old| old.spec.size);
         return Ok(match old {
-            Some(0) => Verdict::deny("an empty widget is not deleted").code(409),
-            _ => Verdict::allow(),
+            Some(0) => Decision::deny("an empty widget is not deleted").code(409),
+            _ => Decision::allow(),
         });
     };
     Ok(match widget.spec.size {
-        ..0 => Verdict::deny("the widget is wrong").cause("spec.size", "must not be negative"),
-        0 => Verdict::allow()
+        ..0 => Decision::deny("the widget is wrong").cause("spec.size", "must not be negative"),
+        0 => Decision::allow()
             .warn("an empty widget does nothing")
             .annotate("size", "0"),
-        _ => Verdict::allow(),
+        _ => Decision::allow(),
     })
 }
 
@@ -67,8 +67,9 @@ async fn a_validating_handler_allows_denies_and_warns() {
 #[tokio::test]
 async fn the_key_of_a_namespace_has_no_namespace() {
     let program = Program::new().await;
-    let named =
-        |request: Admission<Namespace>| async move { Ok(Verdict::deny(request.key().to_string())) };
+    let named = |request: Admission<Namespace>| async move {
+        Ok(Decision::deny(request.key().to_string()))
+    };
     let (_server, caller) = serve(program.webhooks().validate(Hook::new("named"), named)).await;
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}});
     let mut review = review("CREATE", &object, &Value::Null);
@@ -154,7 +155,7 @@ async fn a_handler_sees_the_whole_request() {
                 assert_eq!(request.old()?.unwrap().spec.size, 1);
                 assert!(request.raw_object().unwrap().contains("unknown"));
                 assert!(request.time_left().as_secs() < 3);
-                Ok(Verdict::allow())
+                Ok(Decision::allow())
             });
     let (_server, caller) = serve(webhooks).await;
     let object = widget(&json!({"size": 2, "unknown": 1}));
@@ -250,9 +251,9 @@ async fn handlers_read_the_shared_caches() {
                 let size: i64 = size.ok_or("there is no limit")?;
                 let widget = request.object()?.ok_or("there is no object")?;
                 Ok(if widget.spec.size > size {
-                    Verdict::deny(format!("at most {size}"))
+                    Decision::deny(format!("at most {size}"))
                 } else {
-                    Verdict::allow()
+                    Decision::allow()
                 })
             });
     program.factory.start(1).await.unwrap();

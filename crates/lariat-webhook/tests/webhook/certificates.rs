@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lariat_webhook::{
-    Admission, CertificateError, Certificates, Hook, Verdict, WebhookError, Webhooks,
+    Admission, CertificateError, Certificates, Decision, Hook, WebhookError, Webhooks,
 };
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -17,7 +17,7 @@ fn webhooks(program: &Program) -> Webhooks {
     let hook = Hook::new("any");
     program
         .webhooks()
-        .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()))
+        .validate(hook, async |_: Admission<Widget>| Ok(Decision::allow()))
 }
 
 fn creation() -> String {

@@ -16,8 +16,8 @@ use lariat_cluster::testing::namespace;
 use lariat_core::ObjectKey;
 use lariat_operator::{CrdOptions, Operator, ensure_crds};
 use lariat_webhook::{
-    Admission, Certificates, Conversion, Endpoint, FailurePolicy, Hook, MatchPolicy, Operation,
-    Policy, SideEffects, Verdict, WebhookError, WebhookServer, Webhooks,
+    Admission, Certificates, Conversion, Decision, Endpoint, FailurePolicy, Hook, MatchPolicy,
+    Operation, Policy, SideEffects, WebhookError, WebhookServer, Webhooks,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn webhooks(program: &Program) -> Webhooks {
         .match_condition("not-eve", "request.userInfo.username != 'eve'");
     program
         .webhooks()
-        .validate(quota, async |_: Admission<Widget>| Ok(Verdict::allow()))
+        .validate(quota, async |_: Admission<Widget>| Ok(Decision::allow()))
         .defaults(Hook::new("red").reinvoke(), |_: &mut Widget| {})
         .convert(Conversion::<Widget>::hub())
         .policy(Policy::of(Hook::<Widget>::new("small")).rule("object.spec.size <= 5", "too large"))
@@ -251,7 +251,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
         let error = webhooks.configurations(None).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     };
-    let any = async |_: Admission<Widget>| Ok(Verdict::allow());
+    let any = async |_: Admission<Widget>| Ok(Decision::allow());
     let url = || Endpoint::url("https://127.0.0.1:9443");
     let named = |name: &str| {
         program
@@ -279,7 +279,7 @@ async fn wrong_names_and_missing_rules_are_errors() {
     let nothing = Hook::<Value>::of("quota", []);
     let of_nothing = program.webhooks().endpoint(url());
     check(
-        of_nothing.validate(nothing, async |_| Ok(Verdict::allow())),
+        of_nothing.validate(nothing, async |_| Ok(Decision::allow())),
         "neither a kind nor a rule",
     );
     check(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use lariat_webhook::{Admission, Hook, Verdict};
+use lariat_webhook::{Admission, Decision, Hook};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
@@ -31,7 +31,7 @@ async fn failing(program: &Program) -> (lariat_webhook::WebhookServer, Caller) {
                         Some("slow") => std::future::pending().await,
                         Some("error") => Err("the database is down".into()),
                         Some("secret") => Err("401: Authorization: Bearer abc.def".into()),
-                        _ => Ok(Verdict::allow()),
+                        _ => Ok(Decision::allow()),
                     }
                 }
             });
@@ -142,7 +142,7 @@ async fn a_body_that_is_too_long_is_refused() {
     let program = Program::new().await;
     let webhooks = program.webhooks().body_limits(1_000, 1_000);
     let webhooks = webhooks.validate(Hook::new("any"), async |_: Admission<Widget>| {
-        Ok(Verdict::allow())
+        Ok(Decision::allow())
     });
     let (_server, caller) = serve(webhooks).await;
     let (status, text) = caller.post("/validate/any", vec![b' '; 1_001]).await;
@@ -200,7 +200,7 @@ async fn a_call_whose_client_has_gone_is_dropped() {
                 seen.store(true, Ordering::Relaxed);
                 std::future::pending::<()>().await;
                 drop(sets);
-                Ok(Verdict::allow())
+                Ok(Decision::allow())
             }
         });
     let (_server, caller) = serve(webhooks).await;

@@ -2,7 +2,7 @@
 
 use lariat_webhook::prometheus_client::encoding::text::encode;
 use lariat_webhook::prometheus_client::registry::Registry;
-use lariat_webhook::{Admission, Hook, Verdict};
+use lariat_webhook::{Admission, Decision, Hook};
 use serde_json::{Value, json};
 
 use crate::support::{Program, Widget, review, serve, widget};
@@ -13,7 +13,7 @@ async fn requests_are_counted_by_path_and_code() {
     let webhooks = program
         .webhooks()
         .validate(Hook::new("any"), async |_: Admission<Widget>| {
-            Ok(Verdict::allow())
+            Ok(Decision::allow())
         });
     let mut registry = Registry::default();
     webhooks.metrics().register(&mut registry);

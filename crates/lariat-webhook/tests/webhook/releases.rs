@@ -8,7 +8,8 @@ use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_webhook::{
-    Admission, Certificates, Endpoint, Hook, Policy, Verdict, WebhookError, WebhookServer, Webhooks,
+    Admission, Certificates, Decision, Endpoint, Hook, Policy, WebhookError, WebhookServer,
+    Webhooks,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ fn red(webhooks: Webhooks) -> Webhooks {
 
 /// The first release: both roles and two policies.
 fn first(program: &Program) -> Webhooks {
-    let quota = async |_: Admission<Widget>| Ok(Verdict::allow());
+    let quota = async |_: Admission<Widget>| Ok(Decision::allow());
     red(program.webhooks())
         .validate(Hook::new("quota"), quota)
         .policy(policy("small"))
@@ -79,7 +80,7 @@ async fn a_release_that_drops_its_last_validating_hook_and_a_policy_removes_both
 async fn what_others_or_other_webhooks_have_applied_is_not_removed() {
     let program = Program::new().await;
     let client = program.cluster.client();
-    let any = async |_: Admission<Widget>| Ok(Verdict::allow());
+    let any = async |_: Admission<Widget>| Ok(Decision::allow());
     let other = Webhooks::new("more.widgets.demo.dev", &program.factory);
     let other = other
         .validate(Hook::new("quota"), any)

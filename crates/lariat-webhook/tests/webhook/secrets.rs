@@ -11,7 +11,8 @@ use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::{namespace, secret};
 use lariat_core::ObjectKey;
 use lariat_webhook::{
-    Admission, CertificateError, Certificates, Endpoint, Hook, Verdict, WebhookError, WebhookServer,
+    Admission, CertificateError, Certificates, Decision, Endpoint, Hook, WebhookError,
+    WebhookServer,
 };
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ async fn serve(
     let hook = Hook::new("any");
     let webhooks = program
         .webhooks()
-        .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()));
+        .validate(hook, async |_: Admission<Widget>| Ok(Decision::allow()));
     webhooks.serve("127.0.0.1:0", certificates).await
 }
 
@@ -113,7 +114,7 @@ async fn the_next_certificate_is_not_shown_while_its_authority_cannot_be_injecte
     let hook = Hook::new("any");
     let webhooks = program
         .webhooks()
-        .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()))
+        .validate(hook, async |_: Admission<Widget>| Ok(Decision::allow()))
         .endpoint(Endpoint::local());
     // The next one is served as soon as it is trusted.
     let certificates = made().overlap(Duration::ZERO);
@@ -241,7 +242,7 @@ async fn certificates_are_for_the_names_of_the_service() {
     let hook = Hook::new("any");
     let webhooks = program
         .webhooks()
-        .validate(hook, async |_: Admission<Widget>| Ok(Verdict::allow()));
+        .validate(hook, async |_: Admission<Widget>| Ok(Decision::allow()));
     let webhooks = webhooks.endpoint(endpoint);
     let _server = webhooks
         .serve("127.0.0.1:0", Certificates::secret(&key))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lariat_webhook::{Admission, Hook, Verdict};
+use lariat_webhook::{Admission, Decision, Hook};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -25,7 +25,7 @@ async fn a_running_call_is_answered_and_no_other_begins_after_a_stop() {
             async move {
                 begins.notify_one();
                 goes.notified().await;
-                Ok(Verdict::allow())
+                Ok(Decision::allow())
             }
         });
     let (server, caller) = serve(webhooks).await;
@@ -51,7 +51,7 @@ async fn dropping_the_handle_stops_the_server() {
     let program = Program::new().await;
     let webhooks = program.webhooks();
     let webhooks = webhooks.validate(Hook::new("any"), async |_: Admission<Widget>| {
-        Ok(Verdict::allow())
+        Ok(Decision::allow())
     });
     let (server, caller) = serve(webhooks).await;
     assert_eq!(caller.post("/validate/any", creation()).await.0, 200);

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::api::{DeleteParams, PostParams};
 use lariat::prelude::*;
 use lariat::webhook::{
-    Admission, Endpoint, FailurePolicy, Hook, Mutation, Operation, ReviewResult, Verdict, Webhooks,
+    Admission, Decision, Endpoint, FailurePolicy, Hook, Mutation, Operation, ReviewResult, Webhooks,
 };
 use lariat_integration::{Env, in_namespace};
 use serde_json::json;
@@ -15,19 +15,19 @@ use serde_json::json;
 use super::{clean_up, config, create, dry_run, made, refused};
 
 /// Judges a ConfigMap by its entry `is`.
-async fn judged(request: Admission<ConfigMap>) -> ReviewResult<Verdict> {
+async fn judged(request: Admission<ConfigMap>) -> ReviewResult<Decision> {
     let config = match request.operation() {
         Operation::Delete => request.old()?,
         _ => request.object()?,
     };
     let is = config.and_then(|config| config.data.as_ref()?.get("is").cloned());
     Ok(match (is.as_deref(), request.operation()) {
-        (Some("wrong"), _) => Verdict::deny("the ConfigMap is wrong").cause("data.is", "is wrong"),
+        (Some("wrong"), _) => Decision::deny("the ConfigMap is wrong").cause("data.is", "is wrong"),
         (Some("panic"), _) => panic!("as it was asked to"),
         (Some("slow"), _) => std::future::pending().await,
-        (Some("dry"), _) if request.is_dry_run() => Verdict::deny("a dry run").code(409),
-        (Some("kept"), Operation::Delete) => Verdict::deny("it is kept"),
-        _ => Verdict::allow()
+        (Some("dry"), _) if request.is_dry_run() => Decision::deny("a dry run").code(409),
+        (Some("kept"), Operation::Delete) => Decision::deny("it is kept"),
+        _ => Decision::allow()
             .warn("it is judged")
             .annotate("judged", "true"),
     })

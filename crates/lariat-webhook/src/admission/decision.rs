@@ -9,16 +9,16 @@ use super::object::Undecodable;
 /// The decision of a handler about a request: allowed, or denied for a reason.
 ///
 /// ```
-/// use lariat::webhook::Verdict;
+/// use lariat::webhook::Decision;
 ///
-/// let denied = Verdict::deny("a widget has a size").cause("spec.size", "must be at least 1");
+/// let denied = Decision::deny("a widget has a size").cause("spec.size", "must be at least 1");
 /// assert!(!denied.is_allowed());
-/// let allowed = Verdict::allow().warn("spec.colour is deprecated, use spec.color");
+/// let allowed = Decision::allow().warn("spec.colour is deprecated, use spec.color");
 /// assert!(allowed.is_allowed());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[must_use = "a verdict counts when the handler returns it"]
-pub struct Verdict {
+#[must_use = "a decision counts when the handler returns it"]
+pub struct Decision {
     denial: Option<Denial>,
     warnings: Vec<String>,
     annotations: BTreeMap<String, String>,
@@ -33,7 +33,7 @@ struct Denial {
     causes: Vec<(String, String)>,
 }
 
-impl Verdict {
+impl Decision {
     /// Allows the request.
     pub fn allow() -> Self {
         Self::default()
@@ -59,11 +59,11 @@ impl Verdict {
     /// [code](Self::code). Clients show the causes after the message. Without a message, the causes are the message.
     ///
     /// ```
-    /// use lariat::webhook::Verdict;
+    /// use lariat::webhook::Decision;
     ///
-    /// let verdict = Verdict::allow().cause("spec.size", "must be at least 1");
-    /// assert!(!verdict.is_allowed());
-    /// assert_eq!(verdict.status().unwrap()["code"], 422);
+    /// let decision = Decision::allow().cause("spec.size", "must be at least 1");
+    /// assert!(!decision.is_allowed());
+    /// assert_eq!(decision.status().unwrap()["code"], 422);
     /// ```
     pub fn cause(mut self, field: impl Into<String>, message: impl Into<String>) -> Self {
         let denial = self.denial.get_or_insert_default();
@@ -94,10 +94,10 @@ impl Verdict {
     /// API servers truncate a warning to 256 characters, and all warnings of a response to 4,096.
     ///
     /// ```
-    /// use lariat::webhook::Verdict;
+    /// use lariat::webhook::Decision;
     ///
-    /// let verdict = Verdict::allow().warn("spec.colour is deprecated, use spec.color");
-    /// assert_eq!(verdict.warnings().len(), 1);
+    /// let decision = Decision::allow().warn("spec.colour is deprecated, use spec.color");
+    /// assert_eq!(decision.warnings().len(), 1);
     /// ```
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
@@ -137,7 +137,7 @@ impl Verdict {
     }
 }
 
-impl From<Undecodable> for Verdict {
+impl From<Undecodable> for Decision {
     fn from(error: Undecodable) -> Self {
         Self::deny(error.to_string()).cause(error.path(), error.reason())
     }
@@ -203,11 +203,11 @@ fn reason_of(code: u16) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(verdict: &Verdict, expected: &Value) {
+    fn check(decision: &Decision, expected: &Value) {
         assert_eq!(
-            verdict.status().unwrap_or_default(),
+            decision.status().unwrap_or_default(),
             *expected,
-            "{verdict:?}"
+            "{decision:?}"
         );
     }
 
@@ -215,24 +215,24 @@ mod tests {
     fn a_denial_has_the_status_of_its_code() {
         let mut status =
             json!({"status": "Failure", "code": 403, "reason": "Forbidden", "message": "no"});
-        check(&Verdict::deny("no"), &status);
-        check(&Verdict::deny("no").code(200), &status);
+        check(&Decision::deny("no"), &status);
+        check(&Decision::deny("no").code(200), &status);
         status["code"] = 409.into();
         status["reason"] = "Conflict".into();
-        check(&Verdict::deny("no").code(409), &status);
+        check(&Decision::deny("no").code(409), &status);
         status["reason"] = "Taken".into();
-        check(&Verdict::deny("no").code(409).reason("Taken"), &status);
-        check(&Verdict::allow().code(409).reason("Taken"), &Value::Null);
+        check(&Decision::deny("no").code(409).reason("Taken"), &status);
+        check(&Decision::allow().code(409).reason("Taken"), &Value::Null);
     }
 
     #[test]
     fn causes_make_a_denial_of_an_invalid_object() {
-        let verdict = Verdict::allow()
+        let decision = Decision::allow()
             .cause("spec.a", "is missing")
             .cause("spec.b", "is negative");
-        assert!(!verdict.is_allowed());
+        assert!(!decision.is_allowed());
         check(
-            &verdict,
+            &decision,
             &json!({
                 "status": "Failure", "code": 422, "reason": "Invalid",
                 "message": "spec.a: is missing, spec.b: is negative",
