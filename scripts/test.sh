@@ -4,7 +4,7 @@
 # Usage: scripts/test.sh [arguments for cargo]
 #
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
-# one; they make namespaces and definitions of their own and delete them again.
+# one; they create namespaces and CRDs of their own and delete them again.
 #
 # It needs a Rust toolchain, a C compiler, python3 with pip and venv, node with npm, Chromium, PostgreSQL, Prometheus and
 # tmux. It puts kubectl, clients of Python and JavaScript, axe-core and, from Debian's package, Prometheus into the target

@@ -129,7 +129,10 @@ impl Kubectl {
             drop(stdin);
         };
         let wait = async { tokio::join!(feed, child.wait_with_output()).1 };
-        let output = timeout(TIMEOUT, wait).await.context("kubectl ends")??;
+        let output = timeout(TIMEOUT, wait).await.with_context(|| {
+            let words: Vec<_> = arguments.iter().map(AsRef::as_ref).collect();
+            format!("kubectl {words:?} did not end in {TIMEOUT:?}")
+        })??;
         Ok(Ended {
             code: output.status.code(),
             stdout: String::from_utf8(output.stdout)?,
