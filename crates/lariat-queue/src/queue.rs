@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::{task, time};
 
 use crate::core::{Item, QueueCore, Verdict};
+use crate::limiter::delay_of;
 use crate::shared::{SharedQueue, Verdicts, Waiting, now, wake_one};
 use crate::{
     Add, LaneId, Lanes, Payload, Priority, QueueMemory, QueueSnapshot, QueueStats, QueueStep,
@@ -124,7 +125,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             // into the core.
             let shown = state.tap.is_some().then(|| (key.clone(), add.clone()));
             let (limiter, mut limited) = (&mut state.limiter, None);
-            let delay = |failures| *limited.insert(limiter.delay(failures, now));
+            let delay = |failures| *limited.insert(delay_of(&mut **limiter, failures, now));
             state.core.add_failed(key, add, delay, now);
             if let Some((key, add)) = shown {
                 state.show_add(now, &key, &add, limited);
@@ -566,7 +567,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     pub fn backoff(&self, lane: LaneId) -> Duration {
         let failures = self.failures(lane).saturating_add(1);
         let mut state = self.queue.shared.state.lock();
-        state.limiter.delay(failures, now())
+        delay_of(&mut *state.limiter, failures, now())
     }
 
     /// Finishes all lanes of the key and resets their failures.

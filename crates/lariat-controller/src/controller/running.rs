@@ -4,11 +4,13 @@
 //! workers, and then supervises them along with everything else that happens periodically or on a signal. A stop ends
 //! the supervision, and waits for the workers, which drain the queue.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use futures::future::{OptionFuture, select_all};
-use lariat_core::Cause;
+use lariat_core::{Cause, Gvk};
 use lariat_queue::{Add, LaneId};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{self, Instant};
@@ -21,6 +23,7 @@ use super::slot::Slot;
 use super::sources::Sources;
 use super::worker::{Stopping, work};
 use crate::lane::{Lane, LaneList, Limit};
+use crate::panics;
 
 /// How often a kind that is not served is checked again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
@@ -30,8 +33,29 @@ const MISSING_PERIOD: Duration = Duration::from_secs(1);
 /// It was created by an enqueued key, for which a handler may still be registered.
 const UNUSED: Duration = Duration::from_secs(60);
 
-/// The delay before a worker that panicked is replaced.
+/// The delay before a worker that panicked is replaced, and before a supervisor that panicked continues.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
+
+/// The parts of a running controller that a panic of its supervisor leaves as they are.
+struct Supervised {
+    workers: JoinSet<()>,
+    /// Lives until the drain has ended: when it is dropped, a share that is divided by a label becomes empty, and the
+    /// workers would drop the keys that they are to drain.
+    follower: Option<Follower>,
+    resyncs: Resyncs,
+    sources: Sources,
+}
+
+impl Supervised {
+    fn new(gvk: &Gvk) -> Self {
+        Self {
+            workers: JoinSet::new(),
+            follower: None,
+            resyncs: Resyncs::default(),
+            sources: Sources::new(gvk),
+        }
+    }
+}
 
 /// A controller between start and stop.
 pub(crate) struct RunningController {
@@ -52,20 +76,18 @@ impl RunningController {
             // The previous stop has left the limits draining.
             lane.limit().into_iter().for_each(Limit::open);
         }
-        let mut workers = JoinSet::new();
         let ending = self.stopping.drain.child_token();
-        // Lives until the drain has ended: when it is dropped, a share that is divided by a label becomes empty, and
-        // the workers would drop the keys that they are to drain.
-        let mut follower = None;
+        let mut supervised = Supervised::new(self.core.gvk());
         tokio::select! {
             biased;
-            () = self.supervise(&mut workers, &mut follower) => {}
+            () = self.supervise_always(&mut supervised) => {}
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
         }
         // A worker that panics during a drain is replaced too. Otherwise the drain would not end.
+        let workers = &mut supervised.workers;
         while let Some(ended) = workers.join_next().await {
-            self.replace_dead(&ended, &mut workers);
+            self.replace_dead(&ended, workers);
         }
         self.core.set_working(0);
         self.core.failures().flush();
@@ -74,12 +96,33 @@ impl RunningController {
         self.core.wait_for_predecessor().await;
     }
 
+    /// Supervises, and continues after a panic.
+    ///
+    /// The supervisor calls and drops what belongs to users: predicates, handlers that are removed. A panic there must
+    /// not leave the kind without workers.
+    async fn supervise_always(&self, supervised: &mut Supervised) {
+        loop {
+            let turn = AssertUnwindSafe(self.supervise(supervised)).catch_unwind();
+            if let Err(panic) = turn.await {
+                let (kind, text) = (self.core.gvk(), panics::message(&*panic));
+                tracing::error!(%kind, "the supervisor of a controller panicked and continues: {text}");
+            }
+            time::sleep(RESPAWN_PAUSE).await;
+        }
+    }
+
     /// Starts the workers, and supervises them and all periodic work.
     ///
     /// It replaces workers that panicked, enqueues resyncs, keys of streams and keys that the share gains, replays
     /// related content, releases keys that wait for caches, removes handlers whose token is cancelled, and logs failure
-    /// summaries. It never returns; the caller drops it.
-    async fn supervise(&self, workers: &mut JoinSet<()>, follower: &mut Option<Follower>) {
+    /// summaries. It never returns; the caller drops it. After a panic it can be called again.
+    async fn supervise(&self, supervised: &mut Supervised) {
+        let Supervised {
+            workers,
+            follower,
+            resyncs,
+            sources,
+        } = supervised;
         tokio::select! {
             biased;
             () = self.filled() => {}
@@ -87,7 +130,9 @@ impl RunningController {
         }
         // Before this process joins a ring. With a label, a member takes over a value only once all followers have
         // cached its objects, so every kind must follow before the first key moves.
-        *follower = self.core.own_keys().follow();
+        if follower.is_none() {
+            *follower = self.core.own_keys().follow();
+        }
         tokio::select! {
             biased;
             () = self.leads() => {}
@@ -102,13 +147,13 @@ impl RunningController {
         }
         self.core.caches().place_owners();
         self.core.set_working(self.workers);
-        // The entries of workers that an earlier stop aborted. Its error has named them.
-        self.core.activity().clear();
-        for _ in 0..self.workers {
+        if workers.is_empty() {
+            // The entries of workers that an earlier stop aborted. Its error has named them.
+            self.core.activity().clear();
+        }
+        for _ in workers.len()..self.workers {
             self.spawn(workers);
         }
-        let mut resyncs = Resyncs::default();
-        let mut sources = Sources::new(self.core.gvk());
         loop {
             // Created before the state is read, so that a change in between is not missed.
             let changed = self.core.lanes().changed();

@@ -2,10 +2,12 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 
 use lariat_flight::FactoryStep;
 use lariat_lease::LeaseError;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::duplicates;
@@ -15,6 +17,9 @@ use super::phase::{FactoryPhase, PublishStopped};
 use super::run::FactoryRun;
 use crate::error::{RunError, StartError, StopError};
 use crate::{notices, panics};
+
+/// The pause between two waits for the caches, after the future of a start was dropped.
+const SYNC_RETRY: Duration = Duration::from_secs(1);
 
 impl SharedControllerFactory {
     /// Starts all controllers, and waits until their caches are synced.
@@ -65,13 +70,14 @@ impl SharedControllerFactory {
         }
         // Before any handler runs, so that its first panic is recorded with a location.
         panics::note();
-        let (stopped, warm) = self.set_running(workers).await?;
+        let (stopped, synced) = self.set_running(workers).await?;
         let caches = &self.core.caches;
         let filled = caches.wait_for_sync(self.core.options.sync_timeout);
         match stopped.run_until_cancelled(filled).await {
             None => Err(StartError::Stopped),
             Some(Ok(())) => {
-                warm.cancel();
+                // It has no receiver without a ring.
+                let _ = synced.send(());
                 duplicates::warn_of_any(&self.core);
                 Ok(())
             }
@@ -87,11 +93,11 @@ impl SharedControllerFactory {
 
     /// Starts the controllers in use.
     ///
-    /// Returns the token that is cancelled when this run stops, and the one to cancel when the caches are synced.
+    /// Returns the token that is cancelled when this run stops, and the sender to use when the caches are synced.
     async fn set_running(
         &self,
         workers: Option<usize>,
-    ) -> Result<(CancellationToken, CancellationToken), StartError> {
+    ) -> Result<(CancellationToken, oneshot::Sender<()>), StartError> {
         let core = &self.core;
         let _alone = core.lifecycle.lock().await;
         let mut state = core.state.lock();
@@ -102,11 +108,19 @@ impl SharedControllerFactory {
         let stopped = run.stopping.drain.clone();
         let default = core.options.default_workers();
         core.record(FactoryStep::Started, workers.or(default));
-        let warm = CancellationToken::new();
+        let (synced, start) = oneshot::channel();
         // Before any controller is spawned: a controller reads its abort token, which is the election's, when it is
         // spawned.
         if let Some(election) = &core.options.election {
-            run.take_part(election, warm.clone());
+            let (caches, timeout) = (core.caches.clone(), core.options.sync_timeout);
+            run.take_part(election, async move {
+                // If the future of the start was dropped, nothing else waits for the caches.
+                if start.await.is_err() {
+                    while caches.wait_for_sync(timeout).await.is_err() {
+                        time::sleep(SYNC_RETRY).await;
+                    }
+                }
+            });
         }
         core.caches.start();
         for slot in core.slots() {
@@ -125,7 +139,7 @@ impl SharedControllerFactory {
         }
         state.run = Some(run);
         core.phase.send_replace(FactoryPhase::Running);
-        Ok((stopped, warm))
+        Ok((stopped, synced))
     }
 
     /// Starts the factory, runs it until `shutdown` resolves, and stops it.
@@ -224,6 +238,12 @@ impl SharedControllerFactory {
     /// nothing.
     ///
     /// The number of remaining keys is logged when the stop begins, and the running calls every few seconds.
+    ///
+    /// A [lease](crate::FactoryBuilder::leader_election) is released when all calls have ended. If calls were dropped, it
+    /// is not released but expires, since a request that such a call has sent may still arrive.
+    ///
+    /// A handler that awaits the stop of its own factory waits for itself until the grace period is over, and is
+    /// dropped. Spawn the stop on a task of its own, or resolve the `shutdown` of [`run`](Self::run).
     ///
     /// # Errors
     ///

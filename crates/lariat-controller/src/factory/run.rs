@@ -1,5 +1,6 @@
 //! A run of a factory, from start to stop.
 
+use std::future::Future;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -32,8 +33,20 @@ pub(super) struct FactoryRun {
 struct RunningElection {
     /// Joined after the controllers: the lease is released only when no handler runs.
     tasks: TaskTracker,
+    /// Cancelled to release the lease.
     release: CancellationToken,
+    /// Cancelled to end the election without releasing the lease, which then expires.
+    expire: CancellationToken,
     lost: LostLease,
+}
+
+/// How the lease ends with a run.
+#[derive(Debug, Clone, Copy)]
+enum LeaseEnd {
+    /// Another process may lead immediately.
+    Release,
+    /// Another process leads when the lease has expired.
+    Expire,
 }
 
 /// The loss of a run's lease, and its reason.
@@ -79,10 +92,14 @@ impl FactoryRun {
 
     /// Takes part in an election or a ring until the run ends.
     ///
-    /// A ring is joined once `warm` is cancelled, when the caches are synced: a member takes keys over from others, and
+    /// A ring is joined once `synced` resolves, when the caches are synced: a member takes keys over from others, and
     /// must be able to process them.
-    pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
-        let release = CancellationToken::new();
+    pub(super) fn take_part(
+        &mut self,
+        election: &Election,
+        synced: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (release, expire) = (CancellationToken::new(), CancellationToken::new());
         let lost = LostLease {
             abort: self.stopping.abort.child_token(),
             reason: Arc::default(),
@@ -92,15 +109,17 @@ impl FactoryRun {
         election.standby();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
-        let ended = lost.clone();
+        let (ended, expired) = (lost.clone(), expire.clone());
         tasks.spawn(async move {
-            let result = match &election {
-                Election::Leader(elector) => elector.run(stop).await,
-                Election::Ring(member) => member.run(warm.cancelled(), stop).await,
-                // Not reached: `start` refuses such a factory.
-                Election::Invalid(error) => Err(error.clone()),
+            let run = async {
+                match &election {
+                    Election::Leader(elector) => elector.run(stop).await,
+                    Election::Ring(member) => member.run(synced, stop).await,
+                    // Not reached: `start` refuses such a factory.
+                    Election::Invalid(error) => Err(error.clone()),
+                }
             };
-            if let Err(error) = result {
+            if let Some(Err(error)) = expired.run_until_cancelled(run).await {
                 // Set before the cancellation, so that tasks that it wakes find the reason.
                 let is_first = ended.reason.set(error).is_ok();
                 debug_assert!(is_first, "a lease is lost once");
@@ -111,6 +130,7 @@ impl FactoryRun {
         self.election = Some(RunningElection {
             tasks,
             release,
+            expire,
             lost,
         });
     }
@@ -194,15 +214,22 @@ impl FactoryRun {
         let stop_log = StopLog::new(&self, grace);
         if time::timeout(grace, stop_log.join()).await.is_ok() {
             stop_log.log_end();
-            self.release().await;
+            self.end_election(LeaseEnd::Release).await;
             return Ok(());
         }
         // Running calls are dropped at their next await. Their keys go back into the queue, and are reported as
         // unfinished.
         stop_log.log_abort();
+        let drops_calls = self.left().any(|(_, calls)| !calls.is_empty());
         self.stopping.abort.cancel();
         stop_log.join().await;
-        self.release().await;
+        // A request of a dropped call may still arrive. It must not do so beside those of another leader.
+        self.end_election(if drops_calls {
+            LeaseEnd::Expire
+        } else {
+            LeaseEnd::Release
+        })
+        .await;
         let unfinished = self.unfinished();
         if unfinished.is_empty() {
             return Ok(());
@@ -216,10 +243,13 @@ impl FactoryRun {
         cores.map(|core| (core, core.activity().in_progress()))
     }
 
-    /// Releases the lease. Call it when no handler runs any more, since another process may lead from then on.
-    async fn release(&self) {
+    /// Ends the election. Call it when no handler runs any more, since another process may lead from then on.
+    async fn end_election(&self, end: LeaseEnd) {
         if let Some(election) = &self.election {
-            election.release.cancel();
+            match end {
+                LeaseEnd::Release => election.release.cancel(),
+                LeaseEnd::Expire => election.expire.cancel(),
+            }
             election.tasks.wait().await;
         }
     }
@@ -254,8 +284,9 @@ impl Drop for FactoryRun {
     fn drop(&mut self) {
         self.stopping.drain.cancel();
         self.stopping.abort.cancel();
+        // Without a release: calls that are dropped now may have sent requests.
         if let Some(election) = &self.election {
-            election.release.cancel();
+            election.expire.cancel();
         }
         // A queue that drains holds back keys that become due. They must be ready for the next start.
         for each in &self.controllers {

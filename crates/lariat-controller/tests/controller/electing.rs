@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{
-    Context, ControllerOptions, FactoryBuilder, HandlerOptions, Outcome, RunError,
+    Context, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Outcome, RunError,
     SharedControllerFactory, StartError,
 };
 use lariat_core::Gvk;
@@ -259,4 +259,44 @@ async fn a_stop_finishes_what_is_due_before_the_lease_is_released() {
     sleep(SECOND).await;
     assert_eq!(two.calls.len(), 1);
     assert!(two.calls.last().at >= ended);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_drops_calls_lets_the_lease_expire() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one")
+        .grace_period(5 * SECOND)
+        .build();
+    let config_maps = factory.for_object::<ConfigMap>();
+    let hanging = |_: Context<ConfigMap>| std::future::pending::<HandlerResult>();
+    config_maps
+        .register_handler("hangs", hanging)
+        .expect("registered");
+    factory.start(1).await.expect("started");
+    bench.create("a").await;
+    let two = Replica::start(&bench.cluster, "two");
+    sleep(10 * SECOND).await;
+    let began = Instant::now();
+    factory.stop().await.expect_err("the call is dropped");
+    let stopped = Instant::now();
+    assert_eq!(stopped - began, 5 * SECOND, "the stop does not wait longer");
+    let leadership = factory.leadership().expect("it takes part");
+    assert!(!leadership.leads());
+    assert!(
+        two.factory
+            .leadership()
+            .expect("it takes part")
+            .acquired()
+            .await
+    );
+    // A request that the dropped call has sent has this time to arrive.
+    let waited = stopped.elapsed();
+    assert!(waited >= 5 * SECOND && waited <= 15 * SECOND, "{waited:?}");
+
+    // The lease is released again by a stop that drops no call.
+    let mut two = two;
+    two.stop().await.expect("stopped");
+    let three = Replica::start(&bench.cluster, "three");
+    sleep(SECOND).await;
+    assert!(three.leads());
 }

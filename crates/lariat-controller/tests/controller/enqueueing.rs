@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
-use k8s_openapi::api::core::v1::Secret;
-use lariat_controller::{Context, Enqueue, EnqueueError, HandlerOptions, Outcome};
-use lariat_core::ObjectKey;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use lariat_controller::{
+    Context, ControllerOptions, Enqueue, EnqueueError, HandlerError, HandlerOptions, Outcome,
+};
+use lariat_core::{Gvk, ObjectKey};
 use lariat_queue::Priority;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
 
@@ -280,4 +284,75 @@ async fn streams_that_end_or_panic_or_never_rest_disturb_no_other() {
     registration.expect("registered").deregister().await;
     settle().await;
     assert!(sender.is_closed(), "its stream is dropped with it");
+}
+
+/// Checks that the supervisor polls the stream of a handler that is registered now.
+async fn follows_streams(bench: &Bench) {
+    let (sender, options) = streamed(&Arc::default());
+    let (late, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let registration = bench
+        .config_maps
+        .register_handler("late", options.handler(handler))
+        .expect("registered");
+    settle().await;
+    sender.send(key("late")).expect("the stream is polled");
+    settle().await;
+    // Existing objects come before it.
+    assert_eq!(late.names().last().map(String::as_str), Some("late"));
+    registration.deregister().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_limiter_delays_the_keys_of_a_stream_and_ends_no_supervisor() {
+    let broken = |failures: u32| -> Duration { panic!("no delay for {failures} failures") };
+    let options = ControllerOptions::default().rate_limiter(move || broken);
+    let gvk = Gvk::new("", "v1", "ConfigMap");
+    let bench = Bench::with(|builder| builder.kind_options(gvk, options)).await;
+    let limited =
+        HandlerOptions::default().enqueued_by(Enqueue::rate_limited(), || stream::iter([key("a")]));
+    let calls = bench.record_with("log", limited);
+    bench.start().await;
+    time::sleep(29 * SECOND).await;
+    bench.create("b").await;
+    settle().await;
+    assert_eq!(calls.names(), ["b"]);
+    time::sleep(2 * SECOND).await;
+    assert_eq!(calls.names(), ["b", "a"]);
+    follows_streams(&bench).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_when_it_is_dropped_ends_no_supervisor() {
+    struct Broken;
+    impl Drop for Broken {
+        fn drop(&mut self) {
+            panic!("a handler cannot be dropped");
+        }
+    }
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    let (broken, until) = (Broken, CancellationToken::new());
+    let handler = move |_: Context<ConfigMap>| {
+        let _broken = &broken;
+        async { Ok::<_, HandlerError>(Outcome::done()) }
+    };
+    let options = HandlerOptions::default().until(until.clone());
+    bench
+        .config_maps
+        .register_handler("broken", options.handler(handler))
+        .expect("registered");
+    bench.start().await;
+    let workers = bench.status().workers;
+    bench.create("a").await;
+    settle().await;
+    assert_eq!(calls.names(), ["a"]);
+
+    until.cancel();
+    time::sleep(5 * SECOND).await;
+    assert_eq!(bench.status().workers, workers);
+    bench.create("b").await;
+    settle().await;
+    assert_eq!(calls.names(), ["a", "b"]);
+    follows_streams(&bench).await;
+    bench.factory.stop().await.expect("stopped");
 }

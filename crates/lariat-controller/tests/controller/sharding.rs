@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::faults::{Action, After, Rule};
-use lariat_controller::{Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError};
+use lariat_controller::{
+    Context, ControllerOptions, Enqueue, HandlerError, Outcome, RunError, SharedControllerFactory,
+};
 use lariat_core::{Gvk, ObjectKey};
-use lariat_lease::ShardKey;
+use lariat_lease::{Lease, ShardKey, Sharding};
 use parking_lot::Mutex;
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::bench::{Bench, SECOND};
-use crate::sharding_bench::{Ledger, Program, WORKERS, Work, create_many};
+use crate::bench::{Bench, SECOND, recorder};
+use crate::sharding_bench::{Ledger, Program, WORKERS, Work, client, create_many};
 
 #[tokio::test(start_paused = true)]
 async fn three_replicas_handle_each_object_once() {
@@ -364,4 +366,28 @@ async fn a_replica_joins_when_its_caches_are_filled() {
     assert_eq!(program.ledger.holders().len(), 1, "nothing waits for it");
     sleep(30 * SECOND).await;
     assert!(two.is_member());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_whose_future_is_dropped_joins_the_ring_when_the_caches_are_synced() {
+    let bench = Bench::new().await;
+    bench.create("a").await;
+    let slow = Rule::new(Action::Delay(60 * SECOND)).resource("configmaps");
+    let slow = bench.cluster.faults().add(slow);
+    let ring = Sharding::new(Lease::new("shop").identity("one"));
+    let builder = SharedControllerFactory::builder(client(&bench.cluster, "one"));
+    let factory = builder.sharding(ring).build();
+    let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler("log", handler)
+        .expect("registered");
+    let start = timeout(30 * SECOND, factory.start(1)).await;
+    assert!(start.is_err(), "it still waits");
+    assert!(!factory.leadership().expect("it takes part").leads());
+    bench.cluster.faults().remove(slow);
+    sleep(60 * SECOND).await;
+    assert!(factory.leadership().expect("it takes part").leads());
+    assert_eq!(calls.names(), ["a"]);
+    factory.stop().await.expect("stopped");
 }

@@ -110,7 +110,7 @@ impl RingMember {
 
     /// Joins the ring once `warm` resolves, and leaves it once `stop` does.
     ///
-    /// Until `warm` resolves, the process watches the ring without joining it, so that [`Shards::keeps`] knows the
+    /// Until `warm` resolves, the process watches the ring without joining it, so that [`Shards::caches_content`] knows the
     /// approximate share in advance. All calls must have ended when `stop` resolves.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
 //! The share of a process in a ring, as the rest of the program sees it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use lariat_core::{Gvk, LabelSelector, ObjectMetadata, OwnerRef};
 use parking_lot::RwLock;
@@ -17,9 +17,9 @@ use crate::leadership::Leadership;
 ///
 /// The share is empty until the process has joined, and after it has left or lost its lease.
 ///
-/// Controllers use it in three ways: [`enter`](Self::enter) admits a call for a key, [`caches_content`](Self::caches_content) selects which
-/// objects to cache with content, and, with [division by label](crate::Sharding::by_label), [`wanted`](Self::wanted) is
-/// the selector of what to watch.
+/// Controllers use it in three ways: [`enter`](Self::enter) admits a call for a key,
+/// [`caches_content`](Self::caches_content) selects which objects to cache with content, and, with [division by
+/// label](crate::Sharding::by_label), [`wanted`](Self::wanted) is the selector of what to watch.
 ///
 /// ```no_run
 /// use lariat::lease::{ShardKey, Shards};
@@ -60,8 +60,10 @@ struct Inner {
 struct Content {
     /// The current share, or the one that this process will have once it has joined.
     share: Share,
-    /// The previous share, while calls for the keys that it lost are running.
-    before: Share,
+    /// Earlier shares, while calls for keys that they lost may be running.
+    ///
+    /// There are several if the members change again before the calls have ended.
+    draining: Vec<Share>,
     /// The values of the label whose objects are cached; unused without a label.
     filled: Filled,
 }
@@ -81,19 +83,20 @@ struct Filled {
 impl Content {
     /// Returns whether a key is in one of the shares.
     fn holds(&self, key: ShardKey) -> bool {
-        self.share.holds(key) || self.before.holds(key)
+        self.share.holds(key) || self.draining.iter().any(|share| share.holds(key))
     }
 
-    /// Removes values that are in neither share any more.
+    /// Removes values that are in none of the shares any more.
     fn forget_lost(&mut self) {
-        let (share, before) = (self.share.clone(), self.before.clone());
-        let holds = |key: &ShardKey| share.holds(*key) || before.holds(*key);
-        self.filled.ready.retain(holds);
-        for keys in self.filled.kinds.values_mut() {
+        let mut filled = mem::take(&mut self.filled);
+        let holds = |key: &ShardKey| self.holds(*key);
+        filled.ready.retain(holds);
+        for keys in filled.kinds.values_mut() {
             if !keys.iter().all(holds) {
                 Arc::make_mut(keys).retain(holds);
             }
         }
+        self.filled = filled;
     }
 
     /// Adds the values that all kinds have in their caches.
@@ -114,7 +117,7 @@ impl Shards {
     pub(super) fn new(leadership: Leadership, label: Option<ShardLabel>) -> Self {
         let content = Content {
             share: Share::none(),
-            before: Share::none(),
+            draining: Vec::new(),
             filled: Filled::default(),
         };
         Self {
@@ -301,11 +304,16 @@ impl Shards {
     /// Sets the share whose objects are cached.
     ///
     /// The objects of lost keys stay cached until [`drop_lost`](Self::drop_lost).
-    pub(super) fn keep(&self, share: &Share, grows: bool, shrinks: bool) {
+    pub(super) fn keep(&self, share: &Share) {
         let mut content = self.inner.content.write();
-        let before = std::mem::replace(&mut content.share, share.clone());
-        // Running calls for lost keys still read their objects, so these must not leave the caches yet.
-        content.before = if shrinks { before } else { Share::none() };
+        let before = mem::replace(&mut content.share, share.clone());
+        let grows = !share.is_within(&before);
+        // Running calls for lost keys still read their objects, so these must not leave the caches yet. Those of an
+        // earlier change may be running too. In another term the member has another name, and no call is running.
+        content.draining.push(before);
+        content
+            .draining
+            .retain(|each| each.is_of_member_of(share) && !each.is_within(share));
         content.forget_lost();
         drop(content);
         // A share that shrinks changes nothing before its calls have ended: see `drop_lost`.
@@ -318,10 +326,10 @@ impl Shards {
     pub(super) fn drop_lost(&self) {
         let mut content = self.inner.content.write();
         // Nothing was lost, so the caches need not be searched.
-        if content.before == Share::none() {
+        if content.draining.is_empty() {
             return;
         }
-        content.before = Share::none();
+        content.draining.clear();
         content.forget_lost();
         drop(content);
         self.inner.content_changes.send_modify(|count| *count += 1);
@@ -381,7 +389,7 @@ mod tests {
 
     /// As a member's task does when the ring changes.
     fn change(shards: &Shards, share: &Share) {
-        shards.keep(share, true, false);
+        shards.keep(share);
         shards.gate().set(share);
     }
 
@@ -430,7 +438,7 @@ mod tests {
         shards.report_cached(&pods, &all);
         check(&shards, &pods, &alone);
 
-        shards.keep(&both, false, true);
+        shards.keep(&both);
         shards.gate().set(&both);
         check(&shards, &pods, &both);
         assert_eq!(shards.wanted(), Some(all.clone()), "until it is drained");
@@ -442,5 +450,35 @@ mod tests {
         check(&shards, &pods, &both);
         fill(&shards, &pods);
         check(&shards, &pods, &alone);
+    }
+
+    #[test]
+    fn objects_of_lost_keys_stay_cached_while_the_members_change_again() {
+        let shards = shards();
+        let wanted = || shards.wanted().expect("there is a label");
+        change(&shards, &Share::of("me", []));
+        let all = wanted();
+        change(&shards, &Share::of("me", ["b"]));
+        assert_eq!(wanted(), all, "calls for keys of b may be running");
+        change(&shards, &Share::of("me", ["b", "c"]));
+        assert_eq!(wanted(), all, "and for keys of c");
+        change(&shards, &Share::of("me", ["c"]));
+        assert_eq!(wanted(), all, "and for keys of b still");
+        shards.drop_lost();
+        let both = wanted();
+        assert_ne!(both, all);
+        // What was lost and has come back is no longer lost.
+        change(&shards, &Share::of("me", ["c", "d"]));
+        change(&shards, &Share::of("me", ["c"]));
+        assert_eq!(
+            (wanted(), shards.inner.content.read().draining.len()),
+            (both, 0)
+        );
+        change(&shards, &Share::of("me-again", ["c", "d"]));
+        assert_eq!(
+            shards.inner.content.read().draining.len(),
+            0,
+            "another term"
+        );
     }
 }

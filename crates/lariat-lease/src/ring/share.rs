@@ -145,6 +145,20 @@ impl Share {
         self.others.iter().all(|other| mixed(other ^ key.0) < mine)
     }
 
+    /// Returns whether another share of the same member holds every key of this one.
+    ///
+    /// Limits to some keys are not considered.
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        // A member loses keys to members that join, and only to those.
+        let others = || other.others.iter().all(|each| self.others.contains(each));
+        self.me.is_none() || self.me == other.me && others()
+    }
+
+    /// Returns whether two shares belong to the same member.
+    pub(super) fn is_of_member_of(&self, other: &Self) -> bool {
+        self.me == other.me
+    }
+
     /// Returns the number of members including this one; zero for the empty share.
     #[must_use]
     pub fn members(&self) -> usize {

@@ -342,15 +342,11 @@ impl<'a> Term<'a> {
         if !self.has_listed || others == self.counted && self.share != Share::none() {
             return;
         }
-        let is_first = self.share == Share::none();
-        // The share grows when a member leaves, and shrinks when one joins. Both can happen in one observation.
-        let grows = is_first || self.counted.iter().any(|name| !others.contains(name));
-        let shrinks = !is_first && others.iter().any(|name| !self.counted.contains(name));
         self.share = Share::of(&self.lease.name, others.iter().map(|name| &**name));
         // Members that have left need no acknowledgement. The annotation would grow with every restart.
         self.acked.retain(|name| others.contains(name));
         self.counted = others;
-        self.member.shards.keep(&self.share, grows, shrinks);
+        self.member.shards.keep(&self.share);
         if self.has_joined {
             // The gate closes for lost keys before the acknowledgement is written: from then on the new member may
             // handle them.

@@ -1,12 +1,16 @@
 //! The trait of rate limiters, and the limiters that wrap others.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+
+/// The delay of a retry whose limiter panics.
+const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
 /// Computes the delay of a retry from the number of failures in a row.
 ///
 /// The queue counts the failures per key and lane and resets them on success, so a limiter needs no state per key. It
-/// is called under the lock of the queue: it must be quick and must not use the queue. Every `FnMut(u32) -> Duration`
-/// is a rate limiter.
+/// is called under the lock of the queue: it must be quick and must not use the queue. If it panics, the panic is caught
+/// and the delay is 30 seconds. Every `FnMut(u32) -> Duration` is a rate limiter.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,6 +60,14 @@ pub trait RateLimiter: Send + 'static {
     {
         Jittered::new(self, share)
     }
+}
+
+/// Returns the delay of a limiter, or [`BROKEN_LIMITER`] if it panics.
+///
+/// The limiter is the user's, and the caller holds the lock of the queue: a panic would leave a key without a deadline.
+pub(crate) fn delay_of(limiter: &mut dyn RateLimiter, failures: u32, now: Instant) -> Duration {
+    let delay = AssertUnwindSafe(|| limiter.delay(failures, now));
+    catch_unwind(delay).unwrap_or(BROKEN_LIMITER)
 }
 
 impl<F: FnMut(u32) -> Duration + Send + 'static> RateLimiter for F {

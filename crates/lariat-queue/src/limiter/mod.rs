@@ -11,4 +11,5 @@ mod limiter;
 pub use bucket::TokenBucket;
 pub use curves::{Exponential, FastSlow};
 pub use defaults::{client_go_default, controller_runtime_default, lasso_default};
+pub(crate) use limiter::delay_of;
 pub use limiter::{AtMost, Jittered, MaxOf, RateLimiter};

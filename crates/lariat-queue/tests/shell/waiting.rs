@@ -270,3 +270,18 @@ fn a_key_whose_verdicts_panic_is_given_back() {
     }
     assert_eq!(queue.len(), 1, "it is due again");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_limiter_that_panics_delays_its_key_by_thirty_seconds_and_nothing_else() {
+    let broken = |failures: u32| -> Duration { panic!("no delay for {failures} failures") };
+    let queue: Queue = lariat_queue::WorkQueue::builder().limiter(broken).build();
+    let start = Instant::now();
+    queue.add_rate_limited(1, Add::now());
+    queue.add(2, Add::now());
+    assert_eq!(get_and_done(&queue).await, 2);
+    let work = queue.get().await.unwrap();
+    assert_eq!((*work.key(), start.elapsed()), (1, 30 * SECOND));
+    assert_eq!(work.backoff(LaneId::WHOLE), 30 * SECOND);
+    work.done();
+    assert_eq!(queue.len(), 0, "no entry is left");
+}
