@@ -79,6 +79,8 @@ pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, ServedKinds};
 pub use options::{InitialList, KindOptions, MissingKind};
 pub use publish::{KindStatus, OwnWrite, Phase, Reconnect, Subscriber, Subscription};
+// For the replay of flight recordings.
+#[doc(hidden)]
 pub use reflector::{Attempt, Decision, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use requests::{RequestCount, RequestStatus, RequestTimes};

@@ -37,20 +37,20 @@ pub enum MissingKind {
 /// use lariat::KindOptions;
 /// use lariat::cache::InitialList;
 ///
-/// let options = KindOptions::default().initial_list(InitialList::Lists);
+/// let options = KindOptions::default().initial_list(InitialList::List);
 /// # let _ = options;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InitialList {
     /// A list in pages of 500 objects, which the server may compress.
-    Lists,
-    /// A watch list (streaming list): a watch that begins with all existing objects.
+    List,
+    /// A watch list (`sendInitialEvents`): a watch that begins with all existing objects.
     ///
     /// It saves memory on the server. If the server refuses it, or does not mark the end of the initial objects, the
     /// kind is listed in pages instead.
     #[default]
-    Stream,
+    WatchList,
 }
 
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -159,7 +159,7 @@ impl KindOptions {
         Self { budget, ..self }
     }
 
-    /// Sets how the initial objects are read (default [`InitialList::Stream`]).
+    /// Sets how the initial objects are read (default [`InitialList::WatchList`]).
     pub fn initial_list(self, initial_list: InitialList) -> Self {
         Self {
             initial_list,

@@ -41,7 +41,7 @@ pub fn changed_fields(old: &Value, new: &Value, most: usize) -> Vec<String> {
 /// These are `apiVersion` and `kind`, which do not change, and the `hidden` fields of the metadata.
 ///
 /// ```
-/// use lariat::core::comparable;
+/// use lariat_core::comparable;
 /// use serde_json::json;
 ///
 /// let object = json!({"kind": "Pod", "metadata": {"name": "web", "generation": 2}});
@@ -80,7 +80,7 @@ pub fn compare_fields(
 /// An empty `at` is the object itself.
 ///
 /// ```
-/// use lariat::core::field_path;
+/// use lariat_core::field_path;
 ///
 /// assert_eq!(field_path("spec", "replicas"), "spec.replicas");
 /// assert_eq!(field_path("metadata.labels", "a.b/c"), r#"metadata.labels["a.b/c"]"#);

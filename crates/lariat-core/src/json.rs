@@ -21,7 +21,7 @@ const WORDS: usize = 4;
 /// 128 levels deep. After [`UnexpectedJson`], use a parser to find out what is wrong, if anything.
 ///
 /// ```
-/// use lariat::core::JsonCursor;
+/// use lariat_core::JsonCursor;
 ///
 /// let mut cursor = JsonCursor::new(br#"{"kind": "List", "items": [1, {"a": []}]}"#);
 /// cursor.enter_object()?;
@@ -31,7 +31,7 @@ const WORDS: usize = 4;
 /// assert_eq!(cursor.skip_value()?, br#"[1, {"a": []}]"#);
 /// assert_eq!(cursor.next_member()?, None);
 /// cursor.end()?;
-/// # Ok::<(), lariat::core::UnexpectedJson>(())
+/// # Ok::<(), lariat_core::UnexpectedJson>(())
 /// ```
 #[derive(Clone)]
 pub struct JsonCursor<'a> {
@@ -90,7 +90,7 @@ impl<'a> JsonCursor<'a> {
     /// # Examples
     ///
     /// ```
-    /// use lariat::core::JsonCursor;
+    /// use lariat_core::JsonCursor;
     ///
     /// let mut cursor = JsonCursor::new(b"[1, 2]");
     /// cursor.enter_list()?;
@@ -99,7 +99,7 @@ impl<'a> JsonCursor<'a> {
     ///     items.push(cursor.skip_value()?);
     /// }
     /// assert_eq!(items, [b"1", b"2"]);
-    /// # Ok::<(), lariat::core::UnexpectedJson>(())
+    /// # Ok::<(), lariat_core::UnexpectedJson>(())
     /// ```
     pub fn enter_list(&mut self) -> Result<(), UnexpectedJson> {
         self.is_fresh = true;

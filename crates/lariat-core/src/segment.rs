@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// `:` and some other characters.
 ///
 /// ```
-/// use lariat::core::path_segment;
+/// use lariat_core::path_segment;
 ///
 /// assert_eq!(path_segment("system:node"), "system:node");
 /// assert_eq!(path_segment("victim?x"), "victim%3Fx");
@@ -38,7 +38,7 @@ pub fn path_segment(name: &str) -> Cow<'_, str> {
 /// A segment whose escapes are not UTF-8 is returned unchanged.
 ///
 /// ```
-/// assert_eq!(lariat::core::name_of_segment("victim%3Fx"), "victim?x");
+/// assert_eq!(lariat_core::name_of_segment("victim%3Fx"), "victim?x");
 /// ```
 #[must_use]
 pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
@@ -73,7 +73,7 @@ pub fn name_of_segment(segment: &str) -> Cow<'_, str> {
 /// The rule is `IsValidPathSegmentName` of apimachinery.
 ///
 /// ```
-/// use lariat::core::not_a_name;
+/// use lariat_core::not_a_name;
 ///
 /// assert_eq!(not_a_name("web-0"), None);
 /// assert_eq!(not_a_name("a/status"), Some("contains '/'"));

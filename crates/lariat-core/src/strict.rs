@@ -12,7 +12,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 /// such form, so this type rejects arrays.
 ///
 /// ```
-/// use lariat::core::StrictObject;
+/// use lariat_core::StrictObject;
 ///
 /// #[derive(serde::Deserialize)]
 /// struct Named {

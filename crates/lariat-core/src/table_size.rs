@@ -13,7 +13,7 @@ use crate::Gvk;
 /// meanwhile.
 ///
 /// ```
-/// use lariat::core::TableSize;
+/// use lariat_core::TableSize;
 /// use lariat::Gvk;
 ///
 /// let runs = TableSize::new("runs", 6, 5).of(&Gvk::new("", "v1", "Pod"));

@@ -69,7 +69,7 @@ fn own_text(error: &dyn Error) -> String {
 /// remain.
 ///
 /// ```
-/// use lariat::core::without_values;
+/// use lariat_core::without_values;
 ///
 /// let message = r#"invalid type: string "hunter2", expected u64"#;
 /// assert_eq!(without_values(message), "invalid type: string, expected u64");

@@ -170,8 +170,14 @@ pub mod fleet {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub mod core {
+    // Not all of the crate: the rest is what the layers share, such as the scanner of JSON.
     #[doc(inline)]
-    pub use lariat_core::*;
+    pub use lariat_core::{
+        Cause, Causes, CausingRun, FieldSelector, Gvk, LabelSelector, Labels, ManagedFields,
+        ObjectKey, ObjectMetadata, OwnerRef, ParseGvkError, ParseKeyError, RawObject,
+        RawObjectError, RelatedChange, ResourceKind, ResourceVersion, Scope, SelectorError,
+        Subject, Uid, changed_fields, clock, describe, without_credentials,
+    };
 }
 
 /// Leader election and sharding between replicas, by Leases.

@@ -51,9 +51,9 @@ impl Variant {
             "-console" => variant.console = true,
             "-http1" => variant.http2 = Http2::Off,
             "-http2" => variant.http2 = Http2::PriorKnowledge,
-            "-lists" => variant.options = options.initial_list(InitialList::Lists),
+            "-lists" => variant.options = options.initial_list(InitialList::List),
             "-lists-plain" => {
-                variant.options = options.initial_list(InitialList::Lists).uncompressed()
+                variant.options = options.initial_list(InitialList::List).uncompressed()
             }
             "-plain" => variant.options = options.storage(Storage::Plain),
             "-compressed" => variant.options = options.storage(Storage::Compressed),

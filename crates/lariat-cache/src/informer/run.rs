@@ -164,7 +164,7 @@ impl Core {
                 resume: resume.clone().filter(|_| namespace.is_none()),
                 selection: wanted.selection.clone(),
                 namespace,
-                streams: options.initial_list == InitialList::Stream,
+                streams: options.initial_list == InitialList::WatchList,
                 gzip: !options.uncompressed,
                 // A source of the caller may be another server, whose outages and restores say nothing about this one.
                 server: match &self.source {

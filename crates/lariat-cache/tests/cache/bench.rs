@@ -36,7 +36,7 @@ pub(crate) fn factory(client: Client) -> SharedCacheFactory {
 /// A factory whose caches are filled by lists.
 pub(crate) fn listing(client: Client) -> SharedCacheFactory {
     SharedCacheFactory::builder(client)
-        .default_options(KindOptions::default().initial_list(InitialList::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::List))
         .build()
 }
 

@@ -49,7 +49,7 @@ fn kind(objects: usize, filling: fn(usize) -> String, refuses_metadata: bool) ->
 }
 
 fn factory(options: KindOptions, all: Option<usize>) -> SharedCacheFactory {
-    let options = options.initial_list(lariat_cache::InitialList::Lists);
+    let options = options.initial_list(lariat_cache::InitialList::List);
     let builder = SharedCacheFactory::builder(no_client()).default_options(options);
     match all {
         Some(bytes) => builder.memory_budget(bytes).build(),

@@ -55,7 +55,7 @@ impl Changed {
             (true, _) => quiet(),
         });
         let factory = SharedCacheFactory::builder(no_client())
-            .default_options(KindOptions::default().initial_list(InitialList::Lists))
+            .default_options(KindOptions::default().initial_list(InitialList::List))
             .build();
         factory.remember_changes(remembered);
         let informer = factory.for_source(config_maps(), Arc::new(script));

@@ -86,9 +86,9 @@ impl Chaos {
         }
         let options = KindOptions::default()
             .initial_list(if random.bool() {
-                InitialList::Lists
+                InitialList::List
             } else {
-                InitialList::Stream
+                InitialList::WatchList
             })
             .storage(
                 random

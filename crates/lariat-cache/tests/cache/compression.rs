@@ -38,7 +38,7 @@ fn noting(cluster: &Cluster) -> (Client, Answers) {
 
 #[tokio::test(start_paused = true)]
 async fn large_lists_come_compressed_unless_that_is_not_wanted() {
-    let lists = || KindOptions::default().initial_list(InitialList::Lists);
+    let lists = || KindOptions::default().initial_list(InitialList::List);
     for (options, compressed) in [(lists(), true), (lists().uncompressed(), false)] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());

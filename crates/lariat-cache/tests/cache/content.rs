@@ -30,7 +30,7 @@ fn key(name: &str) -> ObjectKey {
 
 #[tokio::test(start_paused = true)]
 async fn the_first_use_that_needs_content_upgrades_the_watch_without_changes() {
-    for filling in [InitialList::Lists, InitialList::Stream] {
+    for filling in [InitialList::List, InitialList::WatchList] {
         let cluster = cluster().await;
         let writer = Writer::new(cluster.client());
         for number in 0..5 {
@@ -267,7 +267,7 @@ async fn managed_fields_are_kept_on_request() {
                 Answer::Whole(200, Vec::new(), text)
             }
         });
-        let options = options.initial_list(InitialList::Lists);
+        let options = options.initial_list(InitialList::List);
         let factory = SharedCacheFactory::builder(crate::bench::no_client())
             .kind_options(config_maps(), options)
             .build();

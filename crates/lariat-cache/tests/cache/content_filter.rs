@@ -287,7 +287,7 @@ async fn an_own_write_of_a_left_out_object_shows_its_metadata_immediately() {
 async fn the_predicate_decides_kind_by_kind() {
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().initial_list(InitialList::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::List))
         .content_filter(share.filter())
         .build();
     let script = scripted(|_| quiet());
@@ -344,7 +344,7 @@ async fn a_kind_steps_down_for_its_budget_with_a_filter_as_without() {
     });
     let begin = async |budget: usize| {
         let options = KindOptions::default()
-            .initial_list(InitialList::Lists)
+            .initial_list(InitialList::List)
             .storage(Storage::Plain);
         let factory = SharedCacheFactory::builder(no_client())
             .default_options(options.memory_budget(budget))

@@ -150,6 +150,6 @@ pub(crate) fn value_of(object: &ConfigMap) -> Vec<String> {
 }
 
 pub(crate) fn both() -> [KindOptions; 2] {
-    [InitialList::Lists, InitialList::Stream]
+    [InitialList::List, InitialList::WatchList]
         .map(|filling| KindOptions::default().initial_list(filling))
 }

@@ -90,7 +90,7 @@ async fn watches_that_are_cut_or_expire_leave_the_filter_as_it_is() {
     });
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().initial_list(InitialList::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::List))
         .content_filter(share.filter())
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
@@ -136,7 +136,7 @@ async fn another_history_is_noticed_by_the_metadata_of_an_object_that_is_left_ou
         });
         let share = Share::of(&["a"]);
         let factory = SharedCacheFactory::builder(no_client())
-            .default_options(KindOptions::default().initial_list(InitialList::Lists))
+            .default_options(KindOptions::default().initial_list(InitialList::List))
             .content_filter(share.filter())
             .build();
         let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
@@ -157,7 +157,7 @@ async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
     });
     let share = Share::of(&["a"]);
     let factory = SharedCacheFactory::builder(no_client())
-        .default_options(KindOptions::default().initial_list(InitialList::Lists))
+        .default_options(KindOptions::default().initial_list(InitialList::List))
         .content_filter(share.filter())
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(script.clone()));

@@ -224,7 +224,7 @@ async fn while_the_cache_is_filled_for_the_first_time() {
     // The list shows what was before it was on its way.
     let trickle = Rule::new(Action::Bandwidth(50)).verb("list");
     cluster.faults().add(trickle);
-    let options = KindOptions::default().initial_list(InitialList::Lists);
+    let options = KindOptions::default().initial_list(InitialList::List);
     let bench = Bench::new(cluster.client(), options);
     bench.factory.start();
     let listing = async || matches!(bench.informer.status().phase, Phase::Listing { .. });

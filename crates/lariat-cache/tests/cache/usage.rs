@@ -81,7 +81,7 @@ async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_w
     let factory = SharedCacheFactory::builder(no_client())
         .missing_kind(MissingKind::Wait)
         .default_options(
-            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::Lists),
+            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::List),
         )
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
@@ -122,7 +122,7 @@ async fn an_absence_before_a_stop_is_no_part_of_one_after_the_next_start() {
     let factory = SharedCacheFactory::builder(no_client())
         .missing_kind(MissingKind::Wait)
         .default_options(
-            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::Lists),
+            lariat_cache::KindOptions::default().initial_list(lariat_cache::InitialList::List),
         )
         .build();
     let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));

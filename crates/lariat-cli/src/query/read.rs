@@ -30,7 +30,7 @@ pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Resul
     let gvk = asked.kind.gvk();
     may_be_read(&client, &asked).await?;
     // A watch is not needed; the right to list is enough.
-    let mut options = KindOptions::default().initial_list(InitialList::Lists);
+    let mut options = KindOptions::default().initial_list(InitialList::List);
     if let Some(namespace) = &asked.namespace {
         options = options.selection(Selection::all().in_namespaces([namespace]));
     }

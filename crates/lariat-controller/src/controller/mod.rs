@@ -14,7 +14,7 @@
 //!    streams, and `shards` those that a change of the ring brings.
 //! 2. `worker` dequeues a key. `run` calls the lanes that are due, one after the other; `guard` isolates a call, and
 //!    `verdict` decides when the lane is called next.
-//! 3. `history` and `activity` record runs and running calls, `failures` logs failures, and `look` reads all of it for
+//! 3. `history` and `activity` record runs and running calls, `failures` logs failures, and `snapshots` reads all of it for
 //!    status pages.
 
 mod activity;
@@ -25,7 +25,6 @@ mod feed;
 mod guard;
 mod history;
 mod joined;
-mod look;
 mod options;
 mod registration;
 mod run;
@@ -33,6 +32,7 @@ mod running;
 mod shards;
 mod shared;
 mod slot;
+mod snapshots;
 mod sources;
 mod verdict;
 mod worker;

@@ -20,7 +20,7 @@ use crate::{Labels, StrictObject};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use lariat::core::Interner;
+/// use lariat_core::Interner;
 ///
 /// let mut interner = Interner::new();
 /// let (one, other) = (interner.intern("apps/v1"), interner.intern("apps/v1"));

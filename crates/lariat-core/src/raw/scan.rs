@@ -16,7 +16,7 @@ use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unexpecte
 /// the metadata if they precede the content, as API servers write them; see [`new`](Self::new).
 ///
 /// ```
-/// use lariat::core::{ResourceVersion, Scan, Uid};
+/// use lariat_core::{ResourceVersion, Scan, Uid};
 /// use lariat::Gvk;
 ///
 /// let json = br#"{"metadata":{"name":"web-0","uid":"u-1","resourceVersion":"7"},"spec":{}}"#;
@@ -85,7 +85,7 @@ impl<'a> Scan<'a> {
     /// # Examples
     ///
     /// ```
-    /// use lariat::core::{JsonCursor, Scan};
+    /// use lariat_core::{JsonCursor, Scan};
     ///
     /// let mut cursor = JsonCursor::new(br#"[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]"#);
     /// cursor.enter_list()?;
@@ -94,7 +94,7 @@ impl<'a> Scan<'a> {
     ///     names.push(Scan::next(&mut cursor)?.name().to_owned());
     /// }
     /// assert_eq!(names, ["a", "b"]);
-    /// # Ok::<(), lariat::core::UnexpectedJson>(())
+    /// # Ok::<(), lariat_core::UnexpectedJson>(())
     /// ```
     pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, UnexpectedJson> {
         let (head, json) = Head::read_within(cursor)?;
@@ -243,7 +243,7 @@ impl<'a> Scan<'a> {
     ///
     /// ```
     /// use lariat::Gvk;
-    /// use lariat::core::{Interner, ManagedFields, Scan};
+    /// use lariat_core::{Interner, ManagedFields, Scan};
     ///
     /// let gvk = Gvk::new("", "v1", "Pod");
     /// let scan = Scan::new(br#"{"metadata":{"name":"web-0"},"spec":{"nodeName":"n"}}"#, &gvk)?;

@@ -39,7 +39,7 @@ impl<K: View> Release<K> {
         K: kube::Resource<DynamicType = ()>,
     {
         let config_maps: lariat_core::Gvk = "v1/ConfigMap".parse().expect("a kind");
-        let lists = || KindOptions::default().initial_list(InitialList::Lists);
+        let lists = || KindOptions::default().initial_list(InitialList::List);
         let restricted = lists().selection(Selection::all().in_namespaces(["default"]));
         let factory = SharedControllerFactory::builder(client_of(cluster, "sesame"))
             .default_options(ControllerOptions::default().cache(lists()))

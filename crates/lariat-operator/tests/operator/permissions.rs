@@ -100,7 +100,7 @@ async fn a_status_that_is_not_declared_says_how_to_declare_it() {
     let (admin, options) = (cluster.client(), CrdOptions::default());
     let installed = ensure_crds(&admin, &[Widget::crd()], &options).await;
     installed.expect("installed");
-    let lists = KindOptions::default().initial_list(InitialList::Lists);
+    let lists = KindOptions::default().initial_list(InitialList::List);
     let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
         .default_options(ControllerOptions::default().cache(lists))
         .build();

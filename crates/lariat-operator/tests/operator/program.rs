@@ -56,7 +56,7 @@ impl Program {
         let cluster = cluster().await;
         let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
             .default_options(
-                ControllerOptions::default().cache(options.initial_list(InitialList::Lists)),
+                ControllerOptions::default().cache(options.initial_list(InitialList::List)),
             )
             .sync_timeout(5 * SECOND)
             .build();
