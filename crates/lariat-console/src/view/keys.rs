@@ -161,13 +161,13 @@ fn about(cause: &Cause) -> (&'static str, Option<&str>) {
 fn call(call: &CallRecord) -> api::CallInfo {
     api::CallInfo {
         handler: call.handler.to_string(),
-        ended: call.ended.as_str().to_owned(),
-        failed: call.ended.is_failure(),
+        ended: call.outcome.as_str().to_owned(),
+        failed: call.outcome.is_failure(),
         took: call.took.as_secs_f64(),
         attempt: call.attempt,
         conflict: call.is_conflict,
         error: call.error.as_deref().map(shown),
-        again: call.again.map(|again| again.as_secs_f64()),
+        again: call.requeue_after.map(|again| again.as_secs_f64()),
         note: call.note.as_deref().map(shown),
     }
 }

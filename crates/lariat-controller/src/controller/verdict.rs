@@ -53,12 +53,12 @@ impl Report {
     ) -> CallRecord {
         CallRecord {
             handler: Arc::clone(lane.name()),
-            ended: self.ended,
+            outcome: self.ended,
             took: self.took,
             attempt: self.attempt,
             is_conflict: self.is_conflict,
             error,
-            again,
+            requeue_after: again,
             note: None,
         }
     }

@@ -186,7 +186,7 @@ async fn an_object_that_does_not_decode_is_final_for_its_own_run_alone() {
     let ended = |name: &str| {
         let runs = bench.config_maps.history_of(&key(name));
         runs.iter()
-            .map(|run| run.calls[0].ended)
+            .map(|run| run.calls[0].outcome)
             .collect::<Vec<_>>()
     };
     assert_eq!(ended("child"), [CallOutcome::Terminal]);

@@ -362,7 +362,7 @@ async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
     time::sleep(601 * SECOND).await;
     assert_eq!(calls.swap(0, Ordering::Relaxed), 22, "two calls a minute");
     let last = bench.config_maps.history_of(&key("a")).pop().unwrap();
-    assert_eq!(last.calls[0].again, Some(60 * SECOND));
+    assert_eq!(last.calls[0].requeue_after, Some(60 * SECOND));
     // It is deleted, so no handler is called.
     bench.delete("a").await;
     time::sleep(3600 * SECOND).await;

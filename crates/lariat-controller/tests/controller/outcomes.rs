@@ -183,7 +183,7 @@ async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
     let calls: Vec<_> = runs[0]
         .calls
         .iter()
-        .map(|call| (&*call.handler, call.ended))
+        .map(|call| (&*call.handler, call.outcome))
         .collect();
     assert_eq!(
         calls,
@@ -191,14 +191,14 @@ async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
     );
     let failure = &runs[0].calls[1];
     assert_eq!(failure.error.as_deref(), Some("no luck"));
-    assert_eq!(failure.again, Some(Duration::from_millis(5)));
+    assert_eq!(failure.requeue_after, Some(Duration::from_millis(5)));
     assert_eq!(
         runs[1].causes.to_string(),
         format!("{causes}, retry 1 of bad")
     );
     let retry = &runs[1].calls[0];
     assert_eq!(
-        (runs[1].calls.len(), retry.attempt, retry.ended),
+        (runs[1].calls.len(), retry.attempt, retry.outcome),
         (1, 2, CallOutcome::Requeued)
     );
     assert!(runs[0].run < runs[1].run);

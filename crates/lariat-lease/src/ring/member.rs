@@ -108,10 +108,10 @@ impl RingMember {
         self.membership.leadership.stands_by(None);
     }
 
-    /// Joins the ring once `warm` resolves, and leaves it once `stop` does.
+    /// Joins the ring once `ready` resolves, and leaves it once `stop` does.
     ///
-    /// Until `warm` resolves, the process watches the ring without joining it, so that [`Shards::caches_content`] knows the
-    /// approximate share in advance. All calls must have ended when `stop` resolves.
+    /// Until `ready` resolves, the process watches the ring without joining it, so that [`Shards::caches_content`]
+    /// knows the approximate share in advance. All calls must have ended when `stop` resolves.
     ///
     /// # Errors
     ///
@@ -123,7 +123,7 @@ impl RingMember {
     /// expired.
     pub async fn run(
         &self,
-        warm: impl Future<Output = ()>,
+        ready: impl Future<Output = ()>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), LeaseError> {
         // Also when this future is dropped, because the lease is not renewed any more.
@@ -135,7 +135,7 @@ impl RingMember {
         tokio::select! {
             biased;
             () = stop.as_mut() => return Ok(()),
-            () = warm => {}
+            () = ready => {}
             () = term.watch_only() => {}
         }
         loop {

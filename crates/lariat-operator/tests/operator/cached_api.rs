@@ -220,7 +220,7 @@ async fn an_object_that_does_not_decode_ends_the_tries_as_where_the_cache_is_rea
     bench.create("own", 1).await;
     bench.create("reader", 1).await;
     settle().await;
-    let ended = |name: &str| bench.widgets.history_of(&key(name)).pop().unwrap().calls[0].ended;
+    let ended = |name: &str| bench.widgets.history_of(&key(name)).pop().unwrap().calls[0].outcome;
     assert_eq!(ended("own"), CallOutcome::Terminal);
     assert_eq!(ended("reader"), CallOutcome::Failed, "own may be corrected");
 }

@@ -49,7 +49,7 @@ async fn a_paused_object_is_not_reconciled_until_the_annotation_is_removed() {
     assert_eq!(log.take(), [""; 0]);
     let last = bench.widgets.history_of(&key("a")).pop().expect("a run");
     let call = &last.calls[0];
-    assert_eq!(call.ended, CallOutcome::Ignored);
+    assert_eq!(call.outcome, CallOutcome::Ignored);
     let why = call.error.as_deref();
     assert_eq!(why, Some("paused by the annotation demo.dev/paused"));
     annotate(&bench, None).await;

@@ -126,7 +126,7 @@ async fn a_poll_that_fails_keeps_the_value_and_is_repeated_within_the_period() {
         assert!((9..=16).contains(&polls), "{trouble}: {polls} polls");
         let run = bench.widgets.history_of(&key("a")).pop().expect("a run");
         assert_eq!(run.calls[0].handler.as_ref(), "levels-level");
-        assert!(run.calls[0].ended.is_failure(), "{trouble}: {run}");
+        assert!(run.calls[0].outcome.is_failure(), "{trouble}: {run}");
         outside.set("a", "high");
         time::sleep(91 * SECOND).await;
         assert_eq!(log.take(), ["a high"], "{trouble}");
@@ -251,7 +251,7 @@ async fn a_source_has_options_of_its_own() {
         time::sleep(limit + 10 * SECOND).await;
         let runs = bench.widgets.history_of(&key("a"));
         let calls = runs.iter().flat_map(|run| &run.calls);
-        let mut limits = calls.filter(|call| call.ended == CallOutcome::TimedOut);
+        let mut limits = calls.filter(|call| call.outcome == CallOutcome::TimedOut);
         assert_eq!(limits.next_back().map(|call| call.took), Some(limit));
         registration.deregister().await;
     }

@@ -48,7 +48,7 @@ async fn an_outage_that_outlasts_the_retries_does_not_end_the_period() {
         let expected = if ends == "is terminal" { 2 } else { 6 };
         assert_eq!(calls.load(Ordering::Relaxed), expected, "{ends}");
         let last = bench.widgets.history_of(&key("a")).pop().unwrap();
-        assert_eq!(last.calls[0].again, Some(60 * SECOND), "{last}");
+        assert_eq!(last.calls[0].requeue_after, Some(60 * SECOND), "{last}");
         is_down.store(false, Ordering::Relaxed);
         time::sleep(600 * SECOND).await;
         assert_eq!(calls.load(Ordering::Relaxed), expected + 10, "{ends}");

@@ -183,7 +183,7 @@ async fn an_object_that_is_gone_is_no_failure() {
         let text =
             "cannot write the status of demo.dev/v1 Widget default/a: the object no longer exists";
         assert_eq!(errors.collect::<Vec<_>>(), [text]);
-        assert!(calls.iter().all(|call| call.again.is_none()));
+        assert!(calls.iter().all(|call| call.requeue_after.is_none()));
         let widget = bench.get("a").await;
         assert_eq!(widget.is_some(), again);
         assert!(widget.is_none_or(|widget| widget.status.is_none()));

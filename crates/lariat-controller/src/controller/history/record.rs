@@ -50,7 +50,7 @@ pub struct CallRecord {
     /// The name of the handler.
     pub handler: Arc<str>,
     /// How the call ended.
-    pub ended: CallOutcome,
+    pub outcome: CallOutcome,
     /// The duration of the call.
     pub took: Duration,
     /// The number of the attempt, from 1.
@@ -60,7 +60,7 @@ pub struct CallRecord {
     /// The text of the error, if the call failed or its error was ignored.
     pub error: Option<Arc<str>>,
     /// The delay from the end of this call to the next one, if one is scheduled.
-    pub again: Option<Duration>,
+    pub requeue_after: Option<Duration>,
     /// The note of a successful call: [`Outcome::with_note`](crate::Outcome::with_note).
     pub note: Option<Arc<str>>,
 }
@@ -84,12 +84,12 @@ impl fmt::Display for RunRecord {
 
 impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (handler, ended, took) = (&self.handler, self.ended.as_str(), self.took);
-        write!(f, "{handler} {ended} after {took:.1?}")?;
+        let (handler, outcome, took) = (&self.handler, self.outcome.as_str(), self.took);
+        write!(f, "{handler} {outcome} after {took:.1?}")?;
         if self.attempt > 1 {
             write!(f, " (attempt {})", self.attempt)?;
         }
-        if let Some(again) = self.again {
+        if let Some(again) = self.requeue_after {
             write!(f, ", again in {again:.1?}")?;
         }
         let said = self.error.iter().chain(&self.note);
