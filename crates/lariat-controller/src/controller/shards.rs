@@ -50,14 +50,14 @@ impl OwnKeys {
         self.shards.as_ref().is_none_or(holds)
     }
 
-    /// Returns the permit to process a dequeued key; none without a ring.
-    ///
-    /// The inner option is none if the key belongs to another member.
+    /// Returns whether a dequeued key may be processed.
     ///
     /// A key belongs to the member that its object belongs to, in its present or last deleted state. If neither is
     /// known, the name alone decides; if a label divides the objects, such a key belongs to no member.
-    pub(super) fn permit(&self, store: &Store, taken: &Taken) -> Option<Option<Permit>> {
-        let shards = self.shards.as_ref()?;
+    pub(super) fn permit(&self, store: &Store, taken: &Taken) -> KeyPermit {
+        let Some(shards) = &self.shards else {
+            return KeyPermit::NotSharded;
+        };
         let (gvk, key) = (&self.gvk, taken.key());
         let known = store.get(key);
         let object = known.as_ref().or_else(|| taken.payload().last_deleted());
@@ -68,7 +68,8 @@ impl OwnKeys {
         };
         let own = key.filter(|key| shards.share_of(gvk).holds(*key));
         // `enter` asks again, under the gate's lock: the share may have become smaller since it was read.
-        Some(own.and_then(|key| shards.enter(key)))
+        let permit = own.and_then(|key| shards.enter(key));
+        permit.map_or(KeyPermit::Foreign, KeyPermit::Held)
     }
 
     /// Returns a follower of the share; none without a ring.
@@ -76,6 +77,26 @@ impl OwnKeys {
         self.shards
             .as_ref()
             .map(|shards| Follower::new(self.gvk.clone(), shards.clone()))
+    }
+}
+
+/// Whether this process may handle a key.
+pub(super) enum KeyPermit {
+    /// There is no ring.
+    NotSharded,
+    /// It may, until the permit is revoked.
+    Held(Permit),
+    /// The key belongs to another member, or to none.
+    Foreign,
+}
+
+impl KeyPermit {
+    /// Waits until the permit is revoked; never without a ring.
+    pub(super) async fn revoked(&self) {
+        match self {
+            Self::Held(permit) => permit.revoked().await,
+            Self::NotSharded | Self::Foreign => std::future::pending().await,
+        }
     }
 }
 

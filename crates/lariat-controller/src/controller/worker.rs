@@ -6,13 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_lease::Permit;
 use tokio::task;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
 use super::run::run;
+use super::shards::KeyPermit;
 use crate::payload::Taken;
 
 /// The two stages of a stop.
@@ -74,13 +74,11 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
                 () = time::sleep(FENCED_PAUSE) => continue,
             }
         }
-        let permit = match core.own_keys().permit(core.informer().store(), &work) {
-            Some(None) => {
-                pass_on(&core, work);
-                continue;
-            }
-            permit => permit.flatten(),
-        };
+        let permit = core.own_keys().permit(core.informer().store(), &work);
+        if matches!(permit, KeyPermit::Foreign) {
+            drop_foreign(&core, work);
+            continue;
+        }
         worker.begin(work.key());
         let run = run(&core, work, &draining, &worker);
         // The run is polled first. One that completes immediately never polls the other futures, which are shared by
@@ -92,8 +90,8 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             // activity entry stays: the error of the stop names the handler.
             () = stopping.abort.cancelled() => return,
             // The key moves to another member that has waited long enough for this call. Dropped, the key goes back
-            // into the queue; when it is dequeued again, `pass_on` drops it for good.
-            () = revoked(permit.as_ref()) => None,
+            // into the queue; when it is dequeued again, `drop_foreign` removes it.
+            () = permit.revoked() => None,
         };
         // `done_and_try_get` finishes this key and gets the next one under one lock of the queue.
         worker.end();
@@ -101,22 +99,14 @@ pub(super) async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     }
 }
 
-/// Drops a key that belongs to another member.
+/// Removes a key that belongs to another member.
 ///
 /// Nothing is lost: a member enqueues all keys of its share when it gains them.
-fn pass_on(core: &ControllerCore, work: Taken) {
+fn drop_foreign(core: &ControllerCore, work: Taken) {
     for lane in core.lanes().list().iter() {
         core.pass(lane, work.key());
     }
     work.done_with([]);
-}
-
-/// Waits until the permit to process a key is revoked; never without a ring.
-async fn revoked(permit: Option<&Permit>) {
-    match permit {
-        Some(permit) => permit.revoked().await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Waits for the next key; none when the queue has drained.
