@@ -10,12 +10,12 @@ use lariat_apimachinery::kinds::{Conversion, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::Value;
 
-use crate::hooks;
 use crate::registrations::Converted;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, EventType, Stored};
 use crate::strategy::{self, view};
+use crate::webhooks;
 use crate::wire::document::Document;
 
 /// How long a webhook may take.
@@ -253,7 +253,7 @@ async fn convert(
     let uid = server.random.uid();
     let review = ask_conversion(&conversion.review, &uid, wanted, &objects);
     let body = review.to_string().into_bytes();
-    let answer = hooks::post(server, &conversion.client, TIMEOUT, body).await;
+    let answer = webhooks::post(server, &conversion.client, TIMEOUT, body).await;
     let answer = answer.map_err(|error| failed(error.reason()))?;
     let answer = Document::yaml(&answer).map_err(failed)?.value;
     read_conversion(&conversion.review, &uid, wanted, &objects, &answer).map_err(explained)

@@ -143,5 +143,5 @@ pub fn conform(
 ) -> Result<(), String> {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
     let read = lariat_apimachinery::schema::decode(schema.root(), object);
-    read.map(drop).map_err(|misfit| misfit.to_string())
+    read.map(drop).map_err(|error| error.to_string())
 }

@@ -18,7 +18,7 @@ use crate::random::Random;
 use crate::registrations::Registrations;
 use crate::rules::Rules;
 use crate::status::ApiError;
-use crate::store::{Snapshot, Store, Unsaved};
+use crate::store::{NotDurable, Snapshot, Store};
 use crate::switches::{Settings, Switches};
 use crate::time::Time;
 use crate::workloads::Simulated;
@@ -107,6 +107,11 @@ impl Server {
         self.quotas.lock()
     }
 
+    /// Returns whether the OpenID documents are served, by which others verify tokens.
+    pub(crate) fn has_openid(&self) -> bool {
+        self.access.tokens.signer().verifies()
+    }
+
     /// Counts a client that was cut off.
     pub(crate) fn count_cut_off(&self) {
         self.cut_off.fetch_add(1, Ordering::Relaxed);
@@ -120,7 +125,7 @@ impl Server {
     }
 
     /// Waits until the control plane has seen everything that is stored now.
-    pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
+    pub(crate) async fn reconciled(&self) -> Result<(), NotDurable> {
         // Taken first: changes from now on are not waited for.
         let wanted = self.store.sequence();
         // The control plane sees no change that the disk does not take.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use crate::coverage::Coverage;
-use crate::focus::{Focus, Kind};
 use crate::plan::{Names, PlanStep};
 use crate::record::{Stamp, Violation};
 use crate::trace::Trace;
+use crate::trace_filter::{Kind, TraceFilter};
 
 /// How many lines of the trace are shown at most, and how many violations.
 const LINES: usize = 80;
@@ -97,7 +97,7 @@ impl Failure {
 
     fn show_trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = self.violations.first();
-        let focus = first.and_then(|violation| Focus::of(&violation.what, &self.kinds));
+        let filter = first.and_then(|violation| TraceFilter::of(&violation.what, &self.kinds));
         let until = self
             .trace
             .lines()
@@ -107,8 +107,8 @@ impl Failure {
             .trace
             .lines()
             .take(until.map_or(usize::MAX, |at| at + 1));
-        let (about, lines) = match &focus {
-            Some(focus) => (format!(" of {}", focus.name()), focus.lines(lines)),
+        let (about, lines) = match &filter {
+            Some(filter) => (format!(" of {}", filter.name()), filter.lines(lines)),
             None => (String::new(), lines.collect()),
         };
         let shown = &lines[lines.len().saturating_sub(LINES)..];

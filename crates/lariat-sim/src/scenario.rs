@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::chaos::Chaos;
 use crate::objects::Objects;
-use crate::plan::{Cast, Names};
+use crate::plan::{Names, PlanBounds};
 use crate::program::{AtRest, Program};
 use crate::setup::Setup;
 
@@ -40,9 +40,9 @@ impl Scenario {
     }
 
     /// Returns what plans choose from.
-    pub(crate) fn cast(&self) -> Cast {
+    pub(crate) fn plan_bounds(&self) -> PlanBounds {
         let customs = self.kinds.iter().filter(|kind| kind.is_custom()).count();
-        Cast {
+        PlanBounds {
             processes: self.programs.len(),
             kinds: self.kinds.len(),
             // Custom kinds stand last in the list.

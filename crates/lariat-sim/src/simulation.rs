@@ -168,7 +168,7 @@ impl Simulation {
         let Scenario { seed, chaos, .. } = &self.scenario;
         let plan = match &self.planner {
             Some(planner) => planner(chaos),
-            None => plan::generate(*seed, chaos, self.scenario.cast()),
+            None => plan::generate(*seed, chaos, self.scenario.plan_bounds()),
         };
         let failure = match self.run_plan(&plan) {
             Ok(report) => return Ok(report),

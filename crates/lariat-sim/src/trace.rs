@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use lariat_core::fnv1a;
+
 use crate::polls::mix;
 
 /// How many lines of a trace are kept; the hash covers all.
@@ -47,10 +49,7 @@ struct Line {
 
 impl Trace {
     pub(crate) fn push(&mut self, text: String) {
-        // FNV-1a: the same on every machine and in every process.
-        for byte in text.bytes().chain([b'\n']) {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.hash = fnv1a(fnv1a(self.hash, text.as_bytes()), b"\n");
         self.count += 1;
         // The hash of a line covers all lines before it, so dropping them loses no difference.
         if self.lines.len() == KEPT {

@@ -23,7 +23,7 @@ pub enum ReviewVersion {
 
 /// The answer of a webhook.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Allowance {
+pub struct AdmissionResponse {
     /// The denial, if it denies the request.
     pub denial: Option<Denial>,
     /// The JSON patch of the object, which may be empty.
@@ -102,7 +102,7 @@ impl ReviewVersion {
         mutates: bool,
         webhook: &Webhook,
         review: &Value,
-    ) -> Result<Allowance, ReviewError> {
+    ) -> Result<AdmissionResponse, ReviewError> {
         let refuse = |reason: String| Err(ReviewError(reason));
         let response = &review["response"];
         if !response.is_object() {
@@ -132,7 +132,7 @@ impl ReviewVersion {
             let key = format!("{}/{key}", webhook.name);
             (key, value.as_str().unwrap_or_default().to_owned())
         };
-        Ok(Allowance {
+        Ok(AdmissionResponse {
             // Absent is not allowed.
             denial: (response["allowed"] != true)
                 .then(|| Denial::read(&webhook.name, &response["status"])),

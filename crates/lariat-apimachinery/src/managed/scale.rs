@@ -20,14 +20,14 @@ static IN_SCALE: LazyLock<Set> = LazyLock::new(|| Set::of(&["spec.replicas"]));
 /// In `managedFields` of the scale, its writer has an entry under `autoscaling/v1`. In the object, the writer has an
 /// entry for the replicas alone, under the version of the object and without a time.
 #[derive(Debug)]
-pub struct Scaled<'a> {
+pub struct ScaleHandler<'a> {
     /// Where the replicas are in the object, such as `["spec", "replicas"]`.
     pub path: &'a [&'a str],
     /// The version in which the object is written.
     pub api_version: &'a str,
 }
 
-impl Scaled<'_> {
+impl ScaleHandler<'_> {
     /// Gives a scale the owners that the replicas of its object have.
     pub fn to_scale(&self, object: &Object, scale: &mut Object) {
         let mut managed = Managed::of(object).unwrap_or_default();

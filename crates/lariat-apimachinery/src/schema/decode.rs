@@ -5,12 +5,12 @@
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
-use base64::{DecodeError, Engine};
+use base64::{DecodeError as Base64Error, Engine};
 use jiff::Timestamp;
 use serde_json::{Map, Number, Value};
 
+use super::decode_error::DecodeError;
 use super::field_path::FieldPath;
-use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
 use super::types::{Field, Or, Scalar, Type, Zero};
 use crate::quantity::Quantity;
@@ -27,7 +27,10 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// # Errors
 ///
 /// The first value of a wrong type, by the names of members.
-pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, Misfit> {
+pub fn decode(
+    typed: TypeRef<'_>,
+    object: &mut Map<String, Value>,
+) -> Result<Vec<String>, DecodeError> {
     let mut unknown = Vec::new();
     members(typed, object, &FieldPath::ROOT, &mut unknown)?;
     Ok(unknown)
@@ -38,13 +41,13 @@ pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec
 /// # Errors
 ///
 /// As for [`decode`].
-pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, Misfit> {
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, DecodeError> {
     let (types, id) = super::builtin::object_meta();
     let typed = TypeRef::new(types, id);
     match metadata {
         Value::Null => *metadata = Value::Object(Map::new()),
         Value::Object(members) => return decode(typed, members),
-        other => return Err(Misfit::new(other, typed)),
+        other => return Err(DecodeError::new(other, typed)),
     }
     Ok(Vec::new())
 }
@@ -54,7 +57,7 @@ fn members(
     object: &mut Map<String, Value>,
     path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), Misfit> {
+) -> Result<(), DecodeError> {
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
         // Unknown members are dropped and reported; whether that is an error depends on the field validation of the
@@ -70,7 +73,7 @@ fn members(
             Some(or) => schema_or(typed, or, value),
             None => walk(below, value, &path.member(name), unknown),
         }
-        .map_err(|misfit| misfit.below(typed, name))?;
+        .map_err(|error| error.below(typed, name))?;
         // An entry of a map: a null there is the zero of the map's value type, while a null field is absent.
         if field.is_none() {
             fill_null(below, value);
@@ -153,7 +156,7 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
 /// Decodes what is a schema of a CRD or something else.
 ///
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
-fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit> {
+fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), DecodeError> {
     match (value, or) {
         (Value::Object(members), Or::Strings) => members
             .values_mut()
@@ -165,7 +168,7 @@ fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit
             .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         // These two decoders ignore what they do not know, while that of a bool has an error for it.
         (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
-        _ => Err(Misfit::unreadable(
+        _ => Err(DecodeError::unreadable(
             "boolean or JSON schema expected".to_owned(),
         )),
     }
@@ -180,12 +183,12 @@ pub(super) fn walk(
     value: &mut Value,
     path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), Misfit> {
+) -> Result<(), DecodeError> {
     // Null fits every type: Go leaves the zero value.
     if value.is_null() {
         return Ok(());
     }
-    let wrong = |value: &Value| Err(Misfit::new(value, typed));
+    let wrong = |value: &Value| Err(DecodeError::new(value, typed));
     match typed.resolve(value) {
         Resolved::Scalar(None) | Resolved::AnyList | Resolved::AnyMap => Ok(()),
         Resolved::Scalar(Some(scalar)) => match fit(scalar, value) {
@@ -195,7 +198,7 @@ pub(super) fn walk(
                 Ok(())
             }
             Fit::Wrong => wrong(value),
-            Fit::Unreadable(error) => Err(Misfit::unreadable(error)),
+            Fit::Unreadable(error) => Err(DecodeError::unreadable(error)),
         },
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
@@ -377,7 +380,7 @@ fn bytes(text: &str) -> Fit {
         Ok(bytes) => written(text, BASE64.encode(bytes)),
         Err(error) => {
             let at = match error {
-                DecodeError::InvalidByte(at, _) => at,
+                Base64Error::InvalidByte(at, _) => at,
                 // Go names the first of the four bytes.
                 _ => text.len() / 4 * 4,
             };

@@ -1,4 +1,4 @@
-//! Pod Security: what the labels of a namespace forbid in its Pods.
+//! Pod ServingTls: what the labels of a namespace forbid in its Pods.
 //!
 //! Source: `plugin/pkg/admission/security/podsecurity` in `k8s.io/kubernetes`, and
 //! `k8s.io/pod-security-admission/admission`.

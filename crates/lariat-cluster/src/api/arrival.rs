@@ -14,7 +14,7 @@ use crate::journal::{self, Mark};
 use crate::rules::{AppliedFaults, RequestInfo};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::wire::negotiate::{Form, Offers, accepts_gzip};
+use crate::wire::negotiate::{Offers, ResponseFormat, accepts_gzip};
 use crate::wire::query::Query;
 use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
@@ -90,8 +90,8 @@ impl Arrival {
     }
 
     /// Returns what the answer is to look like.
-    pub(crate) fn form(&self) -> Result<Form, ApiError> {
-        Form::negotiate(self.accept(), self.offers)
+    pub(crate) fn format(&self) -> Result<ResponseFormat, ApiError> {
+        ResponseFormat::negotiate(self.accept(), self.offers)
     }
 
     pub(crate) fn accept(&self) -> &str {
@@ -169,13 +169,13 @@ impl Arrival {
     }
 
     /// Makes the entry of the journal.
-    fn entry(&self) -> journal::Request {
-        let mut request = journal::Request {
+    fn entry(&self) -> journal::RecordedRequest {
+        let mut request = journal::RecordedRequest {
             verb: self.parts.method.as_str().to_lowercase(),
             path: self.path().to_owned(),
             query: self.parts.uri.query().unwrap_or_default().to_owned(),
             user_agent: self.user_agent().to_owned(),
-            ..journal::Request::default()
+            ..journal::RecordedRequest::default()
         };
         if let Some(verb) = self.verb() {
             request.verb = verb.as_str().to_owned();

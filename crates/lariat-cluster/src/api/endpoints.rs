@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::arrival::Arrival;
 use super::discovery;
-use super::{etag, health, issuer, openapi};
+use super::{etag, health, openapi, openid};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
-use crate::wire::negotiate::Shape;
+use crate::wire::negotiate::{OBJECT_TYPES, Shape};
 use crate::wire::reply::Reply;
 use crate::wire::route::Route;
 
@@ -28,15 +28,14 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::CoreVersions => return versions(&catalog, arrival, true),
         Route::Groups => return versions(&catalog, arrival, false),
         Route::OpenApiIndex => {
-            let has_issuer = server.access.tokens.signer().verifies();
-            let index = openapi::index(&catalog, has_issuer);
+            let index = openapi::index(&catalog, server.has_openid());
             return Ok(etag::tagged(index.into(), JSON, known));
         }
         Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),
         Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, arrival)),
         Route::Version => return Ok(discovery::version()),
-        Route::Issuer => return issuer::configuration(server, arrival),
-        Route::KeySet => return issuer::key_set(server, arrival),
+        Route::Issuer => return openid::configuration(server, arrival),
+        Route::KeySet => return openid::key_set(server, arrival),
         Route::Health { endpoint, check } => {
             return health::health(endpoint, check, &arrival.query);
         }
@@ -46,8 +45,8 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::Group(_) | Route::Resources { .. } => {}
         _ => return Err(ApiError::page_not_found()),
     }
-    if arrival.form()?.shape != Shape::Whole {
-        return Err(ApiError::not_acceptable(arrival.offers.listed()));
+    if arrival.format()?.shape != Shape::Whole {
+        return Err(ApiError::not_acceptable(OBJECT_TYPES));
     }
     match &arrival.route {
         Route::Group(group) => discovery::group(&catalog, group),
@@ -88,7 +87,7 @@ fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, A
 fn root(server: &Server, catalog: &Catalog) -> Reply {
     let has_keys = server.access.tokens.signer().verifies();
     let of_keys = |path: &str| has_keys.then(|| path.to_owned());
-    let mut paths: Vec<String> = of_keys(issuer::CONFIGURATION).into_iter().collect();
+    let mut paths: Vec<String> = of_keys(openid::CONFIGURATION).into_iter().collect();
     paths.extend(["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned));
     let mut groups = catalog.groups();
     groups.sort_unstable();
@@ -106,7 +105,7 @@ fn root(server: &Server, catalog: &Catalog) -> Reply {
         "/openapi/v3/",
     ];
     paths.extend(others.map(str::to_owned));
-    paths.extend(of_keys(issuer::KEY_SET));
+    paths.extend(of_keys(openid::KEY_SET));
     paths.extend(["/readyz", "/version"].map(str::to_owned));
     Reply::json(StatusCode::OK, json!({"paths": paths}).to_string())
 }

@@ -8,10 +8,10 @@ pub(crate) mod discovery;
 mod endpoints;
 mod etag;
 mod health;
-mod issuer;
 pub(crate) mod listener;
 mod objects;
 mod openapi;
+mod openid;
 mod pages;
 mod render;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]

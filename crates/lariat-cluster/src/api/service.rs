@@ -133,7 +133,7 @@ where
     let (arrival, mut applied) = Arrival::new(&server, parts, connection.is_none());
     let compresses = arrival.accepts_gzip();
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
-    let form = arrival.form().unwrap_or_default();
+    let format = arrival.format().unwrap_or_default();
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
         let fault = applied.fault.clone();
@@ -153,19 +153,19 @@ where
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
         // Go negotiates errors without `as=…`, and clients that ask for a conversion name plain JSON beside it.
-        let is_plain = form.shape == Shape::Whole || reply.code().is_success();
+        let is_plain = format.shape == Shape::Whole || reply.code().is_success();
         if is_plain {
-            reply.encoded(form.encoding)
+            reply.encoded(format.encoding)
         } else {
             reply
         }
     };
-    let mut reply = faults::interpose(&server, &applied, answer).await?;
+    let mut reply = faults::apply(&server, &applied, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
     }
     if let Some(connection) = connection {
-        reply = reply.map(|body| body.keep_with(|| connection.witness(mark)));
+        reply = reply.map(|body| body.keep_with(|| connection.cut_off_guard(mark)));
     }
     let places = std::mem::take(&mut applied.places);
     if !places.is_empty() {
@@ -212,7 +212,7 @@ where
         return endpoints::answer(&server, &arrival);
     };
     let target = target.clone();
-    let form = arrival.form();
+    let format = arrival.format();
     let catalog = server.kinds.catalog();
     let resource = catalog
         .resource(&target.group, &target.version, &target.plural)
@@ -222,8 +222,8 @@ where
         return Ok(unsupported(resource, &target));
     };
     check_verb(resource, &target, verb)?;
-    let form = match form {
-        Ok(form) => form,
+    let format = match format {
+        Ok(format) => format,
         Err(error) => return Ok(refused(resource, error)),
     };
     // The body comes last: what is refused before is refused without waiting for it.
@@ -241,7 +241,7 @@ where
         fault,
         server,
     };
-    Ok(objects::answer(call, verb, form).await)
+    Ok(objects::answer(call, verb, format).await)
 }
 
 /// Refuses a request to a stopped server, and a timeout that cannot be read.

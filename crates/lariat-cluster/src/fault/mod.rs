@@ -5,4 +5,4 @@ mod refusal;
 mod words;
 
 pub use action::{Action, After};
-pub use refusal::{Form, Refusal};
+pub use refusal::{ErrorBody, Refusal};

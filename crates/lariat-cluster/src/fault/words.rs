@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::action::{Action, After};
-use super::refusal::{Form, Refusal};
+use super::refusal::{ErrorBody, Refusal};
 
 impl Action {
     /// Returns what an action of which nothing more is said does to its requests.
@@ -103,10 +103,10 @@ impl fmt::Display for After {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
-        match self.form {
-            Form::Status => {}
-            Form::Text => f.write_str(" in plain text")?,
-            Form::Html => f.write_str(" as a page of HTML")?,
+        match self.body {
+            ErrorBody::Status => {}
+            ErrorBody::Text => f.write_str(" in plain text")?,
+            ErrorBody::Html => f.write_str(" as a page of HTML")?,
         }
         match self.retry_after {
             None => Ok(()),

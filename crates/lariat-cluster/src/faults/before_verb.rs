@@ -1,6 +1,6 @@
 //! What a fault does between the checks of a request and its verb.
 
-use super::{admission, recreate, touch};
+use super::{admission, concurrent_update, recreate};
 use crate::fault::Action;
 use crate::status::ApiError;
 use crate::verbs::Call;
@@ -13,7 +13,7 @@ use crate::wire::query;
 /// The refusal, where the fault is one.
 pub(crate) fn before_verb(call: &Call) -> Result<(), ApiError> {
     match call.fault() {
-        Some(Action::Conflict) => touch::touch(call),
+        Some(Action::Conflict) => concurrent_update::update_concurrently(call),
         Some(Action::Recreate(name)) => recreate::recreate(call, name),
         Some(Action::Reject(reason)) => return Err(admission::rejected(call, reason)),
         Some(Action::ExceedQuota(quota)) => return Err(admission::over_quota(call, quota)),

@@ -121,21 +121,21 @@ impl App {
 
 impl Instance {
     /// Returns a blank instance, to be [filled](Draft::fill) with real values.
-    pub(super) fn blank() -> Self {
-        let blank = |at: usize| Draft::blank(at);
+    pub(super) fn placeholders() -> Self {
+        let placeholder = |at: usize| Draft::placeholder(at);
         Self {
-            name: blank(0),
-            uid: blank(1),
-            node: blank(2),
-            host: blank(3),
-            address: blank(4),
-            volume: blank(5),
-            ids: [6, 7, 8].map(blank),
-            times: [9, 10, 11].map(blank),
+            name: placeholder(0),
+            uid: placeholder(1),
+            node: placeholder(2),
+            host: placeholder(3),
+            address: placeholder(4),
+            volume: placeholder(5),
+            ids: [6, 7, 8].map(placeholder),
+            times: [9, 10, 11].map(placeholder),
         }
     }
 
-    /// Returns the values for the blanks, in their order.
+    /// Returns the values for the placeholders, in their order.
     pub(super) fn values(&self) -> [&str; 12] {
         let [sandbox, first, second] = &self.ids;
         let [scheduled, ran, ready] = &self.times;

@@ -87,8 +87,8 @@ async fn load_into(server: &Server, load: &Load) -> Loaded {
         writer.write("apps", "deployments", &deployment).await;
         let replica_set = workload::replica_set(&app);
         writer.write("apps", "replicasets", &replica_set).await;
-        // Encoded once for each Deployment, whose pods differ in the blanks only.
-        let pods = Writer::draft(&pod::pod(&app, &Instance::blank()));
+        // Encoded once for each Deployment, whose pods differ in the placeholders only.
+        let pods = Writer::draft(&pod::pod(&app, &Instance::placeholders()));
         for replica in 0..app.replicas {
             let instance = app.instance(load, number * REPLICAS + replica);
             let pod = pods.fill(&instance.values());

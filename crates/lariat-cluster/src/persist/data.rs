@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
 use super::error::DataError;
-use super::keeper::Keeper;
 use super::log::Log;
+use super::writer::LogWriter;
 use crate::access::Signer;
 use crate::store::{Retention, Snapshot, Store};
 
@@ -23,7 +23,7 @@ pub(crate) struct Data {
 /// What a cluster begins with.
 pub(crate) struct Opened {
     pub(crate) store: Store,
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) writer: Option<LogWriter>,
     /// What signs tokens, if a key was given.
     pub(crate) signer: Option<Signer>,
 }
@@ -54,7 +54,7 @@ impl Data {
         let Some(path) = self.path else {
             return Ok(Opened {
                 store: begin(),
-                keeper: None,
+                writer: None,
                 signer: key.map(|key| Signer::new(&key)).transpose()?,
             });
         };
@@ -65,19 +65,19 @@ impl Data {
             let mut store = begin();
             if is_new {
                 // What the store begins with is written first of all.
-                store.keep();
+                store.make_durable();
                 // A rewind to itself is recorded as a reset, by which the file gets all there is.
                 let first = store.snapshot();
                 store.rewind_to(&first);
             } else {
                 store = Store::new(history);
-                log.recall(&mut store)?;
-                store.keep();
+                log.load(&mut store)?;
+                store.make_durable();
                 store.skip_revisions(GAP);
             }
             Ok(Opened {
                 store,
-                keeper: Some(Keeper::new(log)),
+                writer: Some(LogWriter::new(log)),
                 signer,
             })
         };

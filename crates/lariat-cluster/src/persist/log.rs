@@ -125,14 +125,14 @@ impl Log {
 
     /// Returns whether the file has much more than it needs.
     ///
-    /// A quarter more is well, and so is a little: tidying up costs more than that does.
-    pub(super) fn is_untidy(&self) -> bool {
+    /// A quarter more is well, and so is a little: compacting costs more than that does.
+    pub(super) fn needs_compaction(&self) -> bool {
         self.added.rows > (self.history.changes / 4).max(1000)
             || self.added.bytes > (self.history.bytes / 4).max(16 << 20)
     }
 
     /// Deletes the rows that no history reaches and no object needs.
-    pub(super) fn tidy(&mut self) -> Result<(), DataError> {
+    pub(super) fn compact(&mut self) -> Result<(), DataError> {
         // Reset first: if compacting fails, the next attempt comes after as many new rows, not after each write.
         self.added = Added::default();
         let compacted = self.compact_to_history();

@@ -20,12 +20,12 @@ const STREAM: u64 = 0x6661_756c_7473;
 #[derive(Debug)]
 pub(crate) struct Rules {
     known: Mutex<AddedRules>,
-    isolated: watch::Sender<Vec<Isolated>>,
+    isolated: watch::Sender<Vec<Partitions>>,
 }
 
 /// Clients whose open watches are to break.
 #[derive(Debug, Clone)]
-pub(crate) struct Isolated {
+pub(crate) struct Partitions {
     rule: RuleId,
     /// How their `User-Agent` begins.
     client: String,
@@ -33,7 +33,7 @@ pub(crate) struct Isolated {
     pub(crate) silent: bool,
 }
 
-impl Isolated {
+impl Partitions {
     pub(crate) fn is(&self, user_agent: &str) -> bool {
         user_agent.starts_with(&self.client)
     }
@@ -102,7 +102,7 @@ impl Rules {
     }
 
     /// Subscribes to the clients that are cut off.
-    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Isolated>> {
+    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Partitions>> {
         self.isolated.subscribe()
     }
 
@@ -110,7 +110,7 @@ impl Rules {
     pub(crate) fn isolate(&self, rule: RuleId, client: &str, silent: bool) {
         let client = client.to_owned();
         self.isolated.send_modify(|isolated| {
-            isolated.push(Isolated {
+            isolated.push(Partitions {
                 rule,
                 client,
                 silent,

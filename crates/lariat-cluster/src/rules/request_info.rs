@@ -3,13 +3,13 @@
 use lariat_apimachinery::kinds::Kinds;
 
 use crate::fault::Action;
-use crate::journal::Request;
+use crate::journal::RecordedRequest;
 use crate::wire::query::Query;
 
 /// A request as rules see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInfo<'a> {
-    pub(crate) request: &'a Request,
+    pub(crate) request: &'a RecordedRequest,
     pub(crate) query: &'a Query,
     pub(crate) kinds: &'a Kinds,
 }

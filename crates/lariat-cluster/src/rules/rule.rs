@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::request_info::RequestInfo;
 use crate::fault::Action;
-use crate::journal::{Filtered, Request};
+use crate::journal::{Filtered, RecordedRequest};
 
 /// A fault and a filter of the requests it applies to (default: all).
 ///
@@ -47,7 +47,7 @@ pub struct RuleOptions {
 }
 
 #[derive(Clone)]
-pub(super) struct Condition(Arc<dyn Fn(&Request) -> bool + Send + Sync>);
+pub(super) struct Condition(Arc<dyn Fn(&RecordedRequest) -> bool + Send + Sync>);
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +118,10 @@ impl Filtered<RuleOptions> {
     /// let dry_runs = Rule::new(Action::NoReply).when(|request| request.query.contains("dryRun"));
     /// # drop(dry_runs);
     /// ```
-    pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
+    pub fn when(
+        mut self,
+        condition: impl Fn(&RecordedRequest) -> bool + Send + Sync + 'static,
+    ) -> Self {
         self.inner.condition = Some(Condition(Arc::new(condition)));
         self
     }

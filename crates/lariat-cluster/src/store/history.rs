@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::object::{EventType, Stored};
-use super::retention::Portion;
+use super::retention::ReadLimit;
 
 /// One committed change.
 #[derive(Debug)]
@@ -170,17 +170,17 @@ impl History {
     }
 
     /// Returns the first events after a revision, and whether these are all.
-    pub(super) fn after(&self, revision: u64, portion: Portion) -> (Vec<Arc<Event>>, bool) {
+    pub(super) fn after(&self, revision: u64, limit: ReadLimit) -> (Vec<Arc<Event>>, bool) {
         let start = self.position_after(revision);
         let mut bytes = 0;
         let fits = |kept: &&Kept| {
-            // Compared before the object is added, so that an object larger than the portion is read alone instead of
+            // Compared before the object is added, so that an object larger than the limit is read alone instead of
             // never.
             let before = bytes;
             bytes += kept.event.object.size();
-            before < portion.bytes
+            before < limit.bytes
         };
-        let kept = self.events.range(start..).take(portion.changes);
+        let kept = self.events.range(start..).take(limit.changes);
         let events = kept.take_while(fits).map(|kept| Arc::clone(&kept.event));
         let events: Vec<Arc<Event>> = events.collect();
         let is_all = start + events.len() == self.events.len();

@@ -11,13 +11,13 @@ pub(crate) struct Retention {
 
 /// How much of the history is read at a time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Portion {
+pub(crate) struct ReadLimit {
     pub(crate) changes: usize,
     /// The size of the objects; one is read even if it is larger.
     pub(crate) bytes: usize,
 }
 
-impl Portion {
+impl ReadLimit {
     /// Everything there is.
     pub(crate) const ALL: Self = Self {
         changes: usize::MAX,

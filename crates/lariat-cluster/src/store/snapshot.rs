@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// Counts the objects of each resource that has any, by its name.
-    pub(crate) fn census(&self) -> BTreeMap<Arc<str>, usize> {
+    pub(crate) fn count_by_resource(&self) -> BTreeMap<Arc<str>, usize> {
         let state = self.state.lock();
         let tables = state.tables.iter();
         tables

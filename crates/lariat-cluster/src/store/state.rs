@@ -8,9 +8,9 @@ use lariat_core::ObjectKey;
 use tokio::sync::watch;
 
 use super::commits::Recorder;
+use super::durability::PendingRecords;
 use super::history::History;
 use super::retention::Retention;
-use super::unwritten::Unwritten;
 use super::{Change, Changes, Event, EventType, Refused, Signal, Stored, Write};
 
 /// The first revision of a store.
@@ -37,7 +37,7 @@ pub(super) struct StoreState {
     /// What the control plane has not looked at.
     pub(super) changes: Changes,
     /// What is not on disk yet, and so is neither announced nor answered.
-    pub(super) unwritten: Unwritten,
+    pub(super) pending: PendingRecords,
     /// What is recorded for who checks the cluster.
     pub(super) recorder: Recorder,
 }
@@ -64,7 +64,7 @@ impl StoreState {
             table_ids: HashMap::new(),
             unannounced: Vec::new(),
             changes: Changes::default(),
-            unwritten: Unwritten::default(),
+            pending: PendingRecords::default(),
             recorder: Recorder::default(),
         }
     }

@@ -9,12 +9,12 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use super::durability::Durability;
 use super::history::Event;
 use super::object::Stored;
 use super::range::{Expired, KeyBounds, Page, Range, page_of};
-use super::retention::{Portion, Retention};
+use super::retention::{ReadLimit, Retention};
 use super::state::StoreState;
-use super::unwritten::Durability;
 use super::write::{Changes, Ending, Refused, Signal, Write};
 
 /// The highest revision that can be skipped to.
@@ -155,7 +155,7 @@ impl Store {
         &self,
         table: TableId,
         after: u64,
-        portion: Portion,
+        limit: ReadLimit,
     ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
         let state = self.state.lock();
         let history = &state.tables[table.0].history;
@@ -165,10 +165,10 @@ impl Store {
         // The history may already have events that are not on disk. A watcher that sent one of them would show a write
         // that a crash undoes.
         let visible = state.visible();
-        let (mut events, is_all) = history.after(after, portion);
+        let (mut events, is_all) = history.after(after, limit);
         let shown = events.partition_point(|event| event.revision <= visible);
         // Only at the end of what may be seen can the cursor go past the last event, to the revision of other
-        // resources; after a portion it must stop at the last event, since more of this resource follow.
+        // resources; after a limit it must stop at the last event, since more of this resource follow.
         let is_end = is_all || shown < events.len();
         events.truncate(shown);
         let last = events.last().map(|event| event.revision);

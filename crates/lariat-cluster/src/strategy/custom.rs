@@ -3,7 +3,7 @@
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema::Misfit;
+use lariat_apimachinery::schema::DecodeError;
 use lariat_apimachinery::structural::Structural;
 use lariat_apimachinery::structural::json_path::JsonPath;
 use lariat_apimachinery::{go_text, schema};
@@ -25,7 +25,7 @@ pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
 /// Reads metadata, and resources inside of the object, as Go reads them into structures.
 ///
 /// Returns the paths of unknown members.
-pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
+pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<String>, DecodeError> {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.coerce(object)),
         None => Ok(Vec::new()),
@@ -152,7 +152,7 @@ fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause
     let wrong_number = |path: &JsonPath| check_replicas(object, &path.members()?);
     let wrong_selector = |path: &JsonPath| {
         let path = path.members()?;
-        let wrong = misfit(object, &path, "string")?;
+        let wrong = type_mismatch(object, &path, "string")?;
         Some(StatusCause::invalid(&dotted(&path), &"".into(), &wrong))
     };
     let selector = scale.selector_path.iter().filter_map(wrong_selector);
@@ -161,7 +161,7 @@ fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause
 
 fn check_replicas(object: &Object, path: &[&str]) -> Option<StatusCause> {
     let field = dotted(path);
-    if let Some(wrong) = misfit(object, path, "int64") {
+    if let Some(wrong) = type_mismatch(object, path, "int64") {
         return Some(StatusCause::invalid(&field, &0.into(), &wrong));
     }
     let (first, rest) = path.split_first()?;
@@ -186,7 +186,7 @@ fn dotted(path: &[&str]) -> String {
 /// Returns what is wrong with the value at a path, if there is one that is not of the Go type `wanted`.
 ///
 /// Source: `NestedFieldNoCopy` in `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`.
-pub(crate) fn misfit(object: &Object, path: &[&str], wanted: &str) -> Option<String> {
+pub(crate) fn type_mismatch(object: &Object, path: &[&str], wanted: &str) -> Option<String> {
     let fault = |depth: usize, value: &Value, wanted: &str| {
         let (path, shown) = (dotted(&path[..depth]), go_text::value(value));
         let is = go_text::type_of(value);

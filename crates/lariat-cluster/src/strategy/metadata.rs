@@ -17,7 +17,7 @@ pub(super) const COLLECTIONS: [&str; 4] =
     ["labels", "annotations", "ownerReferences", "finalizers"];
 
 /// Drops what the server does not keep.
-pub(crate) fn tidy(metadata: &mut Object) {
+pub(crate) fn normalize_metadata(metadata: &mut Object) {
     for member in ["resourceVersion", "selfLink"] {
         metadata.remove(member);
     }
@@ -110,7 +110,7 @@ pub(super) fn keep_metadata(old: &Object, metadata: &mut Object) {
     for member in SERVER_METADATA.iter().chain(&["name", "namespace"]) {
         copy_member(kept, metadata, member);
     }
-    tidy(metadata);
+    normalize_metadata(metadata);
 }
 
 /// Counts one more change.

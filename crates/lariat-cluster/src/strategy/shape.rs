@@ -12,7 +12,7 @@ use crate::status::ApiError;
 
 /// Refuses an object with a member of a type that no client could read.
 pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
-    let Some(reason) = misshapen(resource, object) else {
+    let Some(reason) = shape_error(resource, object) else {
         return Ok(());
     };
     let (kind, version) = (&resource.kind, &resource.version);
@@ -22,7 +22,7 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
 }
 
 /// Returns what is wrong with the shape of an object, in Go's words.
-pub(crate) fn misshapen(resource: &Resource, object: &Object) -> Option<String> {
+pub(crate) fn shape_error(resource: &Resource, object: &Object) -> Option<String> {
     let wrong = |what: String| Some(format!("json: cannot unmarshal {what}"));
     let parts: &[&str] = if resource.rules.custom {
         &["metadata"]
@@ -42,14 +42,14 @@ pub(crate) fn misshapen(resource: &Resource, object: &Object) -> Option<String> 
         }
     }
     let metadata = object.get("metadata").and_then(Value::as_object)?;
-    let (member, found, wanted) = misfit(metadata)?;
+    let (member, found, wanted) = type_mismatch(metadata)?;
     wrong(format!(
         "{found} into Go struct field ObjectMeta.metadata.{member} of type {wanted}"
     ))
 }
 
 /// Finds metadata of a wrong type: its name, what it is, what it should be.
-fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
+fn type_mismatch(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
     metadata.iter().find_map(|(member, value)| {
         let (wanted, found) = match member.as_str() {
             "labels" | "annotations" => ("map[string]string", in_map(value, Value::is_string)),

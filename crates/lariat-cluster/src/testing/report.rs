@@ -6,7 +6,7 @@ use http::Request as HttpRequest;
 use kube::Client;
 use serde_json::Value;
 
-use crate::journal::Request;
+use crate::journal::RecordedRequest;
 
 /// How much of a status is shown, in bytes.
 const STATUS: usize = 1000;
@@ -43,7 +43,7 @@ pub(super) fn object(subject: &str, object: &Value) -> String {
 }
 
 /// Describes a request.
-pub(super) fn request(request: &Request) -> String {
+pub(super) fn request(request: &RecordedRequest) -> String {
     let mut text = format!("{} {}?{}", request.verb, request.path, request.query);
     if !request.faults.is_empty() {
         add(&mut text, format_args!(" met {:?}", request.faults));

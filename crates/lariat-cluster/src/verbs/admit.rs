@@ -9,7 +9,7 @@ use super::creation::Creation;
 use super::escalation;
 use crate::access::User;
 use crate::status::ApiError;
-use crate::strategy::{self, tidy};
+use crate::strategy::{self, normalize_metadata};
 
 /// Prepares an object for its creation: name, metadata, defaults, validation.
 pub(super) fn create(
@@ -21,7 +21,7 @@ pub(super) fn create(
     place_new(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
     let sent_generation = metadata.remove("generation");
-    tidy(metadata);
+    normalize_metadata(metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());

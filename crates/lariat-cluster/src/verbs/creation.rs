@@ -9,7 +9,7 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
-use super::{admit, form, ownership, signers};
+use super::{admit, normalize, ownership, signers};
 use crate::access::User;
 use crate::admission::{self, Request};
 use crate::conversion;
@@ -68,7 +68,7 @@ impl Creation<'_> {
     pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
         self.resource.set_type(&mut object);
         let read = strategy::read(self.resource, &mut object);
-        read.map_err(|reason| form::refuse_body(self.resource, &reason.to_string()))?;
+        read.map_err(|reason| normalize::refuse_body(self.resource, &reason.to_string()))?;
         strategy::deduplicate_owners(&mut object);
         let part = Part::Main;
         ownership::account_as(self.server, self.resource, part, manager, None, &mut object);

@@ -7,7 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 use serde_json::Value;
 
-use super::form::{self, Origin};
+use super::normalize::{self, Origin};
 use super::schemes::{Scheme, is_meta, package};
 use crate::status::ApiError;
 use crate::verbs::call::Call;
@@ -46,9 +46,9 @@ impl Call {
         let (mut object, duplicates) = (document.object, document.duplicates);
         self.read_again(&mut object, &duplicates)?;
         if document.has_float {
-            self.spell_quantities(&mut object);
+            self.keep_quantity_texts(&mut object);
         }
-        form::normalize(self, &mut object, Origin::Body, &duplicates)?;
+        normalize::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
     }
 
@@ -61,11 +61,11 @@ impl Call {
             return Ok(());
         }
         let typed = self.resource.types().root();
-        let Ok((document, misfit)) = Document::json_of(&self.body, typed) else {
+        let Ok((document, error)) = Document::json_of(&self.body, typed) else {
             return Ok(());
         };
-        if let Some(misfit) = misfit {
-            return Err(form::refuse_body(&self.resource, &misfit.to_string()));
+        if let Some(error) = error {
+            return Err(normalize::refuse_body(&self.resource, &error.to_string()));
         }
         if let Value::Object(members) = document.value {
             let is_type = |name: &str| name == "kind" || name == "apiVersion";
@@ -76,13 +76,13 @@ impl Call {
     }
 
     /// Takes quantities that are numbers from the body as they are written there.
-    fn spell_quantities(&self, object: &mut Object) {
+    fn keep_quantity_texts(&self, object: &mut Object) {
         if self.resource.rules.custom || self.media_type() == YAML {
             return;
         }
         if let Ok(raw) = serde_json::from_slice(&self.body) {
             let mut value = Value::Object(std::mem::take(object));
-            schema::spell_quantities(self.resource.types().root(), &mut value, raw);
+            schema::keep_quantity_texts(self.resource.types().root(), &mut value, raw);
             if let Value::Object(spelled) = value {
                 *object = spelled;
             }

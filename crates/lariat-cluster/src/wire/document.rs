@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
-use lariat_apimachinery::schema::{self, FieldPath, Misfit, Problems, Step, TypeRef};
+use lariat_apimachinery::schema::{self, DecodeError, FieldPath, Step, StrictErrors, TypeRef};
 use memchr::memchr2_iter;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -73,14 +73,14 @@ impl Document {
     pub(crate) fn json_of(
         bytes: &[u8],
         typed: TypeRef<'_>,
-    ) -> Result<(Self, Option<Misfit>), String> {
+    ) -> Result<(Self, Option<DecodeError>), String> {
         Self::read_json(bytes, Some(typed))
     }
 
     fn read_json(
         bytes: &[u8],
         typed: Option<TypeRef<'_>>,
-    ) -> Result<(Self, Option<Misfit>), String> {
+    ) -> Result<(Self, Option<DecodeError>), String> {
         let mut found = Found {
             typed,
             bytes,
@@ -98,13 +98,13 @@ impl Document {
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }
-        let duplicates = Duplicates::Worded(found.problems.into_sentences());
+        let duplicates = Duplicates::Worded(found.strict_errors.into_sentences());
         let document = Self {
             value,
             duplicates,
             has_float: found.has_float,
         };
-        Ok((document, found.misfit))
+        Ok((document, found.decode_error))
     }
 
     /// Reads YAML, of which JSON is a part.
@@ -309,9 +309,9 @@ struct Found<'a> {
     /// The type of the document, if it is known.
     typed: Option<TypeRef<'a>>,
     /// The members that were there again.
-    problems: Problems,
+    strict_errors: StrictErrors,
     /// The first value of a wrong type that another one replaced.
-    misfit: Option<Misfit>,
+    decode_error: Option<DecodeError>,
     bytes: &'a [u8],
     has_float: bool,
     /// Whether zeros with a sign are integers, once one was met.
@@ -345,8 +345,9 @@ impl<'a> Found<'a> {
     /// Reads a member into what was there before.
     fn replace(&mut self, path: &FieldPath<'_>, earlier: &Value, value: &mut Value) {
         let typed = self.type_at(path);
-        let misfit = typed.and_then(|typed| schema::again(typed, earlier, value).err());
-        self.misfit = self.misfit.take().or(misfit);
+        let decode_error =
+            typed.and_then(|typed| schema::merge_duplicate(typed, earlier, value).err());
+        self.decode_error = self.decode_error.take().or(decode_error);
     }
 }
 
@@ -421,10 +422,10 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let path = self.path.member(&name);
-            // The path of this member is put in front of a misfit that was found below it, not of an earlier one.
-            let was_fit = self.found.misfit.is_none();
+            // The path of this member is put in front of a decode error that was found below it, not of an earlier one.
+            let was_fit = self.found.decode_error.is_none();
             if read.contains_key(&name) {
-                self.found.problems.add_duplicate(&path);
+                self.found.strict_errors.add_duplicate(&path);
             }
             let seed = Reader {
                 path: &path,
@@ -434,9 +435,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             if let Some(earlier) = read.get(&name) {
                 self.found.replace(&path, earlier, &mut value);
             }
-            if was_fit && let Some(misfit) = self.found.misfit.take() {
+            if was_fit && let Some(decode_error) = self.found.decode_error.take() {
                 let typed = self.found.type_at(self.path);
-                self.found.misfit = typed.map(|typed| misfit.below(typed, &name));
+                self.found.decode_error = typed.map(|typed| decode_error.below(typed, &name));
             }
             read.insert(name, value);
         }

@@ -8,7 +8,7 @@ use super::noticed::Noticed;
 use super::states::{Channel, Sight, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
@@ -22,8 +22,8 @@ pub(super) struct OwnWrites {
     noticed: Noticed,
 }
 
-/// An object in a life of a process.
-type Own = (LifeId, Gvk, ObjectKey);
+/// An object in an incarnation of a process.
+type Own = (IncarnationId, Gvk, ObjectKey);
 
 /// An answer to a write.
 #[derive(Clone, Copy)]
@@ -44,20 +44,22 @@ impl Check for OwnWrites {
         self.noticed.saw(oracle, moment, event);
         match event {
             Event::Wrote {
-                life,
+                incarnation,
                 kind,
                 key,
                 written,
             } => {
                 if let Some(past) = Past::of_write(oracle.states(kind, key), written) {
-                    let own = (life.clone(), kind.clone(), key.clone());
+                    let own = (incarnation.clone(), kind.clone(), key.clone());
                     let (number, state) = (moment.number, past.number);
                     self.written.insert(own, Answered { number, state });
                 }
                 // What a write returned is the program's business; only what it reads afterwards is compared.
                 return Vec::new();
             }
-            Event::LifeEnded(life) => self.written.retain(|own, _| own.0 != *life),
+            Event::IncarnationEnded(incarnation) => {
+                self.written.retain(|own, _| own.0 != *incarnation)
+            }
             _ => {}
         }
         // What a subscriber gets may be on its way while the answer comes.
@@ -70,14 +72,18 @@ impl Check for OwnWrites {
 
 impl OwnWrites {
     fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
-        let own = (sight.life.clone(), sight.kind.clone(), sight.key.clone());
+        let own = (
+            sight.incarnation.clone(),
+            sight.kind.clone(),
+            sight.key.clone(),
+        );
         let Answered { number, state } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write.
-        let has_noticed = self.noticed.is_by(oracle, moment, sight.life);
+        let has_noticed = self.noticed.is_by(oracle, moment, sight.incarnation);
         if oracle.reset_at > number || !has_noticed {
             return None;
         }
-        let selected = self.selections.of(sight.life, sight.kind);
+        let selected = self.selections.of(sight.incarnation, sight.kind);
         let states = oracle.states(sight.kind, sight.key);
         // What has not been there for long is forgotten.
         let is_forgotten = states.is_empty() && sight.object.is_none();
@@ -102,48 +108,48 @@ mod tests {
     use lariat_cluster::Commit;
 
     use super::*;
-    use crate::activity::Act;
-    use crate::check::testing::{Server, Story, key, kind, life};
+    use crate::activity::ActivityKind;
+    use crate::check::harness::{CheckHarness, Server, incarnation, key, kind};
     use crate::event::Written;
 
     /// A process that has seen a deletion, but not yet that it was undone.
     ///
     /// A backup that has the object is restored.
-    struct Restored(Story<OwnWrites>, u64);
+    struct Restored(CheckHarness<OwnWrites>, u64);
 
     impl Restored {
         /// Restores the backup at 20 s, after some acts of the process.
         ///
         /// The factory starts at 0.
-        async fn after(acts: &[(u64, Act)]) -> Self {
+        async fn after(acts: &[(u64, ActivityKind)]) -> Self {
             let server = Server::start().await;
-            let mut story = Story::of(OwnWrites::default());
-            story.event(0, &Event::Committed(Commit::Reset { revision: 0 }));
-            story.starts(0);
+            let mut harness = CheckHarness::of(OwnWrites::default());
+            harness.event(0, &Event::Committed(Commit::Reset { revision: 0 }));
+            harness.starts(0);
             let version = server.create("a").await.revision();
             let backup = server.backup();
             server.delete("a").await;
-            story.commits(1, server.take());
+            harness.commits(1, server.take());
             for (at, act) in acts {
-                story.act(*at, act.clone());
+                harness.act(*at, act.clone());
             }
             server.restore(&backup).await;
-            story.commits(20_000, server.take());
-            Self(story, version)
+            harness.commits(20_000, server.take());
+            Self(harness, version)
         }
 
         /// Writes the object, and finds none in the cache.
         fn misses(&mut self, millis: u64) -> usize {
             let (kind, key) = (kind(), key("a"));
             let wrote = Event::Wrote {
-                life: life(),
+                incarnation: incarnation(),
                 kind: kind.clone(),
                 key: key.clone(),
                 written: Written::State(self.1),
             };
             self.0.event(millis, &wrote);
             let read = Event::Read {
-                life: life(),
+                incarnation: incarnation(),
                 kind,
                 key,
                 object: None,
@@ -163,8 +169,8 @@ mod tests {
     #[tokio::test]
     async fn a_factory_that_is_stopped_notices_no_restore_until_it_has_run_again() {
         let stop = [
-            (10_000, Act::Stopping(Duration::ZERO)),
-            (10_000, Act::Stopped),
+            (10_000, ActivityKind::Stopping(Duration::ZERO)),
+            (10_000, ActivityKind::Stopped),
         ];
         let mut restored = Restored::after(&stop).await;
         assert_eq!(restored.misses(200_000), 0);
@@ -172,8 +178,10 @@ mod tests {
         assert_eq!(restored.misses(419_999), 0);
         assert_eq!(restored.misses(420_000), 1);
         // What it has noticed it knows.
-        restored.0.act(421_000, Act::Stopping(Duration::ZERO));
-        restored.0.act(421_000, Act::Stopped);
+        restored
+            .0
+            .act(421_000, ActivityKind::Stopping(Duration::ZERO));
+        restored.0.act(421_000, ActivityKind::Stopped);
         assert_eq!(restored.misses(422_000), 2);
     }
 }

@@ -7,7 +7,7 @@ use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Rest;
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::event::Event;
 
 /// What the informer of a kind selects now.
@@ -39,19 +39,19 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
     is_in && selection.labels().matches(object.labels())
 }
 
-/// All selections each life of a process has had, each once.
+/// All selections each incarnation of a process has had, each once.
 #[derive(Default)]
-pub(super) struct Selections(BTreeMap<(LifeId, Gvk), Vec<Selection>>);
+pub(super) struct Selections(BTreeMap<(IncarnationId, Gvk), Vec<Selection>>);
 
 impl Selections {
     pub(super) fn saw(&mut self, event: &Event) {
         if let Event::Selected {
-            life,
+            incarnation,
             kind,
             selection,
         } = event
         {
-            let of = (life.clone(), kind.clone());
+            let of = (incarnation.clone(), kind.clone());
             let selections = self.0.entry(of).or_default();
             if !selections.contains(selection) {
                 selections.push(selection.clone());
@@ -59,8 +59,8 @@ impl Selections {
         }
     }
 
-    pub(super) fn of<'a>(&'a self, life: &LifeId, kind: &Gvk) -> Held<'a> {
-        let of = (life.clone(), kind.clone());
+    pub(super) fn of<'a>(&'a self, incarnation: &IncarnationId, kind: &Gvk) -> Held<'a> {
+        let of = (incarnation.clone(), kind.clone());
         Held(self.0.get(&of).map_or(&[], Vec::as_slice))
     }
 }

@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use super::Driver;
 use super::driver::BUSY;
-use crate::coverage::Trouble;
+use crate::coverage::FaultClass;
 use crate::event::Event;
-use crate::life::Body;
-use crate::network::Line;
-use crate::plan::{Fate, Fault, FaultKind, Happening, PlanStep};
+use crate::host::Host;
+use crate::network::LinkState;
+use crate::plan::{Fault, FaultKind, PlanStep, ProcessFault, StepAction};
 
 impl Driver<'_> {
     /// Counts what goes wrong for a process, or for all, by what they are doing.
-    pub(super) fn met(&mut self, trouble: Option<Trouble>, process: Option<usize>) {
-        let Some(trouble) = trouble else { return };
-        for (at, body) in self.processes.iter().enumerate() {
+    pub(super) fn met(&mut self, fault: Option<FaultClass>, process: Option<usize>) {
+        let Some(fault) = fault else { return };
+        for (at, host) in self.processes.iter().enumerate() {
             if process.is_none_or(|only| only == at)
-                && let Some(states) = body.states()
+                && let Some(states) = host.states()
             {
-                self.coverage.met(trouble, states);
+                self.coverage.met(fault, states);
             }
         }
     }
@@ -30,10 +30,10 @@ impl Driver<'_> {
         self.recorder
             .say(format!("plan: {}", self.names.show(step)));
         match &step.what {
-            Happening::Write(write) => self.world.write(write),
-            Happening::Fault(fault) => self.fault(fault),
-            Happening::Process { process, what } => self.fate(*process, *what),
-            Happening::Command { process, what } => {
+            StepAction::Write(write) => self.world.write(write),
+            StepAction::Fault(fault) => self.fault(fault),
+            StepAction::Process { process, what } => self.process_fault(*process, *what),
+            StepAction::Command { process, what } => {
                 if let Some(process) = self.processes.get_mut(*process) {
                     process.command(*what);
                 }
@@ -44,7 +44,7 @@ impl Driver<'_> {
     fn fault(&mut self, fault: &Fault) {
         self.note_disturbed(fault);
         // Faults of the cluster find a process by the prefix of its user agent.
-        let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
+        let agents: Vec<String> = self.processes.iter().map(Host::agent).collect();
         let acts_at_once = match fault.kind {
             FaultKind::Restore => self.world.has_backup(),
             FaultKind::CutWatches
@@ -58,7 +58,7 @@ impl Driver<'_> {
             _ => false,
         };
         if acts_at_once {
-            self.met(Trouble::of(fault.kind), fault.process);
+            self.met(FaultClass::of(fault.kind), fault.process);
         }
         self.world.fault(fault, &agents);
         let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
@@ -67,13 +67,13 @@ impl Driver<'_> {
         }
         for (at, process) in self.processes.iter().enumerate() {
             if fault.process.is_none_or(|only| only == at) {
-                let mut line = process.line.lock();
+                let mut state = process.link_state.lock();
                 match fault.kind {
-                    FaultKind::Streams(streams) => line.limit(Some(streams)),
-                    FaultKind::Latency(latency) => line.latency = latency,
+                    FaultKind::Streams(streams) => state.limit(Some(streams)),
+                    FaultKind::Latency(latency) => state.latency = latency,
                     _ => {}
                 }
-                // Limits belong to the line of a process, not to the cluster, whose rules end by themselves.
+                // Limits belong to the link of a process, not to the cluster, whose rules end by themselves.
                 self.limits.push((self.now + fault.lasts, at, fault.kind));
             }
         }
@@ -103,26 +103,26 @@ impl Driver<'_> {
         });
     }
 
-    fn fate(&mut self, process: usize, what: Fate) {
+    fn process_fault(&mut self, process: usize, what: ProcessFault) {
         // Counted before it takes effect: what matters is the state that it meets.
-        self.met(Some(Trouble::of_fate(what)), Some(process));
+        self.met(Some(FaultClass::of_fate(what)), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
         match what {
-            Fate::Kill(down) => process.kill(self.now, self.now + down),
-            Fate::Restart(down) => process.terminate(down),
-            Fate::Pause(length) => process.pause(self.now + length),
-            Fate::Clock(by) => process.shift_clock(by),
+            ProcessFault::Kill(down) => process.kill(self.now, self.now + down),
+            ProcessFault::Restart(down) => process.terminate(down),
+            ProcessFault::Pause(length) => process.pause(self.now + length),
+            ProcessFault::Clock(by) => process.shift_clock(by),
         }
     }
 }
 
-/// Ends what limits a line.
-pub(super) fn lift(line: &mut Line, what: FaultKind) {
+/// Lifts the limit of a link.
+pub(super) fn lift(state: &mut LinkState, what: FaultKind) {
     match what {
-        FaultKind::Streams(_) => line.limit(None),
-        // The latency with which a line begins.
-        _ => line.latency = Duration::from_millis(5),
+        FaultKind::Streams(_) => state.limit(None),
+        // The latency with which a link begins.
+        _ => state.latency = Duration::from_millis(5),
     }
 }

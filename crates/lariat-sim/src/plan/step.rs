@@ -6,18 +6,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PlanStep {
     pub(crate) at: Duration,
-    pub(crate) what: Happening,
+    pub(crate) what: StepAction,
 }
 
 /// What happens.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Happening {
+pub(crate) enum StepAction {
     /// A foreign client writes.
     Write(Write),
     /// Something goes wrong between the processes and the cluster, or in it.
     Fault(Fault),
     /// Something happens to a process.
-    Process { process: usize, what: Fate },
+    Process { process: usize, what: ProcessFault },
     /// A process is asked to do something.
     Command { process: usize, what: Command },
 }
@@ -111,7 +111,7 @@ pub(crate) enum FaultKind {
 
 /// What happens to a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum ProcessFault {
     /// It is killed, and started again after a time.
     Kill(Duration),
     /// It ends as asked, and is started again after a time.
@@ -168,14 +168,14 @@ pub(crate) enum Verb {
     /// All handlers of the kind leave.
     Dismiss,
     /// The program itself writes, outside of its handlers.
-    Write(Own),
+    Write(OwnWrite),
     /// The program reads the cache, now and some times later.
     Read,
 }
 
 /// A write of a program to one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Own {
+pub(crate) enum OwnWrite {
     Annotate,
     /// Sets the label that selections look at.
     Relabel(u8),

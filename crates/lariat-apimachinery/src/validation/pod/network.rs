@@ -1,7 +1,7 @@
 //! Names and addresses of a Pod, and where it looks up those of others.
 
 use super::options::Options;
-use super::surroundings;
+use super::pod_context;
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -104,7 +104,7 @@ pub(super) fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&spec.get(shown), detail);
         }
     }
-    for container in surroundings::all(spec) {
+    for container in pod_context::all(spec) {
         let devices = container.get("volumeDevices");
         if !devices.is_void() {
             causes.forbidden(&devices, detail);

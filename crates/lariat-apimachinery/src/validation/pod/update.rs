@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{annotations, scheduling, surroundings, whole};
+use super::{annotations, pod_context, scheduling, whole};
 use crate::object::Object;
 use crate::validation::are_equal;
 use crate::validation::causes::Causes;
@@ -56,7 +56,7 @@ fn check_images(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool 
     }
     for each in list.items() {
         causes.check_given(&each.get("image"), "");
-        surroundings::check_image(&each, causes);
+        pod_context::check_image(&each, causes);
     }
     true
 }

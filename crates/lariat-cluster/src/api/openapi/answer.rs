@@ -4,7 +4,7 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, EXPIRES, LOCATION};
 use lariat_apimachinery::kinds::Catalog;
 
-use super::form::Form;
+use super::encoding::DocumentEncoding;
 use super::{document, v2};
 use crate::api::arrival::Arrival;
 use crate::api::etag;
@@ -24,10 +24,10 @@ pub(crate) fn answer(
     arrival: &Arrival,
     path: &str,
 ) -> Result<Reply, ApiError> {
-    let has_issuer = server.access.tokens.signer().verifies();
-    let digest = document::digest_of(catalog, has_issuer, path);
+    let digest = document::digest_of(catalog, server.has_openid(), path);
     let digest = digest.ok_or_else(ApiError::page_not_found)?;
-    let Some(form) = Form::negotiate(arrival.accept(), &[Form::Json]) else {
+    let Some(encoding) = DocumentEncoding::negotiate(arrival.accept(), &[DocumentEncoding::Json])
+    else {
         return Ok(Reply::empty(StatusCode::NOT_ACCEPTABLE));
     };
     let wanted = arrival.query.text("hash").unwrap_or_default();
@@ -38,7 +38,7 @@ pub(crate) fn answer(
     }
     let reply = etag::tagged_as(&digest, arrival.known_tags(), || {
         let bytes = document::document(catalog, path).unwrap_or_default();
-        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+        Reply::compressed(encoding.content_type(), bytes, arrival.accepts_gzip())
     });
     if wanted.is_empty() {
         return Ok(reply);
@@ -50,12 +50,12 @@ pub(crate) fn answer(
 
 /// Answers the document of v2.
 pub(crate) fn answer_v2(catalog: &Catalog, arrival: &Arrival) -> Reply {
-    let both = [Form::Json, Form::Protobuf];
-    let Some(form) = Form::negotiate(arrival.accept(), &both) else {
+    let both = [DocumentEncoding::Json, DocumentEncoding::Protobuf];
+    let Some(encoding) = DocumentEncoding::negotiate(arrival.accept(), &both) else {
         return Reply::empty(StatusCode::NOT_ACCEPTABLE);
     };
     etag::tagged_as(v2::digest(catalog), arrival.known_tags(), || {
-        let bytes = v2::document(catalog, form);
-        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+        let bytes = v2::document(catalog, encoding);
+        Reply::compressed(encoding.content_type(), bytes, arrival.accepts_gzip())
     })
 }

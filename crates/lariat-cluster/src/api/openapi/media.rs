@@ -1,6 +1,6 @@
 //! The media types that operations read and write.
 
-use super::operations::{Operation, Sends, Subject};
+use super::operation::{Operation, Sends, Subject};
 use crate::wire::protobuf;
 
 const JSON: &str = "application/json";

@@ -4,7 +4,8 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value};
 
-use super::operations::{self, Path};
+use super::operation::Path;
+use super::operations;
 use super::{custom, fixed};
 use crate::api::discovery::subresources;
 use crate::descriptions;

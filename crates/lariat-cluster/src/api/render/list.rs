@@ -89,8 +89,8 @@ struct Items {
 impl Items {
     fn new(renderer: Renderer) -> Self {
         let resource = &renderer.resource;
-        if renderer.form.shape != Shape::Whole {
-            let version = renderer.form.meta.api_version();
+        if renderer.format.shape != Shape::Whole {
+            let version = renderer.format.meta.api_version();
             return Self {
                 head: format!(r#""kind":"PartialObjectMetadataList","apiVersion":"{version}""#),
                 item_head: renderer.metadata_head(),

@@ -10,17 +10,17 @@ use serde_json::Value;
 use super::invalid;
 use super::outcome::{MANAGER, Outcome};
 use super::owner::{self, Owner};
+use crate::control::controller::ControlPlane;
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::control::plane::Plane;
-use crate::control::write::{Writer, Written};
+use crate::control::write::{WriteOutcome, Writer};
 use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, Part};
 use crate::verbs::{Deletion, Propagation};
 
 /// A look, with what it takes.
-pub(super) struct Look<'a> {
-    pub(super) plane: &'a Plane,
+pub(super) struct Collection<'a> {
+    pub(super) plane: &'a ControlPlane,
     pub(super) catalog: &'a Catalog,
 }
 
@@ -32,7 +32,7 @@ struct Classes<'a> {
     dangling: Vec<&'a OwnerReference>,
 }
 
-impl Look<'_> {
+impl Collection<'_> {
     pub(super) fn at(&self, node: &Node) -> Outcome {
         let Some(resource) = self.resource(node) else {
             return Outcome::Done;
@@ -126,7 +126,8 @@ impl Look<'_> {
         // that the foreground deletion goes through the whole tree from the leaves up.
         let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();
         let propagation = if !classes.waiting.is_empty() && has_dependents {
-            if self.is_in_circle(current) && self.unblock(resource, current) == Written::Raced {
+            if self.is_in_circle(current) && self.unblock(resource, current) == WriteOutcome::Raced
+            {
                 return Outcome::Again;
             }
             Propagation::Foreground
@@ -172,7 +173,7 @@ impl Look<'_> {
     }
 
     /// Lets the owners of an object go before it.
-    fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> Written {
+    fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> WriteOutcome {
         self.writer()
             .update(resource, Part::Main, current, |object| {
                 for reference in references_mut(object) {
@@ -186,7 +187,7 @@ impl Look<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         uids: &[&str],
-    ) -> Written {
+    ) -> WriteOutcome {
         let uids: HashSet<&str> = uids.iter().copied().collect();
         self.writer()
             .update(resource, Part::Main, current, |object| {
@@ -214,7 +215,7 @@ impl Look<'_> {
             while let (Some(resource), Some(dependent)) = (self.resource(node), self.current(node))
             {
                 let written = self.drop_references(resource, &dependent, &[&owner.uid]);
-                if written != Written::Raced {
+                if written != WriteOutcome::Raced {
                     break;
                 }
             }
@@ -227,7 +228,7 @@ impl Look<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         finalizer: &str,
-    ) -> Written {
+    ) -> WriteOutcome {
         self.writer()
             .update(resource, Part::Main, current, |object| {
                 let finalizers = metadata_mut(object).get_mut("finalizers");
@@ -252,9 +253,9 @@ fn references_mut(object: &mut Object) -> &mut Vec<Value> {
 }
 
 /// Looks again only after a race: a refused write would be refused again.
-fn outcome(written: Written) -> Outcome {
+fn outcome(written: WriteOutcome) -> Outcome {
     match written {
-        Written::Done | Written::Refused => Outcome::Done,
-        Written::Raced => Outcome::Again,
+        WriteOutcome::Done | WriteOutcome::Refused => Outcome::Done,
+        WriteOutcome::Raced => Outcome::Again,
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, Resource, qualified};
 
+use crate::control::controller::ControlPlane;
 use crate::control::metadata::Metadata;
-use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Propagation};
@@ -33,7 +33,7 @@ pub(super) struct Contents {
 
 impl Contents {
     /// Deletes what is in a namespace: Pods first, and the rest when they are gone.
-    pub(super) fn delete(plane: &Plane, catalog: &Catalog, namespace: &str) -> Self {
+    pub(super) fn delete(plane: &ControlPlane, catalog: &Catalog, namespace: &str) -> Self {
         let mut contents = Self::default();
         let is_pods = |resource: &Resource| resource.group.is_empty() && resource.plural == "pods";
         let (pods, others): (Vec<_>, Vec<_>) = catalog
@@ -56,7 +56,7 @@ impl Contents {
         self.resources.values().sum()
     }
 
-    fn delete_all(&mut self, plane: &Plane, resource: &Resource, namespace: &str) {
+    fn delete_all(&mut self, plane: &ControlPlane, resource: &Resource, namespace: &str) {
         let mut start = String::new();
         loop {
             let some = page(plane, resource, namespace, &start);
@@ -97,7 +97,12 @@ impl Contents {
 /// Reads some of the objects in a namespace.
 ///
 /// Reading all of them for each batch would take quadratic time.
-fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec<Arc<Stored>> {
+fn page(
+    plane: &ControlPlane,
+    resource: &Resource,
+    namespace: &str,
+    start: &str,
+) -> Vec<Arc<Stored>> {
     let range = Range {
         namespace: Some(namespace),
         start: Some(start),
@@ -109,7 +114,7 @@ fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec
     page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
-fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
+fn everything(plane: &ControlPlane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
     let range = Range {
         namespace: Some(namespace),
         ..Range::default()
@@ -118,7 +123,7 @@ fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<St
     page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
-fn delete(plane: &Plane, resource: &Resource, stored: &Stored) {
+fn delete(plane: &ControlPlane, resource: &Resource, stored: &Stored) {
     let writer = Writer {
         server: &plane.server,
         manager: MANAGER,

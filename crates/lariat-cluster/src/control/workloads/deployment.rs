@@ -168,7 +168,7 @@ fn report(deployment: &Reconcile<'_>, name: &str, refusal: &Refusal) -> Requeue 
 }
 
 /// Gives the newest revision to the set of a template that was used before.
-fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
+fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::WriteOutcome {
     let revision = revision(rollout).to_string();
     let part = crate::strategy::Part::Main;
     let writer = rollout.deployment.writer();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_core::ObjectKey;
+use lariat_core::{FNV_OFFSET, ObjectKey, fnv1a};
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -162,11 +162,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Returns a hash of texts that is the same in every run: FNV-1a, 64 bits.
+/// Returns a hash of texts that is the same in every run.
 fn hash(parts: &[&str]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in parts.join("\0").bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
+    fnv1a(FNV_OFFSET, parts.join("\0").as_bytes())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use crate::control::plane::Plane;
+use crate::control::controller::ControlPlane;
 use crate::control::write::Writer;
 use crate::store::{Event, EventType};
 use crate::strategy::{NODE_FEATURES, Part};
@@ -128,7 +128,7 @@ impl Nodes {
 }
 
 /// Creates the missing nodes of the settings, ready.
-pub(super) fn create(plane: &Plane, count: usize) {
+pub(super) fn create(plane: &ControlPlane, count: usize) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = Kind::Node.resource(&catalog) else {
         return;

@@ -202,9 +202,9 @@ impl Pair {
     }
 
     /// Lets the watcher of a resource read on.
-    fn follow(&mut self, at: usize, portion: Portion) {
+    fn follow(&mut self, at: usize, limit: ReadLimit) {
         let resource = &mut self.resources[at];
-        let events = self.store.events(resource.table, resource.cursor, portion);
+        let events = self.store.events(resource.table, resource.cursor, limit);
         let Ok((events, complete_to)) = events else {
             assert!(resource.cursor < resource.floor);
             // Too slow: it lists again, as an informer does.
@@ -213,7 +213,7 @@ impl Pair {
             resource.cursor = page.revision;
             return;
         };
-        assert!(events.len() <= portion.changes);
+        assert!(events.len() <= limit.changes);
         for event in &events {
             let key = event.object.key().clone();
             assert_eq!(event.object.revision(), event.revision);
@@ -331,13 +331,13 @@ proptest! {
         for (at, (operation, changes, bytes)) in operations.iter().enumerate() {
             pair.apply(operation);
             if *changes > 0 {
-                let portion = Portion { changes: *changes, bytes: *bytes };
-                pair.follow(at % 2, portion);
+                let limit = ReadLimit { changes: *changes, bytes: *bytes };
+                pair.follow(at % 2, limit);
             }
             pair.check_reads();
         }
         for at in 0..2 {
-            pair.follow(at, Portion::ALL);
+            pair.follow(at, ReadLimit::ALL);
         }
         pair.check_pages();
     }

@@ -6,7 +6,7 @@ use lariat_apimachinery::validation::{self, Part};
 use lariat_core::{FieldSelector, LabelSelector};
 use serde_json::{Value, json};
 
-use super::question::{created, read};
+use super::review::{created, read};
 use crate::access::{Attributes, Decision, Subject, User};
 use crate::status::ApiError;
 use crate::verbs::answer::Answer;

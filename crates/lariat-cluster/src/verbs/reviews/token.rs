@@ -9,7 +9,7 @@ use lariat_apimachinery::schema;
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::question::{created, read};
+use super::review::{created, read};
 use crate::access::{AUDIENCE, Bound, Issue, Reference};
 use crate::server::Server;
 use crate::status::ApiError;

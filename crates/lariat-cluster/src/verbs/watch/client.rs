@@ -3,7 +3,7 @@
 use tokio::sync::watch::Receiver;
 
 use super::planned_break::Break;
-use crate::rules::Isolated;
+use crate::rules::Partitions;
 use crate::store::Ending;
 use crate::verbs::call::Call;
 
@@ -11,7 +11,7 @@ use crate::verbs::call::Call;
 #[derive(Debug)]
 pub(super) struct Client {
     user_agent: String,
-    isolated: Receiver<Vec<Isolated>>,
+    isolated: Receiver<Vec<Partitions>>,
     /// It was cut off once, after which nothing more can happen to it.
     is_cut_off: bool,
 }

@@ -18,13 +18,13 @@ use crate::fault::Action;
 use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{Ending, Event, EventType, Portion, Range, Signal, Stored};
+use crate::store::{Ending, Event, EventType, Range, ReadLimit, Signal, Stored};
 use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
 use crate::wire::query::ListQuery;
 
 /// The events that a watcher reads at a time and buffers for a slow client.
-const BATCH: Portion = Portion {
+const BATCH: ReadLimit = ReadLimit {
     changes: 256,
     bytes: 1 << 20,
 };
@@ -151,7 +151,10 @@ impl Watcher {
         if self.finished {
             return;
         }
-        let events = self.server.store.events(self.table, revision, Portion::ALL);
+        let events = self
+            .server
+            .store
+            .events(self.table, revision, ReadLimit::ALL);
         // The history was dropped since the check. The first read finds that out, and ends the watch.
         let Ok((events, complete_to)) = events else {
             return;

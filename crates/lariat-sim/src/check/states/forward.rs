@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::sight::{Channel, Sight, Way, since};
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::check::wanted::Selections;
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
-/// States are shown in the order in which the server had them.
+/// ProcessStates are shown in the order in which the server had them.
 ///
 /// An object is shown as gone only if it was.
 ///
@@ -24,7 +24,7 @@ pub(in crate::check) struct Forward {
     /// The number each state that was shown last has in the oracle's list.
     last: BTreeMap<Way, BTreeMap<ObjectKey, u64>>,
     /// The versions up to which caches are complete.
-    complete: BTreeMap<LifeId, BTreeMap<Gvk, u64>>,
+    complete: BTreeMap<IncarnationId, BTreeMap<Gvk, u64>>,
     selections: Selections,
 }
 
@@ -45,13 +45,13 @@ impl Check for Forward {
         let states = oracle.states(sight.kind, sight.key);
         let last = self.last.entry(sight.way()).or_default();
         let from = last.get(sight.key).copied();
-        let selected = self.selections.of(sight.life, sight.kind);
+        let selected = self.selections.of(sight.incarnation, sight.kind);
         let start = match (from, &sight.object) {
             // Not after it: the same state may be shown again, for example by a retry.
             (Some(from), _) => since(states, from),
             (None, Some(_)) => 0,
             (None, None) => {
-                let caches = self.complete.get(sight.life);
+                let caches = self.complete.get(sight.incarnation);
                 let version = caches.and_then(|caches| caches.get(sight.kind));
                 // A cache of a part of the kind is complete without the object, and versions of another epoch do not
                 // compare.
@@ -81,18 +81,19 @@ impl Check for Forward {
 }
 
 impl Forward {
-    /// Notes how far caches are, and forgets lives that are over.
+    /// Notes how far caches are, and forgets incarnations that are over.
     fn note(&mut self, event: &Event) {
         match event {
-            Event::LifeEnded(life) => {
-                self.last.retain(|way, _| way.0 != *life);
-                self.complete.remove(life);
+            Event::IncarnationEnded(incarnation) => {
+                self.last.retain(|way, _| way.0 != *incarnation);
+                self.complete.remove(incarnation);
             }
-            Event::Cached { life, kinds } => {
+            Event::Cached { incarnation, kinds } => {
                 let versions = kinds
                     .iter()
                     .filter_map(|it| Some((it.kind.clone(), it.complete?)));
-                self.complete.insert(life.clone(), versions.collect());
+                self.complete
+                    .insert(incarnation.clone(), versions.collect());
             }
             _ => {}
         }
@@ -107,11 +108,11 @@ fn closed(event: &Event) -> Option<Way> {
         Event::Acted(activity) => {
             let handler = activity.deregistered()?;
             let channel = Channel::Handler(handler.name);
-            Some((handler.life, handler.kind, channel))
+            Some((handler.incarnation, handler.kind, channel))
         }
         Event::Unsubscribed(of) => {
             let channel = Channel::Subscriber(of.number);
-            Some((of.life.clone(), of.kind.clone(), channel))
+            Some((of.incarnation.clone(), of.kind.clone(), channel))
         }
         _ => None,
     }
@@ -128,23 +129,23 @@ mod tests {
     use lariat_core::Causes;
 
     use super::*;
-    use crate::activity::Reached;
-    use crate::check::testing::{Server, Story, kind, life, shown};
+    use crate::activity::CacheProgress;
+    use crate::check::harness::{CheckHarness, Server, incarnation, kind, shown};
 
     /// Returns how much is found if a handler is shown an object or none.
     ///
     /// The object was created and deleted; `shows` has one entry for each call.
     async fn found(shows: &[bool]) -> usize {
         let server = Server::start().await;
-        let mut story = Story::of(Forward::default());
+        let mut harness = CheckHarness::of(Forward::default());
         let object = server.create("a").await;
         server.delete("a").await;
-        story.commits(1, server.take());
+        harness.commits(1, server.take());
         for is_shown in shows {
             let object = is_shown.then(|| shown(&object));
-            story.begins_with(2, "h", "a", object);
+            harness.begins_with(2, "h", "a", object);
         }
-        story.found()
+        harness.found()
     }
 
     #[tokio::test]
@@ -158,19 +159,19 @@ mod tests {
     /// The cache says that it has everything up to some version.
     async fn found_missing(complete: impl Fn(u64) -> Option<u64>) -> usize {
         let server = Server::start().await;
-        let mut story = Story::of(Forward::default());
+        let mut harness = CheckHarness::of(Forward::default());
         let object = server.create("a").await;
-        story.commits(1, server.take());
-        let reached = Reached {
+        harness.commits(1, server.take());
+        let reached = CacheProgress {
             kind: kind(),
             loads: 1,
             complete: complete(object.revision()),
         };
-        let (life, kinds) = (life(), vec![reached]);
-        let cached = Event::Cached { life, kinds };
-        story.event(2, &cached);
-        story.begins(3, "h", "a", Causes::default());
-        story.found()
+        let (incarnation, kinds) = (incarnation(), vec![reached]);
+        let cached = Event::Cached { incarnation, kinds };
+        harness.event(2, &cached);
+        harness.begins(3, "h", "a", Causes::default());
+        harness.found()
     }
 
     #[tokio::test]

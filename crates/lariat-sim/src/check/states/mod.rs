@@ -1,4 +1,4 @@
-//! States that programs are shown, and that caches hold at rest.
+//! ProcessStates that programs are shown, and that caches hold at rest.
 
 mod caches;
 mod content;

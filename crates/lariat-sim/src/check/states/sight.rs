@@ -5,11 +5,11 @@ use std::sync::Arc;
 use lariat_cache::Change;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::check::wanted::Held;
 use crate::event::Event;
+use crate::observed::Observed;
 use crate::oracle::Past;
-use crate::shown::Shown;
 
 /// One way in which a process is shown states of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,16 +19,16 @@ pub(in crate::check) enum Channel {
     Subscriber(u64),
 }
 
-/// One way in which a life of a process is shown states of a kind.
-pub(super) type Way = (LifeId, Gvk, Channel);
+/// One way in which an incarnation of a process is shown states of a kind.
+pub(super) type Way = (IncarnationId, Gvk, Channel);
 
 /// What an event shows of an object.
 pub(in crate::check) struct Sight<'a> {
-    pub(in crate::check) life: &'a LifeId,
+    pub(in crate::check) incarnation: &'a IncarnationId,
     pub(in crate::check) kind: &'a Gvk,
     pub(in crate::check) key: &'a ObjectKey,
     pub(in crate::check) channel: Channel,
-    pub(in crate::check) object: Option<Shown>,
+    pub(in crate::check) object: Option<Observed>,
 }
 
 impl<'a> Sight<'a> {
@@ -40,19 +40,19 @@ impl<'a> Sight<'a> {
                 object,
                 ..
             } => Self {
-                life: &handler.life,
+                incarnation: &handler.incarnation,
                 kind: &handler.kind,
                 key,
                 channel: Channel::Handler(Arc::clone(&handler.name)),
                 object: object.clone(),
             },
             Event::Read {
-                life,
+                incarnation,
                 kind,
                 key,
                 object,
             } => Self {
-                life,
+                incarnation,
                 kind,
                 key,
                 channel: Channel::Reads,
@@ -66,11 +66,11 @@ impl<'a> Sight<'a> {
                     _ => None,
                 };
                 Self {
-                    life: &subscriber.life,
+                    incarnation: &subscriber.incarnation,
                     kind: &subscriber.kind,
                     key: change.key(),
                     channel: Channel::Subscriber(subscriber.number),
-                    object: object.map(Shown::new),
+                    object: object.map(Observed::new),
                 }
             }
             _ => return None,
@@ -78,7 +78,11 @@ impl<'a> Sight<'a> {
     }
 
     pub(super) fn way(&self) -> Way {
-        (self.life.clone(), self.kind.clone(), self.channel.clone())
+        (
+            self.incarnation.clone(),
+            self.kind.clone(),
+            self.channel.clone(),
+        )
     }
 
     /// Returns whether a state is the one shown.

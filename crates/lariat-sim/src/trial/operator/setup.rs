@@ -1,11 +1,11 @@
-//! What all lives of the operator have in common, and what there is beside it.
+//! What all incarnations of the operator have in common, and what there is beside it.
 
 use std::time::Duration;
 
 use lariat_operator::EventApi;
 use serde_json::json;
 
-use super::meddler;
+use super::foreign_writer;
 use super::operator::run;
 use crate::chaos::Chaos;
 use crate::objects::Objects;
@@ -72,5 +72,7 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
             run(process, setup)
         });
     }
-    simulation.program("meddler", move |process| meddler::run(process, setup))
+    simulation.program("foreign-writer", move |process| {
+        foreign_writer::run(process, setup)
+    })
 }
