@@ -188,7 +188,7 @@ fn in_bounds(count: i128) -> i64 {
     i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// How many digits Go keeps as an integer.
+/// The number of digits that Go keeps as an integer.
 // `maxInt64Factors`.
 const DIGITS: usize = 18;
 

@@ -18,10 +18,10 @@ use crate::strategy::{self, view};
 use crate::webhooks;
 use crate::wire::document::Document;
 
-/// How long a webhook may take.
+/// The time limit of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much one review of a list has at most, in bytes of stored objects.
+/// The largest review of a list, in bytes of stored objects.
 ///
 /// This is a third of what a webhook may answer, since objects may become longer.
 const REVIEWED: usize = 1024 * 1024;
@@ -77,7 +77,7 @@ pub(crate) async fn shown(
 
 /// Returns states in the version of a resource, as lists and watches have them.
 ///
-/// What was converted before is not converted again, as a genuine server keeps what is watched in each version.
+/// Converted objects are cached, as a genuine server keeps what is watched in each version.
 ///
 /// # Errors
 ///

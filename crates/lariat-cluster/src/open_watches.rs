@@ -42,7 +42,7 @@ pub struct OpenWatch {
     pub client: String,
     /// The name of the user.
     pub user: String,
-    /// How long it has been open, on tokio's clock.
+    /// The time since it was opened, on tokio's clock.
     pub age: Duration,
     /// Objects sent, including the initial state; bookmarks are not counted.
     pub sent: u64,
@@ -70,11 +70,11 @@ struct Entry {
     progress: Arc<Progress>,
 }
 
-/// How far a watch is.
+/// The progress of a watch.
 #[derive(Debug, Default)]
 // Atomics, so that sending an event takes no lock that all watches share.
 struct Progress {
-    /// How many objects it was sent.
+    /// The number of objects it was sent.
     sent: AtomicU64,
     /// The revision up to which it has read.
     read_up_to: AtomicU64,

@@ -1,4 +1,4 @@
-//! What is registered for admission: configurations, read once for each of their states.
+//! Admission configurations, read once for each of their states.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::store::{Range, Store, Stored};
 
-/// What is registered for admission.
+/// The registered admission webhooks and policies.
 #[derive(Debug)]
 pub(crate) struct Registrations {
     pub(crate) mutating_webhooks: Registered<Webhook>,
@@ -28,14 +28,14 @@ pub(crate) struct Registrations {
 #[derive(Debug)]
 pub(crate) struct Converted {
     known: Mutex<HashMap<ConvertedKey, Arc<Stored>>>,
-    /// How many objects it keeps.
+    /// The number of objects it keeps.
     most: usize,
 }
 
 /// The uid of an object, its version, and the revision of its CRD.
 type ConvertedKey = (Arc<str>, String, u64);
 
-/// How many objects are kept in other versions.
+/// The number of objects that are kept in other versions.
 const MOST_CONVERTED: usize = 10_000;
 
 impl Converted {
@@ -70,7 +70,7 @@ fn key(resource: &Resource, stored: &Stored) -> ConvertedKey {
     (stored.shared_uid(), version, resource.outdated.up_to)
 }
 
-/// What the objects of one table register, in the order of their names.
+/// The parsed objects of one table, in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Registered<T> {
     table: TableId,
@@ -138,7 +138,7 @@ impl<T> Registered<T> {
         }
     }
 
-    /// Returns what is registered now.
+    /// Returns the present registrations.
     pub(crate) fn all(&self, store: &Store) -> Arc<[Arc<T>]> {
         let page = store.range(self.table, &Range::default());
         let objects = page.map(|page| page.objects).unwrap_or_default();

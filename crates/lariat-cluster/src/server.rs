@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) kinds: Kinds,
     pub(crate) clock: Clock,
     pub(crate) time: Time,
-    /// Which controllers are switched off.
+    /// The switches of the controllers.
     pub(crate) switches: Switches,
     /// The simulation of nodes and workloads, if there is one.
     pub(crate) workloads: Option<Simulated>,
@@ -38,7 +38,7 @@ pub(crate) struct Server {
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
     pub(crate) watches: Arc<OpenWatches>,
-    /// How far the control plane has come in the [sequence](Store::sequence).
+    /// The place in the [sequence](Store::sequence) that the control plane has reached.
     pub(crate) looked: watch::Sender<u64>,
     /// Serves the [admin endpoint](crate::api::admin).
     pub(crate) admin: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Server {
     pub(crate) services: BTreeMap<(String, String), SocketAddr>,
     /// Held while something is stored that a quota limits.
     pub(crate) quotas: Mutex<()>,
-    /// How many connections were accepted.
+    /// The number of connections that were accepted.
     pub(crate) connections: AtomicU64,
-    /// How many clients were cut off because they took or sent nothing.
+    /// The number of clients cut off because they took or sent nothing.
     pub(crate) cut_off: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
     pub(crate) stopped: CancellationToken,

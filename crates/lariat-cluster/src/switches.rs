@@ -1,4 +1,4 @@
-//! What of the control plane is switched off.
+//! Switches controllers of the control plane on and off.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::time::Time;
 use crate::workloads::Workloads;
 
-/// How the control plane of a new cluster works.
+/// The control plane's settings in a new cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) time: Time,
@@ -42,7 +42,7 @@ impl Default for Settings {
     }
 }
 
-/// Which controllers work.
+/// The switches of the controllers.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     pub(crate) garbage_collection_off: AtomicBool,

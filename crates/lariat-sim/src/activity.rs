@@ -18,7 +18,7 @@ pub(crate) struct Activity {
     pub(crate) what: ActivityKind,
 }
 
-/// What a process did.
+/// The kind of an activity.
 #[derive(Debug, Clone)]
 pub(crate) enum ActivityKind {
     /// A start of the factory began; with how often each cache had been filled before.
@@ -63,7 +63,7 @@ pub(crate) struct Sample {
     pub(crate) held: usize,
     /// Keys dequeued since the controller was made.
     pub(crate) dequeued: u64,
-    /// How many keys wait for each handler outside of the queue.
+    /// The number of keys that wait for each handler outside of the queue.
     pub(crate) waiting: Vec<(Arc<str>, usize)>,
     /// Keys that are slowed down because they are in a hot loop.
     pub(crate) slowed: BTreeSet<ObjectKey>,
@@ -74,11 +74,11 @@ pub(crate) struct Sample {
     pub(crate) version: u64,
 }
 
-/// How far a cache is.
+/// The progress of a cache.
 #[derive(Debug, Clone)]
 pub(crate) struct CacheProgress {
     pub(crate) kind: Gvk,
-    /// How often it has been filled.
+    /// The number of times it has been filled.
     pub(crate) loads: u64,
     /// The version up to which it is complete; none while it is filled.
     pub(crate) complete: Option<u64>,

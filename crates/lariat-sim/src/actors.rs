@@ -1,4 +1,4 @@
-//! Who does something in a run: incarnations of processes, and their handlers and subscribers.
+//! The actors of a run: incarnations of processes, and their handlers and subscribers.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lariat_core::Gvk;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IncarnationId {
     pub(crate) process: Arc<str>,
-    /// How many incarnations of the process there were before.
+    /// The number of incarnations of the process before this one.
     pub(crate) number: u32,
 }
 

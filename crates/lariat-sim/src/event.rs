@@ -13,7 +13,7 @@ use crate::lease_report::LeaseReport;
 use crate::observed::{Observed, version_of};
 use crate::operator_action::OperatorAction;
 
-/// How many frames of a body are on their way at a time.
+/// The number of frames of a body that are on their way at a time.
 pub(crate) const WINDOW: usize = 64;
 
 /// The resource of leases, as the cluster names it.
@@ -47,7 +47,7 @@ pub(crate) enum Event {
         attempt: u32,
         object: Option<Observed>,
         causes: Arc<Causes>,
-        /// How often the kind's cache was filled; `None` without such a cache.
+        /// The number of times the kind's cache was filled; `None` without such a cache.
         loads: Option<u64>,
     },
     /// A call of a handler ended; no result if it panicked or was dropped.
@@ -85,7 +85,7 @@ pub(crate) enum Event {
         kind: Gvk,
         selection: Selection,
     },
-    /// How far the caches of a process are.
+    /// The progress of the caches of a process.
     Cached {
         incarnation: IncarnationId,
         kinds: Vec<CacheProgress>,
@@ -123,7 +123,7 @@ pub(crate) enum Event {
     Panicked(String),
 }
 
-/// Which call of a handler for the same key must follow one that ended.
+/// The call of a handler for the same key that must follow one that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// None.

@@ -8,7 +8,7 @@ use crate::record::{Stamp, Violation};
 use crate::trace::Trace;
 use crate::trace_filter::{Kind, TraceFilter};
 
-/// How many lines of the trace are shown at most, and how many violations.
+/// The largest numbers of lines of the trace and of violations that are shown.
 const LINES: usize = 80;
 const VIOLATIONS: usize = 5;
 
@@ -52,19 +52,19 @@ impl Failure {
         self.seed
     }
 
-    /// Returns what the checkers found, in order of detection; never empty.
+    /// Returns the violations, in order of detection; never empty.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// Returns what happened, event by event.
+    /// Returns the trace of the run, event by event.
     #[must_use]
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Returns how many steps the plan has after shrinking, and had before.
+    /// Returns the numbers of steps of the plan after and before shrinking.
     #[must_use]
     pub fn steps(&self) -> (usize, usize) {
         (self.plan.len(), self.steps_before)

@@ -51,7 +51,7 @@ pub(crate) struct RunningProcess {
     pub(crate) process: Process,
     commands: mpsc::UnboundedSender<Command>,
     main: JoinHandle<Ending>,
-    /// How long it is down after an orderly end.
+    /// The time it is down after an orderly end.
     down: Option<Duration>,
 }
 
@@ -82,7 +82,7 @@ impl Host {
         Self { rate, ..self }
     }
 
-    /// How its requests name it.
+    /// Returns the `User-Agent` of its requests, without the incarnation.
     pub(crate) fn agent(&self) -> String {
         format!("{}/", self.name)
     }
@@ -101,7 +101,7 @@ impl Host {
         matches!(self.state, HostState::Running(_) | HostState::Paused(..))
     }
 
-    /// Returns what the process is doing; none while there is no process.
+    /// Returns the states of the process; none while there is no process.
     pub(crate) fn states(&self) -> Option<ProcessStates> {
         let (incarnation, is_paused) = match &self.state {
             HostState::Running(incarnation) => (incarnation, false),

@@ -1,4 +1,4 @@
-//! What the processes of a run hold at a moment.
+//! The leases that the processes of a run hold at one time.
 
 use std::fmt;
 
@@ -10,25 +10,25 @@ use lariat_lease::{ShardKey, Share};
 use crate::actors::IncarnationId;
 use crate::observed::Observed;
 
-/// What all living processes say of their leases.
+/// The leases of all living processes, as they see them.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseReport {
     pub(crate) phase: ReportPhase,
     pub(crate) members: Vec<Member>,
 }
 
-/// When it was asked.
+/// The time of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReportPhase {
     /// Two lease durations and what is allowed on top of that after the last fault.
     Held,
     /// A minute before the end.
     LastMinute,
-    /// When nothing goes on any more.
+    /// At rest, when nothing goes on any more.
     Rest,
 }
 
-/// What one process says.
+/// The lease of one process, as it sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Member {
     pub(crate) incarnation: IncarnationId,
@@ -73,7 +73,7 @@ impl fmt::Display for LeaseReport {
     }
 }
 
-/// What one process at a time may have.
+/// The objects that one process at a time may handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LeaseScope {
     /// In an election, everything.

@@ -1,4 +1,4 @@
-//! What the libraries log, in the trace.
+//! Adds the log lines of the libraries to the trace.
 
 use std::fmt::{self, Write};
 

@@ -28,7 +28,7 @@ use tower_service::Service;
 use crate::event::{Event, WINDOW};
 use crate::record::Recorder;
 
-/// How many requests a link carries at a time unless a plan says less.
+/// The number of concurrent requests on a link unless a plan says less.
 // So many that no program reaches it by accident.
 const STREAMS: usize = 4096;
 
@@ -107,9 +107,9 @@ pub(crate) struct LinkState {
     /// So it does if it is in a buffer of the network or of the server by then.
     pub(crate) lingers: bool,
     streams: Arc<Semaphore>,
-    /// How many places are taken away from `streams`.
+    /// The number of permits taken away from `streams`.
     closed: usize,
-    /// How many times a body had to wait for the turn of its reader.
+    /// The number of times a body had to wait for the turn of its reader.
     pub(crate) waits: u64,
 }
 

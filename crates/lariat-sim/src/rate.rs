@@ -1,8 +1,8 @@
-//! How fast the clock of a machine runs.
+//! The rate of a machine's clock.
 
 use std::time::Duration;
 
-/// How fast the clocks of a machine run, in thousandths of the run's time.
+/// The rate of the clocks of a machine, in thousandths of the run's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate(pub(crate) u32);
 

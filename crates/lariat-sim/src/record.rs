@@ -1,4 +1,4 @@
-//! What happened: one sequence of events for the trace and for the checkers.
+//! Records the events of a run, in one sequence, for the trace and for the checkers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct Inner {
     oracle: Oracle,
     checks: Checks,
     violations: Vec<Violation>,
-    /// What ends with a machine, until all of it has.
+    /// The events of a machine that ends, until all of it has.
     ending: Option<Vec<Event>>,
     calls: u64,
     commits: u64,
@@ -41,7 +41,7 @@ struct Now {
     ///
     /// No runtime's clock can be read then.
     since: Option<Instant>,
-    /// How fast the clock of the actor's runtime is.
+    /// The rate of the clock of the actor's runtime.
     rate: Rate,
 }
 
@@ -50,7 +50,7 @@ struct Now {
 pub struct Violation {
     /// The name of the checker.
     pub check: &'static str,
-    /// When it was detected, in virtual time since the start of the run.
+    /// The time of its detection, in virtual time since the start of the run.
     pub at: Duration,
     /// A description of what is wrong.
     pub what: String,
@@ -179,14 +179,14 @@ impl Recorder {
         self.note(Event::Note(text.into()));
     }
 
-    /// Reads what the server had and the checkers know.
+    /// Reads the oracle and the checkers.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&mut Oracle, &mut Checks) -> T) -> T {
         let mut guard = self.0.lock();
         let inner = &mut *guard;
         read(&mut inner.oracle, &mut inner.checks)
     }
 
-    /// Adds what was found at rest.
+    /// Adds a violation that was found at rest.
     pub(crate) fn found(&self, check: &'static str, what: String) {
         let mut inner = self.0.lock();
         let at = inner.now.at;
@@ -202,7 +202,7 @@ impl Recorder {
         self.0.lock().events
     }
 
-    /// Returns how many calls and commits there were.
+    /// Returns the numbers of calls and commits.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let inner = self.0.lock();
         (inner.calls, inner.commits)

@@ -1,4 +1,4 @@
-//! What a run is made of, whatever its plan.
+//! The parts of a run that do not depend on its plan.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub(crate) struct Scenario {
     pub(crate) checks: Vec<(Arc<str>, AtRest)>,
     pub(crate) commands: bool,
     pub(crate) logs: bool,
-    /// How many objects of the first kind there are when the program starts.
+    /// The number of objects of the first kind when the program starts.
     pub(crate) filled: usize,
-    /// How the programs share their work, if they are replicas of the trial.
+    /// The setup by which the programs share their work, if they are replicas of the trial.
     pub(crate) replicas: Option<Arc<Setup>>,
 }
 
@@ -39,7 +39,7 @@ impl Scenario {
         }
     }
 
-    /// Returns what plans choose from.
+    /// Returns the bounds of plans.
     pub(crate) fn plan_bounds(&self) -> PlanBounds {
         let customs = self.kinds.iter().filter(|kind| kind.is_custom()).count();
         PlanBounds {

@@ -106,7 +106,7 @@ pub(crate) fn wanted(key: &ObjectKey, shop: &Value) -> [(&'static str, Vec<Value
     [("stock", maps), ("keys", secrets)]
 }
 
-/// Returns what a shop wants by kind and key.
+/// Returns the children that a shop wants, by kind and key.
 pub(crate) fn wanted_by_key(key: &ObjectKey, shop: &Value) -> BTreeMap<(Gvk, ObjectKey), Value> {
     let all = wanted(key, shop)
         .into_iter()

@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::plan::{Change, FaultKind, PlanStep, ProcessFault, StepAction};
 use crate::scenario::Scenario;
 
-/// How many runs shrinking may take, and how much real time.
+/// The largest number of runs for shrinking, and the real time they may take.
 const RUNS: usize = 300;
 const TIME: Duration = Duration::from_secs(60);
 
-/// What is not made shorter by shrinking.
+/// The duration below which shrinking makes nothing shorter.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Makes the plan of a failure smaller as long as the same check fails first.

@@ -7,13 +7,13 @@ use lariat_core::fnv1a;
 
 use crate::polls::mix;
 
-/// How many lines of a trace are kept; the hash covers all.
+/// The number of lines of a trace that are kept; the hash covers all.
 const KEPT: usize = 20_000;
 
-/// How many lines before a difference are shown.
+/// The number of lines that are shown before a difference.
 const CONTEXT: usize = 10;
 
-/// What happened in a run, line by line, and a hash over all of it.
+/// The log of a run, line by line, and a hash over all of it.
 ///
 /// Two runs of one simulation with one seed have equal traces. The hash covers more than the lines: with
 /// `--cfg tokio_unstable` also the order in which tasks were polled.
@@ -70,7 +70,7 @@ impl Trace {
         self.lines.iter().map(|line| line.text.as_str())
     }
 
-    /// Returns how many lines there were.
+    /// Returns the number of lines, dropped ones included.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count

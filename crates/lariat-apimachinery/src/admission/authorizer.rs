@@ -54,7 +54,7 @@ impl Opaque for Asked {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Answered(Authorized);
 
@@ -72,7 +72,7 @@ fn no_overload() -> ExecutionError {
     ExecutionError::NoSuchOverload
 }
 
-/// Returns what a value asks so far.
+/// Returns the check that a value has built so far.
 // Each function gets a copy: an authorizer may be used for several checks, which must not change each other.
 fn check_of(value: &Cel) -> Result<Check, ExecutionError> {
     let Cel::Opaque(opaque) = value else {

@@ -15,7 +15,7 @@ use crate::object::{Object, metadata_text};
 // `MaxEvaluatedMessageExpressionSizeBytes`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
-/// How much of a value for the audit log is kept.
+/// The number of bytes of a value that the audit log keeps.
 // `maxAuditAnnotationValueLength`.
 const LONGEST_ANNOTATION: usize = 10 * 1024;
 
@@ -217,7 +217,7 @@ impl Policy {
     }
 }
 
-/// Returns how Go writes the type of a value.
+/// Returns the Go type of a value.
 fn type_of(value: &Cel) -> &'static str {
     match value {
         Cel::Null => "null_type",

@@ -27,7 +27,7 @@ pub struct Webhook {
     pub failure_policy: FailurePolicy,
     /// Whether it may be called for a dry run.
     pub takes_dry_runs: bool,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub timeout: Duration,
     /// The version of its reviews; `None` if it supports no known one.
     pub review: Option<ReviewVersion>,

@@ -1,4 +1,4 @@
-//! What was found wrong with an object.
+//! The causes for which an object is invalid.
 
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// Returns what was found.
+    /// Returns the causes that were found.
     pub(crate) fn into_list(self) -> Vec<StatusCause> {
         self.list
     }

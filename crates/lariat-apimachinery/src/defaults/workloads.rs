@@ -1,4 +1,4 @@
-//! What runs Pods.
+//! Defaults of workloads.
 
 use serde_json::{Value, json};
 

@@ -64,14 +64,14 @@ struct Group {
     /// The flags before it.
     flags: Flags,
     start: usize,
-    /// What the repeat counts in it come to.
+    /// The largest product of nested repeat counts in it.
     repeated: u32,
 }
 
 /// The last atom, to which a repeat applies.
 #[derive(Debug, Clone, Copy)]
 struct Atom {
-    /// Where it begins in the output.
+    /// Its start in the output.
     start: usize,
     repeated: u32,
     is_repeat: bool,

@@ -35,7 +35,7 @@ pub struct Catalog {
 /// Versions by the table of a resource and its group.
 type Served = HashMap<(TableId, String), Vec<String>>;
 
-/// What is served in one version.
+/// The resources of one version.
 #[derive(Debug, Clone, Default)]
 struct Version {
     /// In the order of registration.

@@ -21,7 +21,7 @@ static IN_SCALE: LazyLock<Set> = LazyLock::new(|| Set::of(&["spec.replicas"]));
 /// entry for the replicas alone, under the version of the object and without a time.
 #[derive(Debug)]
 pub struct ScaleHandler<'a> {
-    /// Where the replicas are in the object, such as `["spec", "replicas"]`.
+    /// The path of the replicas in the object, such as `["spec", "replicas"]`.
     pub path: &'a [&'a str],
     /// The version in which the object is written.
     pub api_version: &'a str,

@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::nesting::{DEEPEST, is_deeper};
 
-/// How much a patch may copy, in bytes: as much as a body may have.
+/// The number of bytes that a patch may copy: as many as a body may have.
 // `AccumulatedCopySizeLimit`: a patch that copies a value into itself doubles it with each operation.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
-/// How many operations a patch may have.
+/// The largest number of operations of a patch.
 // `maxJSONPatchOperations`.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 

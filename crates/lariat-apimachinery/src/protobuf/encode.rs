@@ -1,6 +1,6 @@
 //! Objects written as messages.
 //!
-//! What is not of its type is left out; the server stores no such objects.
+//! A value that is not of its type is left out; the server stores no such objects.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -37,7 +37,7 @@ pub fn encode(object: &Object) -> Option<Vec<u8>> {
 /// `None` if its kind is not in the table of types.
 #[must_use]
 pub fn encode_list(list: &Object, items: impl Iterator<Item = Object>) -> Option<Vec<u8>> {
-    /// Where every list has its items.
+    /// The field number of the items of every list.
     const ITEMS: u32 = 2;
     let schema = schema_of(list)?;
     let item = schema.root().member("items")?.item();

@@ -27,7 +27,7 @@ pub fn custom(schema: Option<&Value>) -> Schema {
     }
 }
 
-/// What is a text or a number.
+/// A text or a number.
 const ANY_SCALAR: Scalar = Scalar::Quantity;
 
 #[derive(Default)]

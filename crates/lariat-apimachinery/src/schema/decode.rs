@@ -93,7 +93,7 @@ fn members(
 
 /// Returns whether Go reads a member as if it were absent.
 ///
-/// What is then written nevertheless is filled in by [`fill_zeros`](super::fill_zeros).
+/// Zeros that Go writes nevertheless are filled in by [`fill_zeros`](super::fill_zeros).
 // This is no part of `members`, whose frames are on the stack once a level.
 fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     // What Go writes in any case is null or empty, as it came.
@@ -307,7 +307,7 @@ fn wrapped(number: i64) -> i32 {
 
 /// Writes whole numbers without a fraction, as Go does.
 ///
-/// What does not fit into 64 bits with a sign is a float, as Go reads it.
+/// A number that does not fit into 64 bits with a sign is a float, as Go reads it.
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

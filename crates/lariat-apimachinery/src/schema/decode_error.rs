@@ -40,7 +40,7 @@ enum Found {
     Map,
 }
 
-/// What Go wants, by the name of its type.
+/// The type that Go wants.
 #[derive(Debug)]
 enum Wanted {
     Text,

@@ -46,7 +46,7 @@ fn reference(name: &str) -> Value {
 #[derive(Debug)]
 pub struct Describer {
     types: &'static Builtin,
-    /// Which kinds a type is, as their groups, versions and names.
+    /// The kinds that a type is, as their groups, versions and names.
     kinds: BTreeMap<TypeId, Vec<Value>>,
     written: Members<String, Value>,
 }

@@ -10,8 +10,8 @@ use super::types::Type;
 
 /// Reads a member of a type once more, into what was read before, as in Go.
 ///
-/// What the later value says nothing of stays: members of structures, keys of maps, and what items of lists at the same
-/// place have.
+/// Parts that the later value does not have stay: members of structures, keys of maps, and members of list items at the
+/// same place.
 ///
 /// # Errors
 ///

@@ -22,7 +22,7 @@ pub struct TypeRef<'a> {
     id: Option<TypeId>,
 }
 
-/// How a value is treated, given its type.
+/// The shape of a value, given its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Resolved<'a> {
     /// Some scalar; `None` is any.

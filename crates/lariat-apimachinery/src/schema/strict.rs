@@ -1,4 +1,4 @@
-//! What is unknown or twice in a document, in the order in which Go's decoder finds it.
+//! Finds unknown and duplicate members of a document, in the order of Go's decoder.
 //!
 //! Source: `sigs.k8s.io/json`.
 
@@ -11,10 +11,10 @@ use super::field_path::FieldPath;
 use super::resolve::TypeRef;
 use super::types::{Field, Type};
 
-/// How many unknown and duplicate members Go's decoder of JSON reports.
+/// The largest number of unknown and duplicate members that Go's decoder reports.
 pub const MAX_STRICT_ERRORS: usize = 100;
 
-/// What is wrong with the members of a document, each said once.
+/// The unknown and duplicate members of a document, each reported once.
 #[derive(Debug, Default)]
 pub struct StrictErrors {
     found: Vec<String>,
@@ -68,7 +68,7 @@ fn read(shape: Shape<'_>, json: &[u8]) -> Vec<String> {
     errors.into_sentences()
 }
 
-/// What Go reads a value into.
+/// The type into which Go reads a value.
 #[derive(Debug, Clone, Copy)]
 enum Shape<'a> {
     Typed(TypeRef<'a>),

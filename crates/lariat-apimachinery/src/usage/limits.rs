@@ -9,7 +9,7 @@ use super::pods;
 use crate::object::{Object, metadata_mut};
 use crate::quantity::Quantity;
 
-/// Where it is noted what was set.
+/// The annotation that names the limits that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// Sets the default requests and limits of a LimitRange in a Pod.
@@ -81,7 +81,7 @@ fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// What is wrong, in one text.
+/// The violated limits, in one text.
 pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(), String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let mut faults = Vec::new();
@@ -143,9 +143,9 @@ fn of_type<'a>(range: &'a Object, wanted: &'a str) -> impl Iterator<Item = &'a V
     all(range).filter(move |limit| limit["type"] == wanted)
 }
 
-/// What something needs.
+/// The resources of a Pod or of a container.
 struct Need {
-    /// What it is.
+    /// The type of the object, as limit ranges name it.
     of: &'static str,
     requests: Amounts,
     limits: Amounts,

@@ -1,4 +1,4 @@
-//! What a Pod requests, and what it is limited to.
+//! The requests and limits of a Pod.
 //!
 //! Source: `PodRequests` and `PodLimits` in `k8s.io/component-helpers/resource`.
 
@@ -94,7 +94,7 @@ pub(super) fn limited(spec: &Value, part: &str) -> Amounts {
     sum(spec, part, is_basic, &sent(part))
 }
 
-/// Returns what a container requests or is limited to.
+/// Returns the requests or limits of a container.
 fn sent(part: &str) -> impl Fn(&Value) -> Amounts + '_ {
     move |container| Amounts::read(&container["resources"][part])
 }

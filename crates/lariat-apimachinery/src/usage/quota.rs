@@ -22,13 +22,13 @@ const BARE: [&str; 4] = [
     "secrets",
 ];
 
-/// What stands between a StorageClass and what is limited of it.
+/// The text between a StorageClass and the resource of it that is limited.
 const CLASS_SUFFIX: &str = ".storageclass.storage.k8s.io/";
 
 /// The beginning of resources that stand for classes of devices.
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// What every container must have if a quota limits it.
+/// The resources that every container must have if a quota limits them.
 // `validationSet`. Kubernetes keeps this requirement for compatibility and calls it a mistake itself; other resources
 // do not have it.
 const REQUIRED: [&str; 6] = [
@@ -48,11 +48,11 @@ pub struct Quota {
     /// The limits.
     pub hard: Amounts,
     scopes: Vec<Scope>,
-    /// When what is used is counted.
+    /// The time at which usage is counted.
     now: SystemTime,
 }
 
-/// What limits a quota to some Pods or claims.
+/// The scope of a quota: the Pods or claims it limits.
 #[derive(Debug, Clone)]
 struct Scope {
     name: String,

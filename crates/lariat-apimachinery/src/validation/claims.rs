@@ -1,4 +1,4 @@
-//! What a claim asks for.
+//! Specs of PersistentVolumeClaims.
 
 use super::causes::Causes;
 use super::field::Field;

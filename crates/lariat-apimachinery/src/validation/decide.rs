@@ -1,4 +1,4 @@
-//! Which kind has which rules.
+//! The validation function of each kind.
 
 use super::causes::Causes;
 use super::context::{Check, Context, Part};
@@ -12,7 +12,7 @@ use crate::cause::StatusCause;
 use crate::kinds::Resource;
 use crate::object::Object;
 
-/// Finds what is wrong with an object of a built-in kind, other than its metadata.
+/// Validates an object of a built-in kind, except for its metadata.
 ///
 /// `old` is the state it replaces, of which `part` is written; at a creation there is none, and the part is
 /// [`Part::Main`]. Defaults have been filled in. Custom resources have no causes here.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How many equal lines are shown around a difference.
+/// The number of equal lines around a difference.
 const CONTEXT: usize = 3;
 
 /// Texts of at least so many lines have popular lines, by which none is found.

@@ -5,7 +5,7 @@ use lariat_apimachinery::kinds::qualified;
 use crate::status::ApiError;
 use crate::wire::route::Target;
 
-/// What a user wants to do.
+/// The attributes of a request that authorization decides by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// A Kubernetes verb, or an HTTP method in lower case for other paths.
@@ -36,7 +36,7 @@ impl Default for Subject {
 }
 
 impl Attributes {
-    /// Returns what a user may not do, as errors word it.
+    /// Returns the forbidden action, as errors word it.
     ///
     /// Source: `forbiddenMessage` in `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`.
     fn forbidden_message(&self, user: &str) -> String {

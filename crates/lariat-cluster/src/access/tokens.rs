@@ -21,10 +21,10 @@ use crate::clock::Clock;
 use crate::random::Random;
 use crate::store::Store;
 
-/// Who issues tokens, and whom they are for unless they say otherwise: this server.
+/// The issuer of tokens, and their default audience: this server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// How many tokens are remembered that would be recognized without.
+/// The number of verified tokens that are cached.
 const REMEMBERED: usize = 4096;
 /// For how many seconds an expired token is remembered, so that a review can report that it has expired.
 const FORGOTTEN_AFTER: i64 = 3600;
@@ -45,7 +45,7 @@ pub(crate) struct Token {
     pub(crate) audiences: Vec<String>,
 }
 
-/// Why a token is invalid. Of the token it contains only claims.
+/// The error of an invalid token, which contains only claims of it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// No server made it, or another one.
@@ -56,7 +56,7 @@ pub(crate) enum Refused {
     Invalid(String),
 }
 
-/// What the header of a token says.
+/// The header of a token.
 #[derive(Deserialize)]
 struct Header {
     #[serde(default)]
@@ -90,7 +90,7 @@ impl Tokens {
         &self.signer
     }
 
-    /// Returns what a token says that is for one of some audiences.
+    /// Returns the claims of a token that is for one of some audiences.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Tokens {
         Ok(claims)
     }
 
-    /// Returns what a token says that this server has signed.
+    /// Returns the claims of a token that this server has signed.
     fn verify(&self, token: &str) -> Result<Claims, Refused> {
         let (text, signature) = token.rsplit_once('.').ok_or(Refused::Unknown)?;
         let (header, payload) = text.split_once('.').ok_or(Refused::Unknown)?;
@@ -197,7 +197,7 @@ impl Tokens {
 }
 
 impl Refused {
-    /// Says what a review of a token says.
+    /// Returns the error in the status of a TokenReview.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Unknown => "invalid bearer token".to_owned(),

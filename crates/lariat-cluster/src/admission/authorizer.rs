@@ -1,4 +1,4 @@
-//! What expressions may ask about the user of a request.
+//! The `authorizer` of expressions: checks about the user of a request.
 
 use std::sync::Arc;
 

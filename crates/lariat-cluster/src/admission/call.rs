@@ -12,7 +12,7 @@ use crate::status::ApiError;
 use crate::webhooks::{self, PostError};
 use crate::wire::document::Document;
 
-/// What one webhook is asked.
+/// A call of one webhook.
 pub(super) struct WebhookCall<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) hook: &'a Webhook,
@@ -23,7 +23,7 @@ pub(super) struct WebhookCall<'a> {
     pub(super) objects: (Option<&'a Object>, Option<&'a Object>),
 }
 
-/// Why a request does not go on past a webhook.
+/// The reason for which a request does not go on past a webhook.
 #[derive(Debug)]
 pub(super) enum CallFailure {
     /// The webhook denies it.

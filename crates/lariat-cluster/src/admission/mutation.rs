@@ -18,7 +18,7 @@ use super::selection::Invocation;
 use crate::status::ApiError;
 use crate::strategy;
 
-/// What is remembered from the first round for the second.
+/// The state that the second round needs of the first.
 #[derive(Debug, Default)]
 struct Rounds {
     /// The webhooks that were asked and want to be asked again if the object changes.

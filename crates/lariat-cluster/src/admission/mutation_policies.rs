@@ -20,7 +20,7 @@ use crate::status::{ApiError, PolicyCause};
 /// A policy, one of its bindings, and one of its params.
 type Key = (String, String, String);
 
-/// What is remembered from the first round for the second.
+/// The state that the second round needs of the first.
 #[derive(Debug, Default)]
 pub(super) struct PolicyRounds {
     asked: HashSet<Key>,
@@ -81,7 +81,7 @@ struct Run<'a> {
     request: &'a Request<'a>,
     rounds: &'a mut PolicyRounds,
     is_again: bool,
-    /// Why the request is refused.
+    /// The causes for which the request is refused.
     causes: Vec<PolicyCause>,
     has_changed: bool,
 }

@@ -21,7 +21,7 @@ use crate::status::{ApiError, Warnings};
 use crate::store::{Range, Stored};
 use crate::strategy::Part;
 
-/// How many Pods of a namespace are looked at when its labels change.
+/// The number of Pods of a namespace that are checked when its labels change.
 const MOST_PODS: usize = 3000;
 
 /// Checks a new object against the policy of its namespace, or its labels if it is a namespace.

@@ -12,7 +12,7 @@ use super::request::Request;
 use super::selection::Invocation;
 use crate::status::ApiError;
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Debug)]
 struct Refusal {
     message: String,

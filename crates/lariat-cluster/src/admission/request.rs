@@ -37,7 +37,7 @@ pub(crate) struct Request<'a> {
     pub(crate) attributes: Attributes,
     pub(crate) user: &'a User,
     pub(crate) warnings: &'a Warnings,
-    /// Where the journal has it.
+    /// Its position in the journal.
     pub(crate) mark: Option<Mark>,
 }
 

@@ -1,4 +1,4 @@
-//! Which webhooks a request is for.
+//! Selects the webhooks and policies that a request is for.
 //!
 //! Source: `ShouldCallHook` in `k8s.io/apiserver/pkg/admission/plugin/webhook/generic`.
 
@@ -13,7 +13,7 @@ use super::request::Request;
 use crate::conversion;
 use crate::status::ApiError;
 
-/// What a webhook is called with.
+/// The resource, kind and version with which a webhook is called.
 #[derive(Debug)]
 pub(super) struct Invocation {
     /// The resource in the version that its rules name.

@@ -89,7 +89,7 @@ impl Arrival {
         &self.parts.method
     }
 
-    /// Returns what the answer is to look like.
+    /// Negotiates the format of the answer.
     pub(crate) fn format(&self) -> Result<ResponseFormat, ApiError> {
         ResponseFormat::negotiate(self.accept(), self.offers)
     }

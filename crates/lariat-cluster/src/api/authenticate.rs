@@ -16,7 +16,7 @@ use crate::wire::verb::Verb;
 /// The group of what is impersonated beside the name.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Returns who sends a request, if they may.
+/// Authenticates and authorizes a request, and returns its user.
 ///
 /// `known` is called with the user as soon as that is known, whether they may or not.
 pub(crate) fn admit(
@@ -102,7 +102,7 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
     with_rest(server, arrival, &user, other)
 }
 
-/// Adds what else a request says about the user that it impersonates.
+/// Adds the uid, groups and extra of the user that a request impersonates.
 fn with_rest(
     server: &Server,
     arrival: &Arrival,
@@ -179,7 +179,7 @@ fn named(group: &str, plural: &str, name: &str) -> Target {
     }
 }
 
-/// Returns what a request asks for.
+/// Returns the attributes of a request for authorization.
 fn attributes_of(arrival: &Arrival) -> Attributes {
     let Route::Objects(target) = &arrival.route else {
         return Attributes {

@@ -14,7 +14,7 @@ tokio::task_local! {
     pub(super) static DELIVERY: Delivery;
 }
 
-/// What is known of one connection.
+/// The shared state of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     server: Arc<Server>,

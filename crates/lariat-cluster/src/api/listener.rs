@@ -19,17 +19,17 @@ use super::socket::Socket;
 use super::streams::Streams;
 use crate::idle_timeout::IdleTimeout;
 
-/// How long to wait after a connection that could not be accepted.
+/// The pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a connection may be open without a request, as on a real server.
+/// The time a connection may be open without a request, as on a real server.
 // ReadHeaderTimeout in apiserver's secure_serving.go.
 const FIRST_REQUEST: Duration = Duration::from_secs(32);
 
-/// How many requests an HTTP/2 connection carries at a time, as in Go's server.
+/// The number of concurrent requests on an HTTP/2 connection, as in Go's server.
 const MAX_STREAMS: u32 = 250;
 
-/// What every connection of a listener needs.
+/// The state that all connections of a listener share.
 #[derive(Debug, Clone)]
 pub(crate) struct ListenerContext {
     pub(crate) acceptor: Acceptor,

@@ -1,4 +1,4 @@
-//! Who issues tokens, and the keys by which others check them, as OpenID Connect has them.
+//! The issuer of tokens, and the keys by which others verify them, as documents of OpenID Connect.
 //!
 //! Source: `k8s.io/kubernetes/pkg/routes/openidmetadata.go` and `pkg/serviceaccount/openidmetadata.go`.
 
@@ -18,7 +18,7 @@ pub(super) const KEY_SET: &str = "/openid/v1/jwks";
 /// For how long others may use what they have read.
 const CACHED: &str = "public, max-age=3600";
 
-/// Says who issues tokens, and where the keys are.
+/// Answers the configuration: the issuer of tokens, and the URL of the keys.
 pub(super) fn configuration(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
     let signer = server.access.tokens.signer();
     // In the order of Go's members.

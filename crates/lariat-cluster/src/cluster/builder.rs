@@ -21,10 +21,10 @@ use crate::time::Time;
 #[cfg(feature = "workloads")]
 use crate::workloads::Workloads;
 
-/// How many changes of each resource are remembered for watches, by default.
+/// The default number of changes of each resource that are kept for watches.
 const DEFAULT_CHANGES: usize = 100_000;
 
-/// How much memory the changes of all resources may take, by default.
+/// The default memory of the changes of all resources.
 const DEFAULT_BYTES: usize = 256 << 20;
 
 /// Configures a [`Cluster`].

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::controller::{ControlPlane, Controller};
 use crate::store::Change;
 
-/// How many notes are made while a change grows old.
+/// The number of revisions that are noted in one history age.
 const NOTES: u32 = 8;
 
 /// Forgets changes that are old.
@@ -20,7 +20,7 @@ pub(super) struct HistoryCompaction {
     notes: VecDeque<(Instant, u64)>,
     /// There are changes after the last note.
     has_changed: bool,
-    /// When to look again; `None` while there is nothing to forget.
+    /// The time of the next look; `None` while there is nothing to forget.
     next: Option<Instant>,
 }
 

@@ -8,7 +8,7 @@ use super::graph::Graph;
 use crate::server::Server;
 use crate::store::Change;
 
-/// What the controllers work on.
+/// The server and the graph that the controllers work on.
 pub(super) struct ControlPlane {
     pub(super) server: Arc<Server>,
     pub(super) graph: Graph,
@@ -16,7 +16,7 @@ pub(super) struct ControlPlane {
 
 /// One controller. It never waits: what takes time is due later.
 pub(super) trait Controller: Send {
-    /// Notes what a commit concerns.
+    /// Observes a commit, and notes the work it causes.
     fn observe(&mut self, plane: &ControlPlane, change: &Change);
 
     /// Does a part of the work that is due; returns whether more is left.

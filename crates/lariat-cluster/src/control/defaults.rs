@@ -1,4 +1,4 @@
-//! What a real cluster puts into every namespace.
+//! The objects that a real cluster puts into every namespace.
 //!
 //! Source: `serviceaccounts_controller.go` in `k8s.io/kubernetes/pkg/controller/serviceaccount`, and
 //! `k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher`.
@@ -22,7 +22,7 @@ const ABOUT: &str = "Contains a CA bundle that can be used to verify the kube-ap
 /// Creates the default ServiceAccount and the bundle of authorities.
 #[derive(Debug)]
 pub(super) struct Defaults {
-    /// Where the objects are, and under which names.
+    /// The tables and names of these objects.
     tables: Vec<(TableId, &'static str)>,
     /// Namespaces to look at.
     queue: BTreeSet<String>,

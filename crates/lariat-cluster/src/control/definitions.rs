@@ -20,14 +20,14 @@ use crate::strategy::{self, Part, Replacement};
 use crate::verbs;
 use crate::webhooks;
 
-/// Why a CRD is not established that cannot be compiled.
+/// The reason of a CRD that is not established because it cannot be compiled.
 const UNSERVABLE: &str = "CannotBeServed";
 
-/// What the controller has done about each CRD, by the CRD's name.
+/// The controller's state for each CRD, by the CRD's name.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     served: BTreeMap<String, Served>,
-    /// When each CRD that waits for it is established, by its uid.
+    /// The time at which each waiting CRD is established, by its uid.
     establishing: HashMap<Arc<str>, Instant>,
 }
 
@@ -49,7 +49,7 @@ struct Collection<'a> {
     resource: &'a Resource,
     stored: &'a Arc<Stored>,
     object: Object,
-    /// What it says, unless that cannot be read.
+    /// The parsed CRD, unless it cannot be read.
     definition: Result<Definition, String>,
 }
 

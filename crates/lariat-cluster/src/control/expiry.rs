@@ -15,7 +15,7 @@ use crate::control::controller::{ControlPlane, Controller};
 use crate::server::Server;
 use crate::store::{Change, EventType, Write};
 
-/// How many Events are removed before others get their turn.
+/// The number of Events that are removed before others get their turn.
 const BATCH: usize = 512;
 
 /// Removes Events whose time is over.
@@ -23,7 +23,7 @@ const BATCH: usize = 512;
 pub(super) struct Expiry {
     /// The tables of Events.
     tables: Vec<TableId>,
-    /// When each Event was last changed.
+    /// The time of the last change of each Event.
     changed: HashMap<Node, Instant>,
     /// Every Event, for a time before which it cannot be over.
     queue: Queue<Node>,

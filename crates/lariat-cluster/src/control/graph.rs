@@ -39,7 +39,7 @@ pub(super) struct Graph {
     owners: HashMap<Arc<str>, Owner>,
 }
 
-/// What is known of a uid that is referred to.
+/// The known facts about a uid that owner references name.
 #[derive(Debug, Default)]
 struct Owner {
     /// An object with this uid was seen to go.

@@ -1,4 +1,4 @@
-//! Which names a CustomResourceDefinition may have.
+//! Decides about the names of a CustomResourceDefinition.
 
 use std::sync::Arc;
 

@@ -24,7 +24,7 @@ pub(super) struct Protection {
     pods: Option<TableId>,
     /// Whether something that is deleted may be free now.
     is_due: bool,
-    /// How many claims and volumes that are being deleted were left at the last look.
+    /// The number of claims and volumes being deleted that were left at the last look.
     waiting: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What is used of ResourceQuotas, in their status.
+//! Computes the `used` of ResourceQuotas.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/resourcequota`.
 
@@ -19,7 +19,7 @@ const MANAGER: &str = "kube-controller-manager";
 #[derive(Debug)]
 pub(super) struct Quotas {
     table: TableId,
-    /// How many quotas each namespace has.
+    /// The names of the quotas of each namespace.
     known: HashMap<String, BTreeSet<String>>,
     /// Namespaces to look at.
     queue: BTreeSet<String>,

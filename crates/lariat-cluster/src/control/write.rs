@@ -22,7 +22,7 @@ pub(super) struct Writer<'a> {
     pub(super) manager: &'static str,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteOutcome {
     Done,

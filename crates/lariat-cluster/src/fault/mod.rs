@@ -1,4 +1,4 @@
-//! What can go wrong with a request.
+//! Faults that a request can meet.
 
 mod action;
 mod refusal;

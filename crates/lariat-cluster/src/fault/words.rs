@@ -6,7 +6,7 @@ use super::action::{Action, After};
 use super::refusal::{ErrorBody, Refusal};
 
 impl Action {
-    /// Returns what an action of which nothing more is said does to its requests.
+    /// Returns the words for an action without parameters.
     fn plain(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoAnswer => "are neither handled nor answered",
@@ -29,7 +29,7 @@ impl Action {
         })
     }
 
-    /// Returns what the requests are called to which it applies.
+    /// Returns the words for the requests that it applies to.
     pub(crate) fn requests(&self) -> &'static str {
         match self {
             Self::EndWatch(_)

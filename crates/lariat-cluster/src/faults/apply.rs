@@ -15,7 +15,7 @@ use crate::wire::reply::Reply;
 
 /// Handles a request under its faults; an error is a connection that breaks.
 ///
-/// What a fault does to the objects of a request is done [before its verb](super::before_verb).
+/// Faults of the objects of a request are applied [before its verb](super::before_verb).
 pub(crate) async fn apply(
     server: &Server,
     applied: &AppliedFaults,

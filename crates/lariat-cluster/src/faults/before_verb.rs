@@ -1,4 +1,4 @@
-//! What a fault does between the checks of a request and its verb.
+//! Faults that act between the checks of a request and its verb.
 
 use super::{admission, concurrent_update, recreate};
 use crate::fault::Action;

@@ -21,7 +21,7 @@ const PAGE: &str = "<html><body><h1>Please log in</h1></body></html>\n";
 /// Neither JSON nor the beginning of any.
 const GARBAGE: &[u8] = b"{\"kind\":\x00\xff\xfe <!garbage!> ]}";
 
-/// How many pieces a second a slow body has.
+/// The number of pieces that a slow body sends in a second.
 const PIECES: u64 = 10;
 
 /// Answers 200 and a page for people.

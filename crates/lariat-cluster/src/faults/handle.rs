@@ -136,7 +136,7 @@ impl Faults {
         self.server.store.compact();
     }
 
-    /// Returns how often a rule has fired, 0 once it was removed.
+    /// Returns the number of times a rule has fired, 0 once it was removed.
     #[must_use]
     pub fn hits(&self, rule: RuleId) -> u64 {
         self.server.faults.hits(rule)

@@ -143,7 +143,7 @@ enum ErrorBodyJson {
     Html,
 }
 
-/// When something happens to a watch: `{"events": 3}` or `{"seconds": 1.5}`.
+/// The time at which something happens to a watch: `{"events": 3}` or `{"seconds": 1.5}`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum AfterJson {

@@ -29,7 +29,7 @@ use crate::fault::Action;
 pub struct RecordedRequest {
     /// The number of the request, counted from 0.
     pub number: u64,
-    /// When it arrived, on tokio's clock since the start of the cluster.
+    /// The time of its arrival, on tokio's clock since the start of the cluster.
     pub at: Duration,
     /// The Kubernetes verb, such as `get` or `deletecollection`.
     ///
@@ -107,7 +107,7 @@ pub(super) struct Entries {
 pub struct Mark(pub(super) u64);
 
 impl Journal {
-    /// How many requests are kept by default.
+    /// The number of requests that are kept by default.
     pub const CAPACITY: usize = 100_000;
 
     pub(crate) fn new(capacity: usize) -> Self {
@@ -133,7 +133,7 @@ impl Journal {
         Mark(entries.end() - 1)
     }
 
-    /// Notes how a request was answered, unless it is forgotten.
+    /// Records the status code of the answer, unless the request is forgotten.
     pub(crate) fn answered(&self, request: Mark, code: StatusCode) {
         let now = self.started.elapsed();
         if let Some(request) = self.entries.lock().get_mut(request) {
@@ -149,14 +149,14 @@ impl Journal {
         }
     }
 
-    /// Notes what admission says of a request, unless it is forgotten.
+    /// Records an audit annotation of a request, unless it is forgotten.
     pub(crate) fn annotate(&self, request: Mark, key: String, value: String) {
         if let Some(request) = self.entries.lock().get_mut(request) {
             request.audit.push((key, value));
         }
     }
 
-    /// Notes who sent a request, unless it is forgotten.
+    /// Records the user of a request, unless it is forgotten.
     pub(crate) fn sent_by(&self, request: Mark, user: &str) {
         if let Some(request) = self.entries.lock().get_mut(request) {
             user.clone_into(&mut request.user);
@@ -188,13 +188,13 @@ impl Journal {
         entries.requests.iter().skip(skipped).cloned().collect()
     }
 
-    /// Returns how many requests there were since the start, dropped ones included.
+    /// Returns the number of requests since the start, dropped ones included.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.entries.lock().end()
     }
 
-    /// Returns how many requests it keeps at most.
+    /// Returns the largest number of requests that it keeps.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::entries::RecordedRequest;
 
-/// How many requests of a long list are shown.
+/// The number of requests that are shown of a long list.
 const SHOWN: usize = 40;
 
 /// Requests in columns; of many the first.

@@ -73,7 +73,7 @@ impl Filtered<RequestQuery> {
     }
 }
 
-/// Returns where the busiest span begins among rising times, and its size.
+/// Returns the start of the busiest span among rising times, and its size.
 pub(super) fn busiest(times: &[Duration], per: Duration) -> (usize, usize) {
     let within = |from: usize| {
         let end = times[from].saturating_add(per);

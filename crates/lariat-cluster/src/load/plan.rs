@@ -1,4 +1,4 @@
-//! What the objects of one Deployment share, and what differs between its pods.
+//! The content of a load: Deployments, and the pods of each.
 
 use super::names::{self, hex, role, suffix, word};
 use super::options::{Load, REPLICAS};
@@ -12,11 +12,11 @@ pub(super) const CONDITIONS: [(&str, usize); 4] = [
     ("PodScheduled", 0),
 ];
 
-/// What a seed is used for, so that different things draw different random numbers.
+/// The purposes of a seed, so that each draws different random numbers.
 const APPS: u64 = 1;
 const PODS: u64 = 2;
 
-/// How many seconds are between the first and the last Deployment: twenty days.
+/// The seconds between the first and the last Deployment: twenty days.
 const SPAN: u32 = 20 * 86_400;
 
 /// One Deployment with all that belongs to it.
@@ -38,12 +38,12 @@ pub(super) struct App {
     pub(super) restarts: u8,
     /// Names and values.
     pub(super) env: Vec<(String, String)>,
-    /// When it was created, in seconds.
+    /// The time of its creation, in seconds.
     pub(super) created: u32,
     pub(super) replicas: usize,
 }
 
-/// What differs between the pods of a Deployment.
+/// The values by which the pods of a Deployment differ.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) name: String,
@@ -55,7 +55,7 @@ pub(super) struct Instance {
     pub(super) volume: String,
     /// Ids of its sandbox and its containers.
     pub(super) ids: [String; 3],
-    /// When it was scheduled, when it ran, and when it was ready.
+    /// The times at which it was scheduled, ran, and was ready.
     pub(super) times: [String; 3],
 }
 

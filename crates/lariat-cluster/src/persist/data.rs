@@ -11,20 +11,20 @@ use super::writer::LogWriter;
 use crate::access::Signer;
 use crate::store::{Retention, Snapshot, Store};
 
-/// How far above the last known version a cluster continues after a start.
+/// The number of revisions that a cluster skips after a start.
 const GAP: u64 = 10;
 
-/// Where a cluster keeps its objects.
+/// The data file of a cluster, or memory only.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
     path: Option<PathBuf>,
 }
 
-/// What a cluster begins with.
+/// The store that a cluster begins with, and the writer of its file.
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) writer: Option<LogWriter>,
-    /// What signs tokens, if a key was given.
+    /// The signer of tokens, if a key was given.
     pub(crate) signer: Option<Signer>,
 }
 
@@ -38,7 +38,7 @@ impl Data {
         Self { path: Some(path) }
     }
 
-    /// Reads what there is, or fills a new file, with a snapshot if there is one.
+    /// Loads the file, or fills a new one, with a snapshot if there is one.
     ///
     /// With a key, tokens are signed with that of the file, which keeps the given one if it has none.
     pub(crate) async fn open(

@@ -13,7 +13,7 @@ use crate::store::{Batch, Event, EventType, Record, Retention, Snapshot, Stored}
 const APPLICATION: i64 = 0x6c61_7269;
 const FORMAT: i64 = 1;
 
-/// How long to wait for a cluster that is about to close the file.
+/// The time to wait for another cluster that is about to close the file.
 const BUSY: Duration = Duration::from_millis(500);
 
 /// The tables.
@@ -63,13 +63,13 @@ const OLDEST: &str = "
 pub(super) struct Log {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
-    /// How much is kept beside the present objects.
+    /// The history that is kept beside the present objects.
     history: Retention,
-    /// What was added since the last compaction.
+    /// The rows that were added since the last compaction.
     pub(super) added: Added,
 }
 
-/// What is in the file, or was added to it.
+/// The size of rows that are in the file, or were added to it.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) rows: usize,
@@ -95,7 +95,7 @@ impl Log {
         Ok((log, is_new))
     }
 
-    /// Returns what signs with the key of the file, which is the given one if it had none.
+    /// Returns the signer with the key of the file, which is the given one if it had none.
     ///
     /// An empty key is not kept. The file is as secret as the key: it has the Secrets of the cluster.
     pub(super) fn keep_key(&self, key: Vec<u8>) -> Result<Signer, DataError> {

@@ -9,11 +9,11 @@ use crate::access::Signer;
 use crate::server::Server;
 use crate::store::{Retention, Snapshot, Store};
 
-/// Where a cluster keeps its objects.
+/// The data file of a cluster: never any.
 #[derive(Debug, Clone)]
 pub(crate) struct Data;
 
-/// What a cluster begins with.
+/// The store that a cluster begins with.
 pub(crate) struct Opened {
     pub(crate) store: Store,
     pub(crate) writer: Option<LogWriter>,

@@ -10,7 +10,7 @@ use super::log::Log;
 use crate::server::Server;
 use crate::store::Batch;
 
-/// How long to wait before a disk that refused a write is asked again.
+/// The delay before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Writes down what the store commits.

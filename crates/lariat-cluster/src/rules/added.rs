@@ -27,7 +27,7 @@ pub(crate) struct Rules {
 #[derive(Debug, Clone)]
 pub(crate) struct Partitions {
     rule: RuleId,
-    /// How their `User-Agent` begins.
+    /// The beginning of their `User-Agent`.
     client: String,
     /// Whether their connections stay open, with nothing coming through.
     pub(crate) silent: bool,
@@ -43,7 +43,7 @@ impl Partitions {
 struct AddedRules {
     /// The rules there are, in the order in which they were added.
     rules: Vec<AddedRule>,
-    /// How many were ever added.
+    /// The number of rules that were ever added.
     count: u64,
     random: fastrand::Rng,
 }
@@ -55,7 +55,7 @@ struct AddedRule {
     rule: Rule,
     /// The revision at which it was added.
     revision: u64,
-    /// When it is over.
+    /// The time at which it is over.
     end: Option<Instant>,
     matches: u64,
     fired: u64,
@@ -63,7 +63,7 @@ struct AddedRule {
     places: Option<Arc<Semaphore>>,
 }
 
-/// What decides about a request.
+/// The fault that decides about a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) action: Action,
@@ -75,7 +75,7 @@ pub(crate) struct Fault {
 #[derive(Debug, Default)]
 pub(crate) struct AppliedFaults {
     pub(crate) delay: Duration,
-    /// How long the answer is held.
+    /// The time for which the answer is held back.
     pub(crate) late: Duration,
     pub(crate) fault: Option<Fault>,
     /// Everything that fired.

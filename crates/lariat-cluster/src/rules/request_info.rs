@@ -1,4 +1,4 @@
-//! Which requests an action can apply to.
+//! The attributes of a request that rules look at.
 
 use lariat_apimachinery::kinds::Kinds;
 

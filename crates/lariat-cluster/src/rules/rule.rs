@@ -1,4 +1,4 @@
-//! Which requests a fault is for.
+//! Rules: which requests a fault applies to, and how often.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -32,7 +32,7 @@ use crate::journal::{Filtered, RecordedRequest};
 /// ```
 pub type Rule = Filtered<RuleOptions>;
 
-/// What a [`Rule`] does to its requests, and how often.
+/// The action of a [`Rule`], and how often it applies.
 #[derive(Debug, Clone)]
 pub struct RuleOptions {
     pub(crate) action: Action,
@@ -41,7 +41,7 @@ pub struct RuleOptions {
     pub(crate) skip: u64,
     pub(crate) probability: f64,
     pub(crate) times: u64,
-    /// How long it lasts after it was added.
+    /// The time after which it ends, counted from its addition.
     pub(crate) lasts: Option<Duration>,
     pub(super) until: Option<Instant>,
 }

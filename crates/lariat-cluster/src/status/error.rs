@@ -368,7 +368,7 @@ impl ApiError {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 
-    /// What a list gets whose objects cannot be read for it.
+    /// The error of a list whose objects cannot be read.
     ///
     /// Source: the watch cache, `k8s.io/apiserver/pkg/storage/cacher`.
     pub(crate) fn initializing(reason: &str) -> Self {

@@ -1,4 +1,4 @@
-//! What errors say that come without a cause of their own.
+//! Errors that refuse a request without a cause of their own.
 
 use http::StatusCode;
 use lariat_apimachinery::admission::Denial;
@@ -9,7 +9,7 @@ use lariat_apimachinery::patch::PatchError;
 
 use super::error::ApiError;
 
-/// Why a policy refuses a request: the reason and the sentence.
+/// A policy's refusal of a request: the reason and the sentence.
 pub(crate) type PolicyCause = (&'static str, String);
 
 impl ApiError {

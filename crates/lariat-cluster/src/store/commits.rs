@@ -109,7 +109,7 @@ impl StoredObject {
 
     /// Returns the JSON the server stores, in the version of the API it is stored in.
     ///
-    /// That is the version in which the object was written last, which for a kind with several versions
+    /// It has the version in which the object was written last, which for a kind with several versions
     /// need not be the one a client reads. `managedFields` are included. Nothing is copied.
     #[must_use]
     pub fn json(&self) -> Bytes {

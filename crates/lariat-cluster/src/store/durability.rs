@@ -1,7 +1,7 @@
 //! Changes that are committed but not on disk yet.
 //!
 //! A commit takes its revision and its place in memory at once, so that the next writer builds on it.
-//! What could show it to clients waits: watchers are shown no event above what is
+//! Clients do not see it before it is on disk: watchers are shown no event above what is
 //! [visible](StoreState::visible), and no request is answered before the store has [settled](Store::settled).
 //! One [writer](crate::persist) takes everything that is unwritten at a time, so that requests which
 //! come together share one write to the disk.
@@ -28,7 +28,7 @@ pub(super) struct PendingRecords {
     tables: Vec<TableId>,
     /// The revision up to which everything is on disk.
     visible: u64,
-    /// How often everything was replaced by a snapshot.
+    /// The number of times that a snapshot replaced everything.
     resets: u64,
 }
 
@@ -64,7 +64,7 @@ pub(crate) enum Record {
     Reset(Snapshot),
 }
 
-/// What is written at a time.
+/// The records that are written in one transaction.
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) records: Vec<Record>,

@@ -8,11 +8,11 @@ use tokio::sync::Notify;
 use super::state::StoreState;
 use super::{Event, Snapshot, Store};
 
-/// What waits for the disk: nothing.
+/// The records that wait for the disk: none.
 #[derive(Debug, Default)]
 pub(super) struct PendingRecords {}
 
-/// What waits for the disk: nothing.
+/// The progress of writing to disk: nothing is written.
 #[derive(Debug, Default)]
 pub(super) struct Durability {}
 
@@ -28,7 +28,7 @@ impl Durability {
     }
 }
 
-/// What was committed may not be on disk, which cannot be.
+/// The error of a commit that is not on disk, which cannot happen.
 #[derive(Debug)]
 pub(crate) enum NotDurable {}
 

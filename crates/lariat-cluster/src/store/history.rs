@@ -19,7 +19,7 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
-/// What a change takes beside the states of its object.
+/// The memory of a change beside the states of its object.
 const CHANGE: usize = 96;
 
 /// A ring of events in the order of their revisions.
@@ -196,7 +196,7 @@ impl History {
         first.map_or(revision, |first| first.event.revision - 1)
     }
 
-    /// Returns what each object changed after a revision was at that revision.
+    /// Returns the state that each object changed after a revision had at that revision.
     pub(super) fn undone_to(&self, revision: u64) -> BTreeMap<ObjectKey, Option<Arc<Stored>>> {
         let mut then = BTreeMap::new();
         let events = self.events.range(self.position_after(revision)..).rev();

@@ -43,7 +43,7 @@ struct Content {
 type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
 
 impl Snapshot {
-    /// Returns how many objects it holds, those every cluster begins with included.
+    /// Returns the number of objects, including those of every new cluster.
     #[must_use]
     pub fn objects(&self) -> usize {
         self.content.tables.values().map(BTreeMap::len).sum()

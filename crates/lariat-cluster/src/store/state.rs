@@ -1,4 +1,4 @@
-//! What the lock guards: the tables, the revision, and how changes enter them.
+//! The state that the lock guards: the tables, the revision, and how changes enter them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -28,17 +28,17 @@ pub(super) struct StoreState {
     /// Earlier states cannot be read, as after a compaction of etcd.
     pub(super) compacted: u64,
     pub(super) retention: Retention,
-    /// What the histories of all tables keep in memory.
+    /// The memory that the histories of all tables keep.
     pub(super) history_bytes: usize,
     pub(super) tables: Vec<ResourceTable>,
     pub(super) table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
     pub(super) unannounced: Vec<TableId>,
-    /// What the control plane has not looked at.
+    /// The changes that the control plane has not observed yet.
     pub(super) changes: Changes,
-    /// What is not on disk yet, and so is neither announced nor answered.
+    /// The records that are not on disk yet, and so are neither announced nor answered.
     pub(super) pending: PendingRecords,
-    /// What is recorded for who checks the cluster.
+    /// The commits that are recorded for whoever checks the cluster.
     pub(super) recorder: Recorder,
 }
 
@@ -152,7 +152,7 @@ impl StoreState {
 
     /// Adds a change to the history, and drops old ones beyond the bounds.
     ///
-    /// What is too large goes from the resource whose changes are largest together: one that changes much
+    /// Changes beyond the memory are dropped from the resource whose changes are largest together: one that changes much
     /// takes nothing from the others. The last change of each stays, since watchers have to see it.
     pub(super) fn remember(&mut self, id: TableId, event: Arc<Event>) {
         let history = &mut self.tables[id.0].history;

@@ -1,4 +1,4 @@
-//! What admission plugins of a real server add to Pods and volumes, and what they refuse.
+//! Admission plugins of a real server for Pods and volumes.
 //!
 //! Source: `priority`, `defaulttolerationseconds` and `storage/storageobjectinuseprotection` in
 //! `k8s.io/kubernetes/plugin/pkg/admission`.
@@ -33,7 +33,7 @@ const CLASS_PROTECTION: &str = "kubernetes.io/vac-protection";
 /// The taint of new nodes, which a kubelet that is ready has taken off.
 const NOT_READY: &str = TAINTS[0];
 
-/// What a PriorityClass gives to Pods.
+/// The values that a PriorityClass gives to Pods.
 #[derive(Debug)]
 struct Priority {
     class: String,

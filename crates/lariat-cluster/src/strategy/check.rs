@@ -1,4 +1,4 @@
-//! What is wrong with an object that is to be stored.
+//! Validates an object that is to be stored.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;

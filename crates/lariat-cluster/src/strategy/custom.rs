@@ -1,4 +1,4 @@
-//! What the schema of a CRD does to custom resources.
+//! Applies the schema of a CRD to custom resources.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
@@ -100,7 +100,7 @@ pub(crate) fn refine_stored(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Finds what is wrong with a custom resource by its schema.
+/// Validates a custom resource by its schema.
 ///
 /// `metadata` is what is wrong with its metadata, which may keep rules from being evaluated.
 pub(crate) fn validate(
@@ -183,7 +183,7 @@ fn dotted(path: &[&str]) -> String {
     format!(".{}", path.join("."))
 }
 
-/// Returns what is wrong with the value at a path, if there is one that is not of the Go type `wanted`.
+/// Returns the error of the value at a path that is not of the Go type `wanted`.
 ///
 /// Source: `NestedFieldNoCopy` in `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`.
 pub(crate) fn type_mismatch(object: &Object, path: &[&str], wanted: &str) -> Option<String> {

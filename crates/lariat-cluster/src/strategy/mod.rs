@@ -1,4 +1,4 @@
-//! What is done with the objects of a kind before they are stored.
+//! The strategies of kinds: defaults, validation and admission before objects are stored.
 //!
 //! These are the strategies of a real server's registry.
 

@@ -1,4 +1,4 @@
-//! What the server decides about objects of built-in kinds.
+//! Prepares objects of built-in kinds for storage.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
@@ -15,7 +15,7 @@ use crate::status::ApiError;
 ///
 /// # Errors
 ///
-/// What it asks for cannot be had, such as an address that is taken.
+/// Something it asks for cannot be had, such as an address that is taken.
 pub(crate) fn prepare_create(
     server: &Server,
     resource: &Resource,
@@ -52,7 +52,7 @@ pub(crate) fn allocate(
     builtin::prepare_update(server, resource, (old, new), dry_run)
 }
 
-/// Finds what the namespace of a new object does not allow it.
+/// Returns the causes for which the namespace of a new object does not admit it.
 pub(crate) fn refuse_new(
     server: &Server,
     resource: &Resource,
@@ -70,7 +70,7 @@ pub(crate) fn refuse_new(
     found.flatten().into_iter().collect()
 }
 
-/// Finds what the namespace of an object does not allow in its status.
+/// Returns the causes for which the namespace of an object does not admit its status.
 pub(crate) fn refuse_status(
     server: &Server,
     resource: &Resource,

@@ -1,4 +1,4 @@
-//! Where single built-in kinds have rules of their own.
+//! Built-in kinds with rules of their own.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::crd;
@@ -122,7 +122,7 @@ fn drop_balancer(service: &mut Object) {
     }
 }
 
-/// Finds what is wrong with an object by the rules of its kind.
+/// Validates an object by the rules of its kind.
 ///
 /// It may replace an old one, of which `part` is written.
 pub(crate) fn validate(

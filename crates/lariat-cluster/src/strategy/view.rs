@@ -34,7 +34,7 @@ const EVENT_MEMBERS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// What makes an object of a resource out of one of another built-in version.
+/// Converts an object of one built-in version into another.
 type Converter = fn(&Resource, Object) -> Object;
 
 fn converter(resource: &Resource) -> Option<Converter> {

@@ -1,4 +1,4 @@
-//! What the error of a wait reports.
+//! The report in the error of a wait.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::journal::RecordedRequest;
 
-/// How much of a status is shown, in bytes.
+/// The number of bytes of a status that are shown.
 const STATUS: usize = 1000;
 
-/// How many events are shown.
+/// The number of events that are shown.
 const EVENTS: usize = 5;
 
 /// Describes an object: its name, whether it is being deleted, its status and conditions.

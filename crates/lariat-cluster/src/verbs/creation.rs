@@ -19,34 +19,34 @@ use crate::store::{Draft, Refused, Stored, Write};
 use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
-/// How many generated names are tried before a clash is reported.
+/// The number of generated names that are tried before a clash is reported.
 // As maxNameGenerationCreateAttempts in Go's generic registry.
 const NAME_ATTEMPTS: usize = 8;
 
-/// Where an object is created.
+/// The creation of an object: its resource, namespace and client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Creation<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) namespace: Option<&'a str>,
-    /// Who creates it, if that is a client.
+    /// The client that creates it, if it is one.
     pub(crate) user: Option<&'a User>,
-    /// Where the warnings about it go, if a client hears of them.
+    /// Collects the warnings about it, if a client hears of them.
     pub(crate) warnings: Option<&'a Warnings>,
     /// Whether it was sent with a map without items that counts and is not kept: the overhead of a Pod.
     pub(crate) has_empty: bool,
 }
 
-/// What a creation made.
+/// The result of a creation.
 #[derive(Debug)]
 pub(super) enum Created {
     Stored(Arc<Stored>),
-    /// What a dry run would have stored.
+    /// The object that a dry run would have stored.
     DryRun(Object),
 }
 
 impl<'a> Creation<'a> {
-    /// Returns where a request creates.
+    /// Returns the creation that a request asks for.
     pub(super) fn of(call: &'a Call) -> Self {
         Self {
             server: &call.server,

@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What a request about some kind sends.
+/// The kind and version that the body of a request must have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected<'a> {
     pub(super) kind: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Expected<'a> {
     pub(super) custom: bool,
 }
 
-/// What was read.
+/// A decoded body.
 struct Decoded {
     object: Object,
     duplicates: Duplicates,
@@ -214,7 +214,7 @@ fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
     ApiError::invalid_as(kind, &call.resource.group, name, &[cause])
 }
 
-/// What Go reads of a body first.
+/// The Go type into which a body is read first.
 const ENVELOPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
     \"json:\\\"kind,omitempty\\\"\" }";
 

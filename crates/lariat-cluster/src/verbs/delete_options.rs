@@ -175,7 +175,7 @@ impl DeleteOptions {
         })
     }
 
-    /// Finds what is wrong with the options.
+    /// Validates the options.
     ///
     /// Source: `ValidateDeleteOptions` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
     fn causes(&self) -> Vec<StatusCause> {
@@ -248,7 +248,7 @@ impl DeleteOptions {
         options
     }
 
-    /// Returns how the object is deleted.
+    /// Returns the deletion that the options ask for.
     pub(super) fn deletion(&self) -> Deletion {
         let policy = self.propagation_policy.as_deref();
         let legacy = self.orphan_dependents.map(|orphan| {

@@ -1,4 +1,4 @@
-//! What a deletion does, by the kind of the object and the options.
+//! The effects of a deletion, by the kind of the object and the options.
 //!
 //! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
 //! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, finalizers_in_spec, raise_generation, set_condition};
 
-/// How dependents of a deleted object are handled.
+/// The handling of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// They are deleted after it.
@@ -34,7 +34,7 @@ impl Propagation {
     }
 }
 
-/// How to delete an object; unset options have the defaults of the kind.
+/// A deletion and its options; unset options have the defaults of the kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deletion {
     /// The seconds it has until its end.
@@ -57,7 +57,7 @@ pub(super) enum Removal {
     Pending,
 }
 
-/// How objects of a kind go.
+/// The way in which objects of a kind are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// At once.
@@ -192,7 +192,7 @@ fn count_change(object: &mut Object) {
     }
 }
 
-/// Where a Pod is in its grace period.
+/// The progress of a Pod through its grace period.
 enum Grace {
     /// It has so many seconds from now on.
     Runs(u64),

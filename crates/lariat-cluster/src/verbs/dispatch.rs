@@ -1,4 +1,4 @@
-//! Which verb does what.
+//! Dispatches a call by its verb.
 
 use super::answer::Answer;
 use super::call::Call;

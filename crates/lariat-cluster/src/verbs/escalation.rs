@@ -89,7 +89,7 @@ fn is_for_collector(old: &Object, object: &Object) -> bool {
     rest(old) == rest(object)
 }
 
-/// What is granted, and by whom.
+/// The rights that are granted, and who grants them.
 struct Grant<'a> {
     server: &'a Server,
     user: &'a User,
@@ -125,7 +125,7 @@ impl Grant<'_> {
         missing(&self.server.store, self.user, None, &everything).is_none()
     }
 
-    /// Returns what a stored role grants; `None` if there is none.
+    /// Returns the rules of a stored role; `None` if there is none.
     fn rules(&self, plural: &str, name: &str, namespace: Option<&str>) -> Option<Vec<Value>> {
         let catalog = self.server.kinds.catalog();
         let resource = catalog.resource(GROUP, "v1", plural)?;

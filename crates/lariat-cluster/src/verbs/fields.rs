@@ -1,4 +1,4 @@
-//! Which objects a request selects.
+//! Field selectors of requests.
 
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::strategy;
 use crate::verbs::call::Call;
 use crate::wire::document::Duplicates;
 
-/// How unknown and duplicate fields are handled: `fieldValidation`.
+/// The handling of unknown and duplicate fields: `fieldValidation`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldValidation {
     /// They are dropped.
@@ -36,7 +36,7 @@ impl FieldValidation {
     }
 }
 
-/// Where an object comes from, which decides how errors are worded.
+/// The origin of an object, which decides how errors are worded.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Origin<'a> {
     /// It is the body.

@@ -14,7 +14,7 @@ use crate::status::ApiError;
 use crate::strategy::{self, Part, view};
 use crate::verbs::call::Call;
 
-/// What a manager's writes need to be accounted for.
+/// The field manager of a write, with the version, time and catalog of its entry.
 #[derive(Debug)]
 pub(crate) struct Writer {
     name: String,

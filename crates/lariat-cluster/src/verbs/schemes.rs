@@ -22,7 +22,7 @@ impl Scheme {
         }
     }
 
-    /// Returns where it is made, which is its name in messages.
+    /// Returns the place of its definition in Go, which is its name in messages.
     pub(super) fn place(self) -> &'static str {
         match self {
             Self::Main => "pkg/api/legacyscheme/scheme.go:30",

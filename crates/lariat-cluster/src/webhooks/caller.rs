@@ -28,16 +28,16 @@ use crate::server::Server;
 /// Whether webhooks are called.
 pub(crate) const IS_BUILT: bool = true;
 
-/// How much a webhook may answer, in bytes: as much as a client may send.
+/// The longest answer of a webhook, in bytes: as much as a client may send.
 const LONGEST_ANSWER: usize = 3 * 1024 * 1024;
 
-/// Where a call goes.
+/// The destination of a call.
 struct Target {
     /// The host and the port of the URL.
     host: String,
     port: u16,
     path: String,
-    /// Where the host is, if its name says nothing.
+    /// The address of the host, if it is not found by its name.
     address: Option<SocketAddr>,
 }
 
@@ -202,7 +202,7 @@ async fn read(answer: http::Response<Incoming>) -> Result<Answered, String> {
     })
 }
 
-/// What was answered.
+/// The answer of a webhook.
 struct Answered {
     code: StatusCode,
     is_text: bool,

@@ -9,7 +9,7 @@ mod verifier;
 
 pub(crate) use caller::{IS_BUILT, post};
 
-/// Why a webhook did not answer.
+/// The error of a call of a webhook.
 #[derive(Debug)]
 pub(crate) enum PostError {
     /// Its `clientConfig` makes no client.

@@ -1,4 +1,4 @@
-//! Where the server of a Service is.
+//! Finds the server of a Service.
 //!
 //! Nothing routes the cluster addresses of an embedded cluster, so a Service is called at one of its endpoints.
 

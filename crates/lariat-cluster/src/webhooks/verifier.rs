@@ -85,7 +85,7 @@ pub(super) fn config(bundle: Bundle) -> Result<ClientConfig, String> {
     Ok(config)
 }
 
-/// Says why a bundle has no authority.
+/// Returns the reason for which a bundle has no authority.
 ///
 /// Source: `createErrorParsingCAData` in `k8s.io/client-go/transport`.
 fn unusable(bundle: &[u8], has_certificates: bool) -> &'static str {

@@ -24,7 +24,7 @@ const LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Debug)]
 pub struct ResponseBody {
     kind: Kind,
-    /// How it is sent, where that is watched.
+    /// The delivery that records its progress, if it is watched.
     delivery: Option<Delivery>,
     /// The rest of a delivery that the client has not read; empty without one.
     rest: Bytes,

@@ -43,14 +43,14 @@ impl Duplicates {
         }
     }
 
-    /// Returns what a client is warned of.
+    /// Returns the warnings for the client.
     pub(crate) fn warnings(&self) -> Vec<String> {
         match self {
             Self::Worded(sentences) | Self::Lines(sentences) => sentences.clone(),
         }
     }
 
-    /// Returns what is wrong where nothing may be wrong.
+    /// Returns the errors of a strict request.
     pub(crate) fn errors(&self) -> Vec<String> {
         match self {
             Self::Worded(sentences) => sentences.clone(),
@@ -303,7 +303,7 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What was found in a document beside its values.
+/// The findings about a document beside its values.
 #[derive(Debug, Default)]
 struct Found<'a> {
     /// The type of the document, if it is known.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use super::protobuf;
 use crate::status::ApiError;
 
-/// How much of an object is answered.
+/// The part of an object that is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// All of it, under its own kind.

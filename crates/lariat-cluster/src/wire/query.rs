@@ -20,7 +20,7 @@ pub(crate) struct Query {
     watched_name: Option<String>,
 }
 
-/// How the version of a read is meant.
+/// The meaning of the version of a read: `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,

@@ -1,4 +1,4 @@
-//! What the server keeps of simulated workloads.
+//! The server's state of simulated workloads.
 
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;

@@ -1,4 +1,4 @@
-//! What a checker is.
+//! The trait of checkers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(crate) struct Rest<'a> {
     pub(crate) served: &'a [Gvk],
     pub(crate) incarnation: &'a IncarnationId,
     pub(crate) factories: &'a [SharedControllerFactory],
-    /// What its factories and operators remember.
+    /// The sizes of the tables of its factories and operators.
     pub(crate) remembered: &'a [TableSize],
     pub(crate) controllers: &'a [ControllerStatus],
     pub(crate) caches: &'a [KindStatus],

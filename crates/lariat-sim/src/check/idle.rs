@@ -28,7 +28,7 @@ struct Stuck {
     dequeued: u64,
 }
 
-/// How long a key may wait while a worker is free.
+/// The longest time a key may wait while a worker is free.
 const MOMENT: Duration = Duration::from_secs(1);
 
 impl Check for FreeWorkers {

@@ -14,7 +14,7 @@ use crate::event::{Event, Moment};
 #[derive(Default)]
 pub(super) struct Incarnations(BTreeMap<IncarnationId, IncarnationState>);
 
-/// What an incarnation is at.
+/// The state of an incarnation.
 #[derive(Default)]
 pub(super) struct IncarnationState {
     /// None until the program reports its first start.

@@ -91,7 +91,7 @@ impl FilledFirst {
 #[derive(Default)]
 pub(super) struct Stops {
     incarnations: Incarnations,
-    /// How long the process had run when the stop began, and its grace period.
+    /// The age of the process when the stop began, and its grace period.
     stopping: BTreeMap<IncarnationId, (Duration, Duration)>,
     gone: BTreeSet<HandlerId>,
 }

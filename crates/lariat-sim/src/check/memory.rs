@@ -5,9 +5,9 @@ use lariat_core::{Gvk, TableSize};
 use super::{Check, Findings, Rest};
 use crate::oracle::Oracle;
 
-/// What factories and operators remember keeps to its bounds.
+/// Tables of factories and operators keep to their bounds.
 ///
-/// What belongs to a kind goes with its last use.
+/// Entries of a kind go with its last use.
 #[derive(Default)]
 pub(super) struct Memory;
 

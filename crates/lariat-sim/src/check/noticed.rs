@@ -1,4 +1,4 @@
-//! Which processes have had the time to notice that a backup was restored.
+//! The incarnations that have had the time to notice that a backup was restored.
 
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use crate::activity::ActivityKind;
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
     /// A watch that goes on from a version.
@@ -67,7 +67,7 @@ type Line = (Arc<str>, Verb, String);
 #[derive(Default)]
 pub(super) struct NoStorm {
     requests: BTreeMap<Line, VecDeque<Duration>>,
-    /// When something happened that may need requests, and how many.
+    /// The times of occurrences that may need requests, and how many.
     reasons: VecDeque<(Duration, usize)>,
     /// The sum of `reasons`.
     reasons_count: usize,
@@ -82,7 +82,7 @@ const PER_MINUTE: usize = 100;
 const QUIET: Duration = Duration::from_secs(600);
 const WATCHES: usize = 3;
 
-/// How many pages are remembered before old ones are forgotten.
+/// The number of pages that are remembered before old ones are forgotten.
 ///
 /// Those are old that were asked for more than a minute ago.
 const PAGES: usize = 1000;

@@ -1,4 +1,4 @@
-//! Which objects of a kind a process has asked for.
+//! The selections of a process: the objects of a kind it has asked for.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::Rest;
 use crate::actors::IncarnationId;
 use crate::event::Event;
 
-/// What the informer of a kind selects now.
+/// The present selection of a kind's informer.
 pub(super) struct Wanted(Option<Selection>);
 
-/// Returns what a process selects of a kind.
+/// Returns the selection of a process for a kind.
 pub(super) fn wanted(rest: &Rest<'_>, kind: &Gvk) -> Wanted {
     let informers = rest
         .factories

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Classes of faults.
 
 use super::ProcessState;
 use crate::plan::{FaultKind, ProcessFault};

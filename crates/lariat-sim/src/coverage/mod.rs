@@ -12,7 +12,7 @@ use std::ops::AddAssign;
 pub(crate) use fault_class::FaultClass;
 pub(crate) use state::{ProcessState, ProcessStates};
 
-/// How often each fault met each state.
+/// The number of times that each fault met each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Coverage([[u64; ProcessState::ALL.len()]; FaultClass::ALL.len()]);
 
@@ -24,7 +24,7 @@ impl Coverage {
         }
     }
 
-    /// Returns what never met although it can.
+    /// Returns the possible pairs that never met.
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for fault in FaultClass::ALL {

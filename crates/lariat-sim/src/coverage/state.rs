@@ -1,9 +1,9 @@
-//! What a process is doing.
+//! The states of a process.
 
 use lariat_cache::{KindStatus, Phase};
 use lariat_controller::ControllerStatus;
 
-/// What a process is doing; it may do several things at once.
+/// A state of a process; it may be in several at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessState {
     /// A cache is filled for the first time.
@@ -72,7 +72,7 @@ impl ProcessStates {
         self.0 |= u16::from(is) << state as u16;
     }
 
-    /// Adds what the caches and controllers of a process say.
+    /// Adds the states of the caches and controllers of a process.
     pub(crate) fn of(mut self, caches: &[KindStatus], controllers: &[ControllerStatus]) -> Self {
         let is_loading = |cache: &KindStatus| matches!(cache.phase, Phase::Listing { .. });
         let is_again = |cache: &&KindStatus| is_loading(cache) || cache.interrupted.is_some();

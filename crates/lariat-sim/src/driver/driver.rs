@@ -25,7 +25,7 @@ use crate::{logs, panics};
 
 /// The longest turns: during activity, without activity, and at rest.
 ///
-/// What crosses from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
+/// A message from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
 /// watches that are opened again, and turns are what they cost.
 pub(super) const BUSY: Duration = Duration::from_millis(4);
 
@@ -36,7 +36,7 @@ const RESTING: Duration = Duration::from_secs(2);
 /// The periods at which statuses of processes are sampled: during the plan and at rest.
 const SAMPLES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
-/// How many times tasks yield before the checks at rest.
+/// The number of times that tasks yield before the checks at rest.
 const YIELDS: usize = 100;
 
 /// For how long a program may take to end once it is asked to.
@@ -52,7 +52,7 @@ pub(crate) struct Driver<'a> {
     pub(super) world: World,
     pub(super) processes: Vec<Host>,
     pub(super) now: Duration,
-    /// How long the next turn is at most; it grows while nothing goes on.
+    /// The longest time of the next turn; it grows while nothing goes on.
     pub(super) turn: Duration,
     quiet: Duration,
     pub(super) coverage: Coverage,

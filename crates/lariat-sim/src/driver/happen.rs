@@ -79,7 +79,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Notes what a fault concerns.
+    /// Records the processes and kinds that a fault concerns.
     fn note_disturbed(&self, fault: &Fault) {
         let is_for_a_kind = !matches!(
             fault.kind,

@@ -1,4 +1,4 @@
-//! How far back the server's states can still be shown by a process.
+//! The oldest states of the server that a process may still be shown.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -27,12 +27,12 @@ pub(super) struct Horizon {
     incarnations: BTreeMap<IncarnationId, Incarnation>,
 }
 
-/// How much older than a complete cache a state may be that a process is shown.
+/// The age, relative to a complete cache, of the oldest state that a process is shown.
 ///
 /// It is longer than the delays, silences and pauses of a plan together, of which the longest is a pause of two minutes.
 const MARGIN: Duration = Duration::from_secs(10 * 60);
 
-/// How old a version of a complete cache may be, for its time to be known.
+/// The age up to which the time of a cache's version is known.
 const REACH: Duration = Duration::from_secs(60 * 60);
 
 /// An incarnation of a process.
@@ -64,7 +64,7 @@ enum Trust {
     Restored,
     /// A backup was restored, and the cache had been read so many times by then.
     ///
-    /// What was read by then may be of before the restore, unless its version is newer than any of before.
+    /// Objects read by then may be from before the restore, unless their version is newer than any from before.
     ///
     /// A cache that was read again between the restore and the question is not read once more for it.
     Loads(u64),

@@ -23,10 +23,10 @@ const VERBS: [Option<&str>; 8] = [
 /// From this length on a run is mixed: in other styles most of it would be rest.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
-/// How many seconds of a long run there are for each sequence.
+/// The seconds of a long run for each sequence.
 const SEQUENCE: u64 = 600;
 
-/// What a plan may speak of.
+/// The processes, kinds and names that a plan may use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanBounds {
     pub(crate) processes: usize,
@@ -37,7 +37,7 @@ pub(crate) struct PlanBounds {
     pub(crate) commands: bool,
 }
 
-/// What a run is like.
+/// The style of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// Everything happens at any time.
@@ -99,7 +99,7 @@ struct Generator {
     names: u16,
 }
 
-/// How likely each class of actions is.
+/// The weight of each class of actions.
 struct Weights {
     write: u32,
     fault: u32,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Command, Fault, FaultKind, NAMES, PlanStep, StepAction, Verb, Write};
 use crate::record::Stamp;
 
-/// What the numbers of a plan stand for.
+/// The names behind the numbers of a plan.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     pub(crate) processes: Arc<[Arc<str>]>,

@@ -9,7 +9,7 @@ pub(crate) struct PlanStep {
     pub(crate) what: StepAction,
 }
 
-/// What happens.
+/// The action of a step.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum StepAction {
     /// A foreign client writes.
@@ -50,7 +50,7 @@ pub(crate) enum Change {
     Define(u8),
 }
 
-/// What goes wrong for some time.
+/// A fault that lasts for some time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
@@ -109,7 +109,7 @@ pub(crate) enum FaultKind {
     NotServed,
 }
 
-/// What happens to a process.
+/// A fault of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum ProcessFault {
     /// It is killed, and started again after a time.
@@ -122,7 +122,7 @@ pub(crate) enum ProcessFault {
     Clock(i64),
 }
 
-/// What a program is asked to do; the numbers are its own business.
+/// A command to a program, which gives the numbers their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
@@ -130,7 +130,7 @@ pub(crate) struct Command {
     pub(crate) number: u32,
 }
 
-/// How many names of objects commands speak of.
+/// The number of different object names in commands.
 // Few, so that commands, handlers and foreign clients meet at the same objects.
 pub(crate) const NAMES: u32 = 12;
 

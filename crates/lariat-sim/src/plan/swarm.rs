@@ -4,7 +4,7 @@ use lariat_core::fnv1a_32;
 
 use super::{Change, FaultKind, Verb};
 
-/// Which kinds of actions a seed has; about half of the seeds have all.
+/// The kinds of actions of a seed; about half of the seeds have all.
 pub(super) struct Swarm {
     faults: Option<u64>,
     verbs: Option<u64>,

@@ -26,7 +26,7 @@ use crate::operator_action::OperatorAction;
 use crate::plan::Command;
 use crate::record::Recorder;
 
-/// How long a start waits for its caches: longer than all faults, even by a fast clock.
+/// The time a start waits for its caches: longer than all faults, even by a fast clock.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// One incarnation of a program, from its start to its end or kill.
@@ -97,7 +97,7 @@ impl Process {
         self.inner.incarnation.identity()
     }
 
-    /// Returns how many incarnations of the process there were before this one.
+    /// Returns the number of incarnations of the process before this one.
     #[must_use]
     pub fn incarnation(&self) -> u32 {
         self.inner.incarnation.number
@@ -167,7 +167,7 @@ impl Process {
 
     /// Registers an operator and its factory for the checks at rest.
     ///
-    /// What the operator remembers is looked at then; for the factory see [`inspect`](Self::inspect).
+    /// The sizes of the operator's tables are checked too; for the factory see [`inspect`](Self::inspect).
     pub fn inspect_operator(&self, operator: &Operator) {
         self.inspect(operator.factory());
         self.inner.operators.lock().push(operator.clone());
@@ -329,7 +329,7 @@ impl Process {
         self.inner.factories.lock().clone()
     }
 
-    /// Returns how much the factories and the operators of the program remember.
+    /// Returns the sizes of the tables of the program's factories and operators.
     pub(crate) fn table_sizes(&self) -> Vec<TableSize> {
         let operators = self.inner.operators.lock().clone();
         let mut all: Vec<_> = operators.iter().flat_map(Operator::table_sizes).collect();
@@ -409,7 +409,7 @@ impl Middleware for Probe {
     }
 }
 
-/// Returns what must follow a call.
+/// Returns the call that must follow a call.
 fn following(result: &HandlerResult) -> Following {
     match result {
         Ok(outcome) => outcome.delay().map_or(Following::Done, Following::Again),

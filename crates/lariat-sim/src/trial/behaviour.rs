@@ -1,4 +1,4 @@
-//! What the trial's handlers do when they are called.
+//! The behaviour of the trial's handlers when they are called.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::panics::PLANNED;
 use crate::plan::OwnWrite;
 use crate::process::Process;
 
-/// How all handlers of an incarnation behave.
+/// The behaviour of all handlers of an incarnation.
 pub(super) struct Behaviour {
     process: Process,
     dice: Dice,
@@ -23,7 +23,7 @@ pub(super) struct Behaviour {
     bad: AtomicU32,
     /// Out of a thousand calls, how many write.
     writing: u32,
-    /// How long a call takes at most, in milliseconds.
+    /// The longest call, in milliseconds.
     slow: u32,
 }
 

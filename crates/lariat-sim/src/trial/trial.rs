@@ -21,10 +21,10 @@ use crate::simulation::Simulation;
 /// The objects of the first kind before the start of a crowded trial.
 const CROWD: u16 = 60;
 
-/// How long a stop waits for calls under way.
+/// The time a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// How long a start waits for the caches.
+/// The time a start waits for the caches.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
 
 impl Simulation {

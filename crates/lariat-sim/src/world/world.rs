@@ -29,7 +29,7 @@ pub(crate) struct World {
     kinds: Arc<[Objects]>,
     backup: Option<Snapshot>,
     rules: Vec<Active>,
-    /// How many foreign writes have not ended.
+    /// The foreign writes that have not ended.
     writes: tokio_util::task::TaskTracker,
 }
 
@@ -39,7 +39,7 @@ struct Active {
     process: usize,
     rule: RuleId,
     hits: u64,
-    /// How long the machine had run when it ended.
+    /// The time the machine had run when it ends.
     ends: Duration,
 }
 

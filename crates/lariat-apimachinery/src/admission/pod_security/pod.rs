@@ -1,4 +1,4 @@
-//! What the checks look at: a Pod, or the template of one; and which of its changes are checked.
+//! The object of the checks, a Pod or the template of one, and which of its changes are checked.
 
 use serde_json::Value;
 

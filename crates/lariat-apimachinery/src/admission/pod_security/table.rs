@@ -1,11 +1,11 @@
-//! Which checks there are, which of them count, and what they find.
+//! The table of checks: the levels and versions they count for, and their functions.
 
 use super::level::{Level, LevelVersion};
 use super::pod::Pod;
 use super::violation::{Violation, Violations};
 use super::{host, privileges, profiles, volumes};
 
-/// Finds what a level forbids in a Pod.
+/// Evaluates the checks of a level for a Pod.
 #[must_use]
 pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
     if wanted.level == Level::Privileged {
@@ -24,7 +24,7 @@ pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
     Violations(found.collect())
 }
 
-/// Finds what is wrong with a Pod.
+/// Finds a violation by a Pod.
 type Find = fn(Pod<'_>) -> Option<Violation>;
 
 /// Something that is checked.

@@ -1,17 +1,17 @@
-//! What is wrong with a Pod, and the sentences about it.
+//! Violations by a Pod, and the sentences about them.
 
 use serde_json::Value;
 
 use super::pod::Pod;
 
-/// What is wrong with a Pod.
+/// A violation: the reason and the detail of one failed check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     reason: &'static str,
     detail: String,
 }
 
-/// What all checks found that count.
+/// The violations that all checks found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations(pub(super) Vec<Violation>);
 
@@ -31,14 +31,14 @@ impl Violations {
         self.0.is_empty()
     }
 
-    /// Returns what is wrong in general, which is the same for many Pods.
+    /// Returns the reasons of all violations, which are the same for many Pods.
     #[must_use]
     pub fn reasons(&self) -> String {
         let reasons: Vec<&str> = self.0.iter().map(|each| each.reason).collect();
         reasons.join(", ")
     }
 
-    /// Returns what is wrong with this Pod.
+    /// Returns the details about this Pod of all violations.
     #[must_use]
     pub fn details(&self) -> String {
         let all = self.0.iter();

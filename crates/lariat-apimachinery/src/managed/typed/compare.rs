@@ -1,4 +1,4 @@
-//! What differs between two values.
+//! The difference between two values.
 
 use std::mem::discriminant;
 
@@ -18,7 +18,7 @@ pub(in crate::managed) struct Difference {
     pub(in crate::managed) removed: Set,
 }
 
-/// What became of a value itself.
+/// The change of a value itself, apart from its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Own {
     Same,

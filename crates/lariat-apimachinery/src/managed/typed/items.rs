@@ -1,4 +1,4 @@
-//! What identifies the items of a list.
+//! The identity of the items of a list.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -64,7 +64,7 @@ pub(super) fn members(item: &Value) -> Outcome<&Object> {
     }
 }
 
-/// Returns what identifies an item: its key, or itself.
+/// Returns the identity of an item: its key, or itself.
 pub(super) fn id<'a>(item: &'a Value, key: Option<&str>) -> Outcome<&'a Value> {
     // Lists of scalars have no key: each item is its own identity.
     let Some(key) = key else {

@@ -1,4 +1,4 @@
-//! What Go knows of the members of a structure: the types below, and how they merge.
+//! Looks up the members of a structure: their types, and how they merge.
 
 use serde_json::Value;
 

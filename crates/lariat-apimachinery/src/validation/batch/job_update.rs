@@ -1,4 +1,4 @@
-//! What may change in a Job.
+//! Updates of Jobs.
 
 use serde_json::Value;
 

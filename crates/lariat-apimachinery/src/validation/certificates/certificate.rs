@@ -1,4 +1,4 @@
-//! What is inside of an issued certificate.
+//! Parses issued certificates.
 //!
 //! Source: `ParseCertificates` of Go's `crypto/x509`. Of extensions, those for uses, names, keys and authorities are
 //! read; what others contain is not.

@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is before the content of an element.
+/// The header of an element, before its content.
 struct Header {
     tag: Tag,
     length: usize,

@@ -11,7 +11,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-/// How much data one object may have, in bytes.
+/// The largest size of the data of one object, in bytes.
 // `MaxSecretSize`, which ConfigMaps use as well.
 const MOST: usize = 1024 * 1024;
 

@@ -123,7 +123,7 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
     addresses::check_families(networks, (&texts, &shown), "CIDR", causes);
 }
 
-/// How messages show an address.
+/// The form of an address in messages.
 const ADDRESS: Members = &[
     ("type", "Type", Shape::Text),
     ("address", "Address", Shape::Text),

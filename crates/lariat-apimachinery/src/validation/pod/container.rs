@@ -228,7 +228,7 @@ fn check_restart(container: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// What ephemeral containers cannot have.
+/// The fields that ephemeral containers cannot have.
 // Nothing that would have to be scheduled, probed or restarted: it is added to a Pod that runs already.
 const NOT_EPHEMERAL: [&str; 9] = [
     "ports",

@@ -4,7 +4,7 @@ use super::options::Options;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 
-/// What a container is checked with: its Pod.
+/// The Pod of a container, as far as checks of the container need it.
 #[derive(Debug)]
 pub(super) struct PodContext<'a> {
     pub(super) spec: Field<'a>,

@@ -1,4 +1,4 @@
-//! What may be said about a running Pod.
+//! The status of a Pod.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! What may change in a Pod.
+//! Updates of Pods.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What holds for new and for changed Pods.
+//! Rules for new and for changed Pods.
 
 use super::options::Options;
 use super::{annotations, pod_context, ratchet, spec};

@@ -1,4 +1,4 @@
-//! Which path does what.
+//! Dispatches a request of the admin endpoint by its path.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -58,7 +58,7 @@ struct Docs {
     metadata: &'static str,
 }
 
-/// Adds what every object and every list has.
+/// Adds the members that every object and every list has.
 fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
@@ -73,7 +73,7 @@ fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     });
 }
 
-/// Adds what objects within an object have.
+/// Adds the members that embedded objects have.
 fn complete_embedded(schema: &mut Value) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.values_mut().for_each(complete_embedded);

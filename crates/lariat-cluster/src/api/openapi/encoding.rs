@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use http::header::HeaderValue;
 
-/// How a document is cached.
+/// The encoding of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DocumentEncoding {
     Json,

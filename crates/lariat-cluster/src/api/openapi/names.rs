@@ -11,7 +11,7 @@ pub(super) fn kind_json(resource: &Resource) -> Value {
 
 /// Returns the name of a kind's schema.
 ///
-/// That of a custom kind is its group backwards, version and kind.
+/// For a custom kind these are its group backwards, version and kind.
 pub(super) fn schema_name(resource: &Resource, kind: &str) -> String {
     if !resource.rules.custom
         && let Some(name) = describe::name(&resource.api_version(), kind)

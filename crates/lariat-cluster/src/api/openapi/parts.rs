@@ -1,4 +1,4 @@
-//! What documents have of a resource: its paths, and the schemas they refer to.
+//! The parts of a document about a resource: its paths, and the schemas they refer to.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe::Describer;

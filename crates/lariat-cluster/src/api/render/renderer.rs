@@ -1,4 +1,4 @@
-//! What turns an answer into a response.
+//! Turns an answer into a response.
 
 use std::sync::Arc;
 

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-/// How long a client may take for its part of the handshake.
+/// The time a client may take for its part of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Whether connections are encrypted, and with what.
@@ -24,7 +24,7 @@ pub(crate) struct ServingTls {
     identity: Option<Identity>,
 }
 
-/// What the server shows its clients.
+/// The certificate that the server presents.
 #[derive(Clone)]
 pub(super) enum Identity {
     /// It is still to be made.
@@ -37,7 +37,7 @@ pub(super) enum Identity {
 pub(super) struct ServingCertificate {
     pub(super) certificates: String,
     pub(super) key: String,
-    /// What clients have to trust.
+    /// The certificate authority that clients have to trust.
     pub(super) authority: String,
 }
 

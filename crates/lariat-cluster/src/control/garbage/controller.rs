@@ -15,7 +15,7 @@ use crate::control::queue::Queue;
 use crate::server::Server;
 use crate::store::{Change, Event, EventType};
 
-/// How many objects are looked at before others get their turn.
+/// The number of objects that are processed before others get their turn.
 const BATCH: usize = 256;
 
 /// Deletes dependents of deleted owners, and owners in foreground deletion.

@@ -1,4 +1,4 @@
-//! What the conditions of a terminating namespace say.
+//! The conditions of a terminating namespace.
 //!
 //! Source: `status_condition_utils.go` in `k8s.io/kubernetes/pkg/controller/namespace/deletion`.
 
@@ -12,7 +12,7 @@ use super::contents::Contents;
 /// A condition as it should be.
 struct Condition {
     kind: &'static str,
-    /// What is true of the namespace, or `None` if all is well.
+    /// The reason and message while something is wrong, `None` otherwise.
     trouble: Option<(&'static str, String)>,
     /// The reason and the message where all is well.
     well: (&'static str, &'static str),

@@ -1,4 +1,4 @@
-//! What is in a namespace.
+//! The objects of a namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::verbs::{Deletion, Propagation};
 
 pub(super) const MANAGER: &str = "kube-controller-manager";
 
-/// How many objects are deleted before others get their turn.
+/// The number of objects that are deleted before others get their turn.
 const BATCH: usize = 512;
 
-/// How many objects are read at a time.
+/// The number of objects that are read at a time.
 const PAGE: usize = BATCH;
 
-/// What is left in a namespace after everything was deleted that nothing holds.
+/// The objects left in a namespace once all that no finalizer holds are deleted.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// How many objects of each resource are left, by `plural.group`.
+    /// The number of objects left of each resource, by `plural.group`.
     pub(super) resources: BTreeMap<String, usize>,
-    /// How many objects each finalizer holds.
+    /// The number of objects that each finalizer holds.
     pub(super) finalizers: BTreeMap<String, usize>,
     /// Not everything was looked at.
     pub(super) is_cut_short: bool,

@@ -33,12 +33,12 @@ pub(crate) struct Namespaces {
     queue: Queue<String>,
 }
 
-/// How far the deletion of a namespace has come.
+/// The progress of the deletion of a namespace.
 #[derive(Debug)]
 struct Emptying {
     /// Before this time it is not looked at.
     first_look: Instant,
-    /// How many objects it had at the last check that have not been deleted since.
+    /// The number of objects at the last check that have not been deleted since.
     remaining: usize,
     /// It was looked at; before, nothing that happens brings the first look forward.
     is_begun: bool,

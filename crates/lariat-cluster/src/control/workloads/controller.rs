@@ -21,7 +21,7 @@ use crate::control::queue::Queue;
 use crate::store::{Change, EventType, Stored};
 use crate::workloads::{Simulated, Workloads};
 
-/// How many objects are reconciled before other controllers get their turn.
+/// The number of objects reconciled before other controllers get their turn.
 const BATCH: usize = 128;
 
 /// An object to reconcile.
@@ -43,7 +43,7 @@ struct Simulation {
     selectors: Selectors,
     /// Pods for which no node was found.
     unscheduled: HashSet<ObjectKey>,
-    /// How often in a row something was refused to an object.
+    /// The number of refusals in a row for each object.
     failures: HashMap<Item, u32>,
 }
 

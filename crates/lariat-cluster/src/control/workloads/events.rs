@@ -15,9 +15,9 @@ use crate::control::write::Writer;
 use crate::store::Range;
 use crate::strategy::Part;
 
-/// How many events that differ in the message alone become one.
+/// The number of events that differ in the message alone before they become one.
 const MOST_SIMILAR: usize = 10;
-/// How long an event counts as similar after its last time.
+/// The time for which an event counts as similar after its last occurrence.
 const SIMILAR_FOR: Duration = Duration::from_secs(600);
 const COMBINED: &str = "(combined from similar events): ";
 

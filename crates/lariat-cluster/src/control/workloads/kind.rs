@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// Which table has the objects of which kind.
+/// The tables of the objects of each kind.
 #[derive(Debug)]
 pub(super) struct Tables {
     tables: Vec<(TableId, Kind)>,

@@ -29,7 +29,7 @@ pub(super) enum Transition {
 pub(super) struct Kubelet {
     /// The next transition of each Pod that waits for one, and since when it waits.
     waiting: HashMap<Arc<str>, (Transition, Instant)>,
-    /// How many addresses were given to Pods.
+    /// The number of addresses that were given to Pods.
     addresses: u32,
 }
 

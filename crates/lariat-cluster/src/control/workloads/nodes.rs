@@ -11,20 +11,20 @@ use crate::control::write::Writer;
 use crate::store::{Event, EventType};
 use crate::strategy::{NODE_FEATURES, Part};
 
-/// What the scheduler knows of nodes.
+/// The scheduler's view of the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     /// Every node, by name.
     nodes: BTreeMap<String, NodeState>,
     /// The node of every Pod that has one, by uid.
     bound: HashMap<Arc<str>, String>,
-    /// How many Pods are bound to each node.
+    /// The number of Pods that are bound to each node.
     pods: HashMap<String, usize>,
     /// Whether the nodes of the [settings](crate::Workloads::nodes) were created.
     created: bool,
 }
 
-/// What the scheduler reads of a node.
+/// The fields of a node that the scheduler reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeState {
     pub(super) labels: BTreeMap<String, String>,

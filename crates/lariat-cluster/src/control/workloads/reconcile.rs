@@ -23,10 +23,10 @@ use crate::workloads::Workloads;
 /// The reason of events about objects that are refused.
 pub(super) const FAILED_CREATE: &str = "FailedCreate";
 
-/// When an object is reconciled again.
+/// The time at which an object is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requeue {
-    /// When it or something that concerns it changes.
+    /// At a change of it or of something that concerns it.
     OnChange,
     /// In the next turn: another write came in between.
     Now,

@@ -1,4 +1,4 @@
-//! Which Services and ReplicaSets select which Pods, and which Pods have no controller.
+//! Indexes of the Services and ReplicaSets that select Pods, and of Pods without a controller.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::printers::source::{Row, since};
 
-/// What is shown where there is nothing.
+/// The cell of an empty value.
 pub(super) const NONE: &str = "<none>";
 
-/// What is shown where a value is not set.
+/// The cell of a value that is not set.
 pub(super) const UNSET: &str = "<unset>";
 
-/// What is shown where a value is not known.
+/// The cell of a value that is not known.
 pub(super) const UNKNOWN: &str = "<unknown>";
 
 impl<'a> Row<'a> {

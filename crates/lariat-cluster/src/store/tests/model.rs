@@ -29,7 +29,7 @@ enum Operation {
     AgeOut(u64),
 }
 
-/// What a writer believes about the object it writes.
+/// A writer's view of the object it writes.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
     TheTruth,
@@ -43,7 +43,7 @@ type Versions = BTreeMap<ObjectKey, u64>;
 struct Pair {
     store: Store,
     resources: Vec<Resource>,
-    /// What each state weighs, by its revision.
+    /// The weight of each state, by its revision.
     weights: BTreeMap<u64, usize>,
     /// States before this one are not read any more.
     compacted: u64,
@@ -58,7 +58,7 @@ struct Resource {
     changes: Vec<(u64, usize)>,
     /// From where on all changes are remembered.
     floor: u64,
-    /// What a watcher knows that reads a few events at a time.
+    /// The view of a watcher that reads a few events at a time.
     follower: Versions,
     cursor: u64,
 }
@@ -68,7 +68,7 @@ const RETENTION: Retention = Retention {
     bytes: 9000,
 };
 
-/// What a change costs beside states.
+/// The cost of a change beside its states.
 const CHANGE: usize = 96;
 
 fn key(number: u8) -> ObjectKey {

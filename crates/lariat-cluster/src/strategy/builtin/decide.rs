@@ -1,4 +1,4 @@
-//! Which kind has which rules.
+//! The strategy of each kind.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;

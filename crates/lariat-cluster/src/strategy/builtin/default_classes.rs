@@ -13,7 +13,7 @@ use crate::store::Range;
 
 const STORAGE: &str = "storageclasses.storage.k8s.io";
 const INGRESS: &str = "ingressclasses.networking.k8s.io";
-/// How the annotations end that make a class the default.
+/// The ending of the annotations that make a class the default.
 const DEFAULT: &str = "is-default-class";
 const STORAGE_DEFAULTS: &[&str] = &[
     "storageclass.kubernetes.io/is-default-class",

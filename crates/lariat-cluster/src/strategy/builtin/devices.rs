@@ -1,4 +1,4 @@
-//! What the server decides about devices and claims of them.
+//! Strategies of device claims and slices.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/resource`.
 

@@ -1,4 +1,4 @@
-//! What the RuntimeClass of a Pod adds to it.
+//! Adds the overhead and scheduling of a RuntimeClass to Pods.
 //!
 //! Source: `plugin/pkg/admission/runtimeclass` and `pkg/util/tolerations` in `k8s.io/kubernetes`.
 

@@ -67,7 +67,7 @@ pub(super) fn check_type(call: &Call, patched: &mut Object) -> Result<(), ApiErr
     Err(normalize::refuse(call, Origin::Patch, &reason))
 }
 
-/// Says why an object of a built-in kind cannot be read under another type.
+/// Returns the error of an object of a built-in kind that is read under another type.
 fn unreadable(call: &Call, kind: &str, api_version: &str) -> String {
     if api_version.matches('/').count() > 1 {
         return format!("unexpected GroupVersion string: {api_version}");

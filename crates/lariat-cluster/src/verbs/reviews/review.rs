@@ -1,4 +1,4 @@
-//! What is asked, and the form of its answer.
+//! Reads reviews, and answers them.
 
 use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::verbs::creation::Creation;
 use crate::verbs::ownership;
 use crate::wire::write_options::WriteOptions;
 
-/// Reads what is asked, after a check of the parameters.
+/// Reads the review, after a check of the parameters.
 pub(super) fn read(call: &Call) -> Result<Object, ApiError> {
     call.query.check_write(WriteOptions::Create)?;
     let mut object = call.decode()?;

@@ -25,7 +25,7 @@ const KIND: &str = "TokenRequest";
 const GROUP: &str = "authentication.k8s.io";
 const VERSION: &str = "authentication.k8s.io/v1";
 
-/// How long a token is good unless the request says otherwise, and at least.
+/// The default, the least and the largest lifetime of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 const LEAST_SECONDS: i64 = 10 * 60;
 const MOST_SECONDS: i64 = 1 << 32;

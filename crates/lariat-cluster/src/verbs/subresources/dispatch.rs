@@ -1,4 +1,4 @@
-//! Which subresources there are, and what they do.
+//! Dispatches a call by its subresource.
 
 use super::{binding, connect, eviction, scale};
 use crate::status::ApiError;

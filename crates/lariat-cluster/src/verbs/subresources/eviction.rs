@@ -236,7 +236,7 @@ fn is_ready(pod: &Stored) -> bool {
     ready.is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Says why a budget allows no disruption.
+/// Returns the sentence about a budget that allows no disruption.
 ///
 /// Source: `checkAndDecrement`.
 fn shortage(name: &str, budget: &Object) -> String {

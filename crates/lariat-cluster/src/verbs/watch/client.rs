@@ -28,7 +28,7 @@ impl Client {
         }
     }
 
-    /// Returns how the watch breaks if its client was cut off since the last question.
+    /// Returns the break of the watch if its client was cut off since the last call.
     pub(super) fn cut_off(&mut self) -> Option<Break> {
         // An error means that the faults of the server are gone, and with them whatever could cut clients off.
         if self.is_cut_off || !self.isolated.has_changed().unwrap_or(false) {

@@ -1,4 +1,4 @@
-//! What a watch sends.
+//! The events of a watch.
 
 use std::sync::Arc;
 

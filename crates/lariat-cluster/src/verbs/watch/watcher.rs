@@ -45,18 +45,18 @@ pub(crate) struct Watcher {
     /// Events that are ready to be sent.
     ready: VecDeque<WatchEvent>,
     signals: Receiver<Signal>,
-    /// How often watches of the table had been ended when this one began.
+    /// The number of times that watches of the table had been ended when this one began.
     endings_before: u64,
     bookmark_at: Option<Instant>,
     deadline: Instant,
-    /// What breaks the watch on purpose, and when.
+    /// The planned break of the watch, if any.
     planned: Option<PlannedBreak>,
     /// The revision behind which nothing is shown on purpose.
     frozen: Option<u64>,
     /// Every event is sent twice on purpose.
     doubles: bool,
     client: Client,
-    /// Where it is among the open watches.
+    /// Its entry among the open watches.
     entry: WatchEntry,
     /// Nothing follows what is ready.
     finished: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Watcher {
     broken: bool,
 }
 
-/// What a watcher waits for.
+/// The event that wakes a watcher.
 enum Woken {
     Signal,
     Bookmark,
@@ -374,7 +374,7 @@ impl Watcher {
         }
     }
 
-    /// Returns what the client sees: objects enter and leave its selection.
+    /// Returns the event as the client sees it: objects enter and leave its selection.
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
         let before = event
             .previous
@@ -447,7 +447,7 @@ impl Watcher {
     }
 }
 
-/// Returns what is known of a watch at its beginning.
+/// Returns the description of a watch at its beginning.
 fn described(call: &Call) -> OpenWatch {
     OpenWatch {
         id: 0,

@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use super::promise::{CLOCKS, DueReason};
 use crate::actors::{HandlerId, IncarnationId};
 
-/// When delayed keys come due for all handlers, until one is called.
+/// The times at which delayed keys come due for all handlers, until one is called.
 ///
 /// A stop keeps what comes due meanwhile, too.
 ///

@@ -42,11 +42,11 @@ use crate::oracle::{Oracle, Past};
 pub(crate) struct Overtaking {
     incarnations: Incarnations,
     kinds: BTreeMap<(IncarnationId, Gvk), Queue>,
-    /// When each incarnation began.
+    /// The time at which each incarnation began.
     born: BTreeMap<IncarnationId, Duration>,
 }
 
-/// What is known of one kind in an incarnation.
+/// The state of one kind in an incarnation.
 #[derive(Default)]
 struct Queue {
     workers: Option<usize>,
@@ -58,7 +58,7 @@ struct Queue {
     changed: BTreeSet<(Arc<str>, ObjectKey)>,
     /// Keys that handlers have been called for.
     called: BTreeSet<(Arc<str>, ObjectKey)>,
-    /// How many calls of a handler have begun.
+    /// The number of calls of each handler that have begun.
     begun: BTreeMap<Arc<str>, usize>,
     keys: BTreeSet<ObjectKey>,
     /// Keys the process has written.

@@ -28,10 +28,10 @@ const FORCED: Duration = Duration::from_secs(120);
 #[derive(Default)]
 pub(super) struct Cleanups {
     shops: BTreeMap<ShopOf, Shop>,
-    /// When each process began to clean up a shop.
+    /// The event with which each process began to clean up a shop.
     began: BTreeMap<(Arc<str>, ShopOf), u64>,
     forced: BTreeMap<ObjectKey, Duration>,
-    /// When shops were forgotten last.
+    /// The time at which shops were forgotten last.
     swept: Duration,
 }
 
@@ -45,7 +45,7 @@ struct Shop {
     was_deleting: bool,
     /// The last event at which it lived.
     lived: u64,
-    /// When the last cleanup that is done began, and in which epoch it ended.
+    /// The event with which the last cleanup that is done began, and the epoch in which it ended.
     cleaned: Option<(u64, u32)>,
 }
 

@@ -20,16 +20,16 @@ use crate::shop;
 /// come after the restore, from a process that has yet to notice it.
 #[derive(Default)]
 pub(super) struct Ends {
-    /// How often each incarnation of a process has reported the end of a shop.
+    /// The number of times that each incarnation has reported the end of a shop.
     reported: BTreeMap<(IncarnationId, String), usize>,
-    /// When each incarnation began; see [`Moment::number`].
+    /// The event with which each incarnation began; see [`Moment::number`].
     begun: BTreeMap<IncarnationId, u64>,
     /// The events that created each shop or brought it back, by uid.
     ///
     /// They are numbered as in [`Moment::number`].
     came: BTreeMap<String, Vec<u64>>,
     there: BTreeSet<String>,
-    /// What was there when a backup was restored, and may be still.
+    /// The shops that were there when a backup was restored, and may be still.
     before: BTreeSet<String>,
 }
 

@@ -79,7 +79,7 @@ impl OperatorHarness {
         ObjectKey::namespaced("default", name)
     }
 
-    /// Returns what was found so far.
+    /// Returns the findings so far.
     pub(super) fn all(&self) -> &[String] {
         &self.found
     }

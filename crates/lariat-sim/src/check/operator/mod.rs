@@ -43,7 +43,7 @@ pub(super) fn all() -> Vec<Box<dyn Check>> {
 struct Operators {
     /// Whether their work takes reads that caches do not answer.
     fetches: BTreeMap<Arc<str>, bool>,
-    /// How many incarnations they have begun together.
+    /// The number of incarnations they have begun together.
     incarnations: u32,
 }
 

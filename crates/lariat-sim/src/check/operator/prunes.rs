@@ -123,7 +123,7 @@ fn gvk_of(resource: &str) -> Gvk {
     shop::config_maps()
 }
 
-/// Returns what a request deletes, if it is a child.
+/// Returns the child that a request deletes, if it is one.
 fn deleted_by(what: &str) -> Option<(&'static str, ObjectKey)> {
     // Such as `DELETE /api/v1/namespaces/default/configmaps/o1-a?…`.
     let path = what

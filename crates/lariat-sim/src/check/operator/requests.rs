@@ -14,7 +14,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 
-/// How often one object may be written within a minute, whatever happens to it.
+/// The largest number of writes of one object within a minute, whatever happens to it.
 const MOST: usize = 300;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -28,7 +28,7 @@ pub(super) struct Writes {
     operators: Operators,
     touched: Touched,
     recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
-    /// When paths were forgotten last that are not written any more.
+    /// The time at which paths were forgotten last that are not written any more.
     swept: Duration,
 }
 
@@ -75,7 +75,7 @@ impl Check for Writes {
     }
 }
 
-/// How long operators have to come to rest once all faults have ended.
+/// The time operators have to come to rest once all faults have ended.
 const RESTLESS: Duration = Duration::from_secs(15 * 60);
 
 /// At rest an operator sends nothing but watches, whatever its period is.
@@ -87,7 +87,7 @@ const RESTLESS: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Quiet {
     operators: Operators,
     ended: Option<Duration>,
-    /// What was sent since operators should be at rest.
+    /// The requests that were sent since operators should be at rest.
     sent: BTreeMap<Arc<str>, Vec<String>>,
 }
 

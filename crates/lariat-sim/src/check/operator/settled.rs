@@ -23,7 +23,7 @@ use crate::shop::{self, OWNER_UID, READY};
 #[derive(Default)]
 pub(super) struct Settled {
     operators: Operators,
-    /// What was looked at, so that replicas do not report the same twice.
+    /// The objects that were checked, so that replicas do not report the same twice.
     looked: BTreeSet<Arc<str>>,
 }
 

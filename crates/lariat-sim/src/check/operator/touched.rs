@@ -13,7 +13,7 @@ use crate::shop;
 /// See [`Action::Conflict`](lariat_cluster::faults::Action::Conflict).
 const ANNOTATION: &str = "lariat/touched";
 
-/// How long changes are counted.
+/// The time for which changes are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The objects that conflicts have changed of late.

@@ -73,7 +73,7 @@ impl Check for EmptyQueues {
     }
 }
 
-/// Says what is left of a controller, of whose keys so many come again for ever.
+/// Reports the keys left in a controller, of which `again` come again for ever.
 fn left(controller: &ControllerStatus, again: usize) -> Findings {
     let kind = controller.cache.gvk.kind();
     let mut counts = Keys::of(controller).left(again);
@@ -203,7 +203,7 @@ impl Check for Counters {
     }
 }
 
-/// Returns what a handler's status counts, if that is not what was seen.
+/// Returns the counts of a handler's status, if they differ from those seen.
 fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     let counted = Seen {
         succeeded: status.ended(CallOutcome::Done) + status.ended(CallOutcome::Requeued),

@@ -19,7 +19,7 @@ async fn running(cluster: &Cluster) -> (SharedControllerFactory, SharedControlle
     (factory, config_maps)
 }
 
-/// What a checker finds at rest, after some events, with the kinds and counters that the test sets.
+/// Returns the findings of a checker at rest, after some events and with a modified input.
 async fn found<C: Check>(
     mut harness: CheckHarness<C>,
     wish: impl FnOnce(&SharedController<Metadata>, &ObjectKey),

@@ -12,7 +12,7 @@ use crate::lease_report::{LeaseReport, ReportPhase};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
 
-/// How many requests besides renewals a process may send in a minute.
+/// The number of requests besides renewals that a process may send in a minute.
 ///
 /// They are a watch that is opened again, and the rest of the minute before.
 const BESIDE: u32 = 4;

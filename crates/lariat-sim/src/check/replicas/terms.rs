@@ -38,7 +38,7 @@ pub(super) struct Terms {
     restored: u64,
 }
 
-/// What a process knows of its lease, and what happened to it.
+/// A process's view of its lease, and the lease's history.
 #[derive(Debug, Default)]
 struct Term {
     lease: Option<String>,
@@ -312,7 +312,7 @@ impl Lost {
     }
 }
 
-/// Returns what a request asks of leases; none if it watches them or reads one.
+/// Returns the lease request in a line; none if it watches leases or reads one.
 fn asked(what: &str) -> Option<Asked> {
     let (method, uri) = what.split_once(' ')?;
     let path = uri.split('?').next().unwrap_or_default();

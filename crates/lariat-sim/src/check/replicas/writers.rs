@@ -45,7 +45,7 @@ struct Sent {
     place: LeaseScope,
     /// The event with which the call began.
     began: u64,
-    /// When the call ended.
+    /// The time at which the call ended.
     ended: Option<Duration>,
 }
 

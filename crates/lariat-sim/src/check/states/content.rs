@@ -52,7 +52,7 @@ impl Check for TrueStates {
     }
 }
 
-/// Returns where a cached object differs from a state of the server.
+/// Returns the difference of a cached object from a state of the server.
 ///
 /// Contents that were found to be the same are not parsed again.
 fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
@@ -79,7 +79,7 @@ pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
     difference(cached, stored).is_none()
 }
 
-/// Returns where a cached object differs from the stored one.
+/// Returns the difference of a cached object from the stored one.
 ///
 /// Only what is cached is compared.
 fn difference(object: &CachedObject, stored: &StoredObject) -> Option<String> {

@@ -81,7 +81,7 @@ impl Check for Forward {
 }
 
 impl Forward {
-    /// Notes how far caches are, and forgets incarnations that are over.
+    /// Records the progress of caches, and forgets incarnations that are over.
     fn note(&mut self, event: &Event) {
         match event {
             Event::IncarnationEnded(incarnation) => {

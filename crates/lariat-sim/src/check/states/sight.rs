@@ -1,4 +1,4 @@
-//! What an event shows a process of an object.
+//! The state of an object that an event shows to a process.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(in crate::check) enum Channel {
 /// One way in which an incarnation of a process is shown states of a kind.
 pub(super) type Way = (IncarnationId, Gvk, Channel);
 
-/// What an event shows of an object.
+/// The state of an object that an event shows.
 pub(in crate::check) struct Sight<'a> {
     pub(in crate::check) incarnation: &'a IncarnationId,
     pub(in crate::check) kind: &'a Gvk,

@@ -1,4 +1,4 @@
-//! What subscribers of caches are given.
+//! Checks the changes that caches publish to subscribers.
 
 use std::collections::BTreeMap;
 

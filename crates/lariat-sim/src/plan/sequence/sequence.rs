@@ -6,7 +6,7 @@ use crate::plan::{
     Change, Command, Fault, FaultKind, NAMES, OwnWrite, PlanStep, StepAction, Verb, Write,
 };
 
-/// What a sequence is about.
+/// A pattern of steps that reaches a rare state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// The program writes while the kind is read again.
@@ -37,7 +37,7 @@ pub(crate) enum Pattern {
     EndWhileStarting,
 }
 
-/// What chance picks from; the end of a process has a chance of its own.
+/// The patterns that are drawn by chance; the end of a process has a chance of its own.
 const PATTERNS: [Pattern; 13] = [
     Pattern::WriteWhileLoading,
     Pattern::WriteWhileLoading,
@@ -60,7 +60,7 @@ impl Pattern {
     }
 }
 
-/// What of the run a sequence is about.
+/// The process and the kind of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) process: usize,

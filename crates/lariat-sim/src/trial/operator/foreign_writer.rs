@@ -17,7 +17,7 @@ use crate::process::Process;
 use crate::shop;
 use crate::trial::setup::Failed;
 
-/// How long one thing may take: its requests get lost like others'.
+/// The time limit of one action: its requests get lost like others'.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {

@@ -1,4 +1,4 @@
-//! What the operator does for a shop: stocks it, says so, and cleans up after it.
+//! The operator's reconciler of shops: applies children, writes the status, and cleans up.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! What all incarnations of the operator have in common, and what there is beside it.
+//! The setup of the operator, which all its incarnations have in common.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(super) struct Setup {
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) budget: Option<usize>,
-    /// How often each shop is looked at.
+    /// The interval at which each shop is reconciled.
     pub(super) period: Duration,
     pub(super) events: EventApi,
     /// Whether Secrets are watched by their metadata alone.

@@ -1,4 +1,4 @@
-//! What happens to replicas.
+//! Plans for replicas.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ pub(crate) const NUMBER: &str = "sim.dev/number";
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a stop waits for calls under way.
+/// The time a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The longest that one that has lost its lease is down.

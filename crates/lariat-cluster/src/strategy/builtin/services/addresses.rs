@@ -17,7 +17,7 @@ const RANGE: &str = "10.96.0.0/12";
 /// The first address of the range.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 
-/// How many addresses of the range are given out: without the first and the last.
+/// The number of addresses in the range, without the first and the last.
 const ADDRESSES: usize = 1 << 20;
 
 /// Gives a Service the address it asks for, or a free one.

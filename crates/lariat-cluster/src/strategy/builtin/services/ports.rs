@@ -14,7 +14,7 @@ use crate::strategy::builtin::parts::at;
 /// The ports of nodes that Services may have.
 const NODE_PORTS: std::ops::Range<i64> = 30000..32768;
 
-/// Why a port cannot be had.
+/// The reason for which a port cannot be had.
 const TAKEN: &str = "provided port is already allocated";
 const OUTSIDE: &str =
     "provided port is not in the valid range. The range of valid ports is 30000-32767";

@@ -63,7 +63,7 @@ pub(super) fn owned_scale(
     Ok(scale)
 }
 
-/// Returns where the replicas are.
+/// Returns the path of the replicas.
 pub(super) fn path(call: &Call) -> Vec<&str> {
     let paths = call.resource.rules.scale.as_ref();
     let custom = paths.and_then(|paths| paths.spec_path.members());

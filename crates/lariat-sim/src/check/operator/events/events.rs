@@ -46,18 +46,18 @@ const SERIES: Duration = Duration::from_secs(360);
 #[derive(Default)]
 pub(crate) struct Events {
     operators: Operators,
-    /// What each Event that is there is without its metadata, by uid.
+    /// The content of each present Event without its metadata, by uid.
     written: BTreeMap<String, Written>,
-    /// How many Events there were of a subject, and the first of them.
+    /// The number of Events of each subject, and the time of the first.
     created: BTreeMap<String, (u64, Duration)>,
-    /// How many Events about an object were created and counted up.
+    /// The number of Events about an object that were created and counted up, and the time of the first.
     about: BTreeMap<String, (u64, u64, Duration)>,
     published: BTreeMap<(IncarnationId, String), Published>,
     /// The incarnations whose operator stops, or has stopped.
     stopping: BTreeSet<IncarnationId>,
 }
 
-/// What is known of an Event that was written.
+/// The known history of an Event that was written.
 struct Written {
     /// The hash of all but its metadata.
     hash: u64,
@@ -237,7 +237,7 @@ impl Written {
     }
 }
 
-/// What counts of an Event, in whichever API it was written.
+/// The relevant members of an Event, in whichever API it was written.
 struct View<'a> {
     about: &'a str,
     reason: &'a str,
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What no two Events of one incarnation have in common.
+    /// Returns the text by which Events of one incarnation differ.
     fn subject(&self) -> String {
         let note = match self.note {
             // As in client-go's `getKey` of `tools/events`, the note is not part of what a series is about.
@@ -280,7 +280,7 @@ impl<'a> View<'a> {
         format!("{} about {} {note:?}", self.reason, self.about)
     }
 
-    /// How many Events of its subject an incarnation may have made.
+    /// Returns the number of Events of its subject that an incarnation may have made.
     fn allowed(&self, since: Duration) -> u64 {
         if self.is_series {
             return 1 + since.as_secs() / SERIES.as_secs();
