@@ -144,6 +144,14 @@ impl Quantity {
     }
 
     /// Parses a quantity such as `1.5Gi`; `None` if it is invalid.
+    ///
+    /// ```
+    /// use lariat_apimachinery::quantity::Quantity;
+    ///
+    /// let memory = Quantity::parse("1536Mi").expect("it is valid");
+    /// assert_eq!(memory.to_string(), "1536Mi");
+    /// assert!(Quantity::parse("1 Gi").is_none());
+    /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::read(text).ok()

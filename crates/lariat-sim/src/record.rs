@@ -46,6 +46,22 @@ struct Now {
 }
 
 /// A violated invariant, as a checker reported it.
+///
+/// ```
+/// use lariat::sim::{Chaos, Simulation};
+/// use std::time::Duration;
+///
+/// let failure = Simulation::new(7)
+///     .chaos(Chaos::default().duration(Duration::from_secs(1)))
+///     .program("broken", |_| async { Err("no configuration".into()) })
+///     .shrinks(false)
+///     .run()
+///     .unwrap_err();
+/// let violation = &failure.violations()[0];
+/// assert!(violation.what.contains("no configuration"));
+/// // It displays as the checker, the virtual time and the description.
+/// assert!(violation.to_string().starts_with(violation.check));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Violation {
     /// The name of the checker.

@@ -88,6 +88,26 @@ impl Trace {
     ///
     /// They differ: the text shows the first line that is different in one of them and the lines before it. Where all
     /// lines kept are equal, it names the line before which the order of tasks began to differ.
+    ///
+    /// ```
+    /// use lariat::sim::{Chaos, Simulation};
+    /// use std::time::Duration;
+    ///
+    /// let trace = |seed| {
+    ///     let simulation = Simulation::new(seed)
+    ///         .chaos(Chaos::default().duration(Duration::from_secs(1)).settle(Duration::from_secs(60)))
+    ///         .program("idle", |process| async move {
+    ///             process.note(process.name());
+    ///             process.terminated().await;
+    ///             Ok(())
+    ///         });
+    ///     simulation.run().map(|report| report.trace().clone())
+    /// };
+    /// let (one, other) = (trace(1).unwrap(), trace(2).unwrap());
+    /// assert!(one.compare(&one).is_ok());
+    /// let difference = one.compare(&other).unwrap_err();
+    /// assert!(!difference.is_empty());
+    /// ```
     pub fn compare(&self, other: &Self) -> Result<(), String> {
         // Polls after the last line are in the hash of the trace, but in that of no line.
         if self.hash == other.hash && self.count == other.count {

@@ -7,6 +7,31 @@ use serde_json::Value;
 use super::attributes::{Attributes, ResourceName};
 
 /// A list of rules, compiled.
+///
+/// ```
+/// use lariat_apimachinery::admission::{Attributes, Operation, ResourceName, Rules};
+/// use lariat_core::Gvk;
+/// use serde_json::{Value, json};
+///
+/// let rules = Rules::read(&json!([
+///     {"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["deployments"]},
+/// ]));
+/// let mut attributes = Attributes {
+///     operation: Operation::Create,
+///     resource: ResourceName { group: "apps".into(), version: "v1".into(), plural: "deployments".into() },
+///     subresource: String::new(),
+///     kind: Gvk::new("apps", "v1", "Deployment"),
+///     namespace: "shop".into(),
+///     name: "web".into(),
+///     options: Value::Null,
+///     dry_run: false,
+///     user: Value::Null,
+/// };
+/// assert!(rules.match_exactly(&attributes));
+/// // A subresource has a rule of its own.
+/// attributes.subresource = "scale".into();
+/// assert!(!rules.match_exactly(&attributes));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Vec<Rule>);
 

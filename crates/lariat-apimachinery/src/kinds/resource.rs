@@ -176,6 +176,15 @@ impl Resource {
     }
 
     /// Returns the plural with its group, as messages name a resource.
+    ///
+    /// ```
+    /// use lariat_apimachinery::kinds::{Kinds, TableId};
+    ///
+    /// let catalog = Kinds::new(|_| TableId(0)).catalog();
+    /// let deployments = catalog.resource("apps", "v1", "deployments").expect("it is built in");
+    /// assert_eq!(deployments.qualified(), "deployments.apps");
+    /// assert_eq!(deployments.api_version(), "apps/v1");
+    /// ```
     pub fn qualified(&self) -> String {
         qualified(&self.plural, &self.group)
     }

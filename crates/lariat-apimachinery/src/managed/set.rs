@@ -34,6 +34,18 @@ impl Set {
     }
 
     /// Makes a set of paths of members, each given as `a.b.c`.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::{Set, Write};
+    /// use lariat_apimachinery::schema;
+    ///
+    /// // A write of the status changes nothing else.
+    /// let ignored = Set::of(&["spec", "metadata.labels"]);
+    /// let schema = schema::builtin("v1", "Pod").expect("it is built in");
+    /// let write = Write::new(&schema, "v1", "kubelet", "2026-01-01T00:00:00Z");
+    /// let write = Write { subresource: "status", ignored: &ignored, ..write };
+    /// # drop(write);
+    /// ```
     #[must_use]
     pub fn of(paths: &[&str]) -> Self {
         let mut set = Self::default();

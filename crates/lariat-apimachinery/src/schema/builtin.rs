@@ -29,6 +29,14 @@ pub(super) struct Builtin {
 }
 
 /// Returns the type of a built-in kind, if the table has it.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+///
+/// let deployment = schema::builtin("apps/v1", "Deployment").expect("it is built in");
+/// assert!(deployment.root().member("spec").is_some());
+/// assert!(schema::builtin("apps/v1", "Widget").is_none());
+/// ```
 #[must_use]
 pub fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
     let root = *BUILTIN.kinds.get(&(api_version, kind))?;

@@ -13,6 +13,18 @@ use super::types::{
 };
 
 /// Reads the `openAPIV3Schema` of a version; without one, members may be anything.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let size = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+/// let widget = json!({"type": "object", "properties": {"spec": size}});
+/// let types = schema::custom(Some(&widget));
+/// let spec = types.root().member("spec").expect("the schema has it");
+/// assert!(spec.member("size").is_some());
+/// assert!(spec.member("color").is_none());
+/// ```
 #[must_use]
 pub fn custom(schema: Option<&Value>) -> Schema {
     let mut reader = Reader::default();

@@ -27,6 +27,24 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// # Errors
 ///
 /// The first value of a wrong type, by the names of members.
+///
+/// ```
+/// use lariat_apimachinery::schema::{self, DecodeError};
+/// use serde_json::json;
+///
+/// let types = schema::builtin("v1", "Pod").expect("it is built in");
+/// let pod = json!({"spec": {"hostNetwork": true, "hostNetwrok": true}});
+/// let mut pod = pod.as_object().cloned().unwrap_or_default();
+/// assert_eq!(schema::decode(types.root(), &mut pod)?, ["spec.hostNetwrok"]);
+///
+/// let wrong = json!({"spec": {"hostNetwork": "yes"}});
+/// let error = schema::decode(types.root(), &mut wrong.as_object().cloned().unwrap_or_default());
+/// assert_eq!(
+///     error.unwrap_err().to_string(),
+///     "json: cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool"
+/// );
+/// # Ok::<(), DecodeError>(())
+/// ```
 pub fn decode(
     typed: TypeRef<'_>,
     object: &mut Map<String, Value>,
@@ -257,6 +275,16 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
 }
 
 /// Converts whole numbers to integers, and wraps those that overflow, as Go does.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let types = schema::builtin("apps/v1", "Deployment").expect("it is built in");
+/// let mut deployment = json!({"spec": {"replicas": 4_294_967_297_i64}});
+/// schema::wrap_numbers(types.root(), &mut deployment);
+/// assert_eq!(deployment["spec"]["replicas"], 1);
+/// ```
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
         // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder
@@ -308,6 +336,15 @@ fn wrapped(number: i64) -> i32 {
 /// Writes whole numbers without a fraction, as Go does.
 ///
 /// A number that does not fit into 64 bits with a sign is a float, as Go reads it.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let mut numbers = json!([3.0, 2.5]);
+/// schema::write_whole_numbers(&mut numbers);
+/// assert_eq!(numbers.to_string(), "[3,2.5]");
+/// ```
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {

@@ -43,6 +43,19 @@ fn reference(name: &str) -> Value {
 }
 
 /// Writes schemas of built-in types, each with those it refers to.
+///
+/// ```
+/// use lariat_apimachinery::schema::describe::{self, Describer};
+///
+/// let mut describer = Describer::new();
+/// describer.kind("v1", "ConfigMap");
+/// let schemas = describer.finish();
+/// let name = describe::name("v1", "ConfigMap").expect("it is built in");
+/// assert_eq!(name, "io.k8s.api.core.v1.ConfigMap");
+/// assert_eq!(schemas[&name]["properties"]["data"]["type"], "object");
+/// // With the types it refers to.
+/// assert!(schemas.contains_key("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+/// ```
 #[derive(Debug)]
 pub struct Describer {
     types: &'static Builtin,

@@ -44,6 +44,15 @@ impl StrictErrors {
 }
 
 /// Finds unknown and duplicate members of an object of a built-in type in JSON.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+///
+/// let types = schema::builtin("v1", "ConfigMap").expect("it is built in");
+/// let json = br#"{"data": {"a": "1", "a": "2"}, "dat": {}}"#;
+/// let errors = schema::strict_errors(types.root(), json);
+/// assert_eq!(errors, [r#"duplicate field "data.a""#, r#"unknown field "dat""#]);
+/// ```
 #[must_use]
 pub fn strict_errors(typed: TypeRef<'_>, json: &[u8]) -> Vec<String> {
     read(Shape::Typed(typed), json)

@@ -82,6 +82,21 @@ fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
 /// # Errors
 ///
 /// The violated limits, in one text.
+///
+/// ```
+/// use lariat_apimachinery::usage::check_limits;
+/// use serde_json::json;
+///
+/// let range = json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}});
+/// let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}});
+/// let pod = json!({"spec": {"containers": [{"name": "web", "resources": resources}]}});
+/// let refused = check_limits(
+///     range.as_object().expect("an object"),
+///     "pods",
+///     pod.as_object().expect("an object"),
+/// );
+/// assert!(refused.unwrap_err().contains("maximum cpu usage per Container is 1"));
+/// ```
 pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(), String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let mut faults = Vec::new();

@@ -41,6 +41,26 @@ const REQUIRED: [&str; 6] = [
 ];
 
 /// A ResourceQuota.
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+/// use lariat_apimachinery::usage::{Amounts, Quota};
+/// use serde_json::json;
+///
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let pods = catalog.resource("", "v1", "pods").expect("it is built in");
+/// let quota = json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3"}}});
+/// let quota = Quota::read(quota.as_object().expect("an object"), SystemTime::now());
+/// let pod = json!({"spec": {"containers": [{"name": "web"}]}});
+/// let pod = pod.as_object().expect("an object");
+///
+/// let used = |count: &str| Amounts::read(&json!({"pods": count}));
+/// assert!(quota.check(pods, pod, None, false, || used("2")).is_ok());
+/// let exceeded = quota.check(pods, pod, None, false, || used("3")).unwrap_err();
+/// assert_eq!(exceeded, "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Quota {
     /// Its name.

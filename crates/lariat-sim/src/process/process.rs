@@ -128,6 +128,21 @@ impl Process {
     }
 
     /// Returns handler options with middleware that reports calls to the checkers.
+    ///
+    /// ```
+    /// use lariat::controller::{ControllerOptions, HandlerOptions};
+    /// use lariat::sim::Simulation;
+    /// use std::time::Duration;
+    ///
+    /// let simulation = Simulation::new(7).program("operator", |process| async move {
+    ///     let handlers = process.observed(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    ///     let options = ControllerOptions::default().handlers(handlers);
+    ///     let factory = process.factory().default_options(options).build();
+    ///     process.run(&factory, 2).await?;
+    ///     Ok(())
+    /// });
+    /// # drop(simulation);
+    /// ```
     pub fn observed(&self, options: HandlerOptions) -> HandlerOptions {
         options.wrap(Probe {
             process: self.clone(),
@@ -178,6 +193,22 @@ impl Process {
     /// # Cancel safety
     ///
     /// Nothing is lost: it resolves at once from then on.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use lariat::sim::Simulation;
+    ///
+    /// let simulation = Simulation::new(7).program("poller", |process| async move {
+    ///     loop {
+    ///         tokio::select! {
+    ///             () = process.terminated() => return Ok(()),
+    ///             () = tokio::time::sleep(Duration::from_secs(10)) => process.note("polls"),
+    ///         }
+    ///     }
+    /// });
+    /// # drop(simulation);
+    /// ```
     pub async fn terminated(&self) {
         self.inner.shutdown.cancelled().await;
     }

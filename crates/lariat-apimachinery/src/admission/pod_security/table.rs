@@ -6,6 +6,17 @@ use super::violation::{Violation, Violations};
 use super::{host, privileges, profiles, volumes};
 
 /// Evaluates the checks of a level for a Pod.
+///
+/// ```
+/// use lariat_apimachinery::admission::pod_security::{Pod, Policy, evaluate};
+/// use serde_json::json;
+///
+/// let label = |name: &str| name.ends_with("/enforce").then_some("baseline");
+/// let (policy, _) = Policy::of(label);
+/// let pod = json!({"spec": {"hostNetwork": true, "containers": [{"name": "web"}]}});
+/// let violations = evaluate(policy.enforce, Pod::of_pod(pod.as_object().expect("an object")));
+/// assert_eq!(violations.details(), "host namespaces (hostNetwork=true)");
+/// ```
 #[must_use]
 pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
     if wanted.level == Level::Privileged {
