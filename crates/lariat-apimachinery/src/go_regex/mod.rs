@@ -233,6 +233,7 @@ impl<'a> Translator<'a> {
                 return Err(error(BAD_COUNT, part));
             }
         }
+        // Flags between two repeats, as in `a*(?i)+`, are no error to Go, which repeats the repeat.
         if atom.is_repeat {
             self.out.insert_str(atom.start, "(?:");
             self.out.push(')');

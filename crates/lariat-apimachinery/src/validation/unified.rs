@@ -124,6 +124,7 @@ fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
             (true, true) => {}
             (true, false) => group.push(tail),
             (false, true) => group.push(front),
+            // A long run of equal lines ends a group, and its last lines begin the next.
             (false, false) if step.old.len() > 2 * CONTEXT => {
                 group.push(front);
                 groups.push(std::mem::replace(&mut group, vec![tail]));
@@ -144,6 +145,7 @@ fn blocks(old: &[&str], new: &[&str]) -> Vec<Block> {
     for (at, line) in new.iter().enumerate() {
         places.entry(line).or_default().push(at);
     }
+    // `autoJunk`: lines that are frequent in a long text are no anchors.
     if new.len() >= LONG {
         places.retain(|_, at| at.len() <= new.len() / 100 + 1);
     }
@@ -166,6 +168,7 @@ fn blocks(old: &[&str], new: &[&str]) -> Vec<Block> {
         }
     }
     found.sort_unstable();
+    // Blocks that touch in both texts become one.
     let mut blocks: Vec<Block> = Vec::new();
     for block in found {
         match blocks.last_mut() {

@@ -215,6 +215,7 @@ fn existing(server: &Server, namespace: &str, level: LevelVersion) -> Vec<String
             continue;
         }
         let name = metadata_text(&object, "name").to_owned();
+        // Pods of equal reasons share a warning, which names the first of them in the alphabet.
         let same = found.entry(violations.reasons());
         let (first, count) = same.or_insert_with(|| (name.clone(), 0));
         *first = name.min(std::mem::take(first));

@@ -63,6 +63,7 @@ impl Controller for Protection {
             server: &plane.server,
             manager: MANAGER,
         };
+        // All are checked each time: which Pod or claim held which object is not tracked.
         self.waiting = 0;
         let in_use = |claim: &Stored| {
             self.pods

@@ -98,6 +98,7 @@ impl Store {
                 state.put(write.table, previous, stamp)
             }
         };
+        // Woken without the lock, which the task that wakes takes first.
         drop(state);
         self.wake();
         Ok(object)

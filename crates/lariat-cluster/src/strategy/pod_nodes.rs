@@ -87,6 +87,7 @@ pub(crate) fn check_node(
     };
     let object = found.object();
     let status = object.get("status").unwrap_or(&Value::Null);
+    // `nodedeclaredfeatures` comes before `podresize` in the order of the plugins.
     let missing = missing(&features, &status["declaredFeatures"]);
     if !missing.is_empty() {
         return Err(refuse(format!(

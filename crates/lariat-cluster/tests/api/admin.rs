@@ -98,7 +98,7 @@ async fn a_rule_that_is_wrong_is_refused_by_member_and_with_what_is_allowed() {
         ),
         (
             json!({"action": {"refuse": {"code": 500, "body": "x"}}}),
-            &["refuse.form", "`html`"],
+            &["refuse.body", "`html`"],
         ),
         (
             json!({"action": {"delay": {"seconds": -1}}}),

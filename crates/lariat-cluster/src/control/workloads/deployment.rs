@@ -237,6 +237,7 @@ fn status(rollout: &Rollout<'_>) -> (Value, Requeue) {
             deployment.number("/status/collisionCount").unwrap_or(0),
         ),
     ];
+    // Go leaves counts of zero out.
     for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         status[member] = count.into();
     }

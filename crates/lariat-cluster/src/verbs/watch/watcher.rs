@@ -361,6 +361,7 @@ impl Watcher {
                     self.ready.extend(seen.clone().filter(|_| self.doubles));
                     self.ready.extend(seen);
                 }
+                // Also past revisions of other resources: bookmarks have them, and history behind the cursor may age.
                 self.move_to(complete_to);
                 // Events that the filter hides count, too: more may follow them.
                 !events.is_empty()
