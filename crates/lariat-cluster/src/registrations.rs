@@ -75,11 +75,11 @@ fn key(resource: &Resource, stored: &Stored) -> ConvertedKey {
 pub(crate) struct Registered<T> {
     table: TableId,
     read: fn(&Object) -> Vec<T>,
-    known: Mutex<Known<T>>,
+    parsed: Mutex<Parsed<T>>,
 }
 
 #[derive(Debug)]
-struct Known<T> {
+struct Parsed<T> {
     /// The objects that were read, by uid and revision.
     states: Vec<(Arc<str>, u64)>,
     all: Arc<[Arc<T>]>,
@@ -127,14 +127,14 @@ impl Registrations {
 
 impl<T> Registered<T> {
     fn new(table: TableId, read: fn(&Object) -> Vec<T>) -> Self {
-        let known = Known {
+        let parsed = Parsed {
             states: Vec::new(),
             all: Arc::new([]),
         };
         Self {
             table,
             read,
-            known: Mutex::new(known),
+            parsed: Mutex::new(parsed),
         }
     }
 
@@ -149,13 +149,13 @@ impl<T> Registered<T> {
             .iter()
             .map(|each| (each.shared_uid(), each.revision()))
             .collect();
-        let mut known = self.known.lock();
+        let mut parsed = self.parsed.lock();
         // Every write of any object comes here; only when a registration has changed are expressions compiled again.
-        if known.states != states {
+        if parsed.states != states {
             let each = objects.iter().flat_map(|each| (self.read)(&each.object()));
-            known.all = each.map(Arc::new).collect();
-            known.states = states;
+            parsed.all = each.map(Arc::new).collect();
+            parsed.states = states;
         }
-        Arc::clone(&known.all)
+        Arc::clone(&parsed.all)
     }
 }

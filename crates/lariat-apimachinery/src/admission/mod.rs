@@ -21,5 +21,5 @@ pub use expression::{Expression, Scope};
 pub use matching::Matching;
 pub use policy::{Binding, Evaluation, Mutation, ParamRef, Policy, Violation};
 pub use review::{AdmissionResponse, Denial, ReviewError, ReviewVersion};
-pub use rules::{Rules, Scoped};
+pub use rules::{RuleScope, Rules};
 pub use webhook::{FailurePolicy, Reinvocation, Webhook};

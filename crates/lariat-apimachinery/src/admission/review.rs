@@ -76,7 +76,7 @@ impl ReviewVersion {
 
     /// Creates the AdmissionReview of a request.
     #[must_use]
-    pub fn ask(
+    pub fn request(
         self,
         uid: &str,
         attributes: &Attributes,
@@ -96,7 +96,7 @@ impl ReviewVersion {
     /// # Errors
     ///
     /// It is no answer to it.
-    pub fn read_answer(
+    pub fn read_response(
         self,
         uid: &str,
         mutates: bool,

@@ -44,12 +44,12 @@ struct Rule {
     resources: Vec<String>,
     /// The names it is limited to, if it is, which only rules of policies are.
     names: Vec<String>,
-    scope: Scoped,
+    scope: RuleScope,
 }
 
 /// The scope of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scoped {
+pub enum RuleScope {
     /// All objects.
     All,
     /// Cluster-scoped objects, namespaces included.
@@ -113,9 +113,9 @@ impl Rule {
             resources: texts("resources"),
             names: texts("resourceNames"),
             scope: match rule["scope"].as_str() {
-                Some("Cluster") => Scoped::Cluster,
-                Some("Namespaced") => Scoped::Namespaced,
-                _ => Scoped::All,
+                Some("Cluster") => RuleScope::Cluster,
+                Some("Namespaced") => RuleScope::Namespaced,
+                _ => RuleScope::All,
             },
         }
     }
@@ -137,9 +137,9 @@ impl Rule {
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         let is_inside = !is_namespace && !attributes.namespace.is_empty();
         match self.scope {
-            Scoped::All => true,
-            Scoped::Cluster => !is_inside,
-            Scoped::Namespaced => is_inside,
+            RuleScope::All => true,
+            RuleScope::Cluster => !is_inside,
+            RuleScope::Namespaced => is_inside,
         }
     }
 

@@ -126,13 +126,13 @@ impl Catalog {
 
     /// Returns the OpenAPI document of all resources.
     #[must_use]
-    pub fn whole(&self) -> &OpenApiDocument {
+    pub fn openapi(&self) -> &OpenApiDocument {
         &self.whole
     }
 
     /// Returns the OpenAPI document of a version; `None` if it is not served.
     #[must_use]
-    pub fn document(&self, group: &str, version: &str) -> Option<&OpenApiDocument> {
+    pub fn openapi_of(&self, group: &str, version: &str) -> Option<&OpenApiDocument> {
         Some(&self.version(group, version)?.document)
     }
 

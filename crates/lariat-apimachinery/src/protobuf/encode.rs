@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::wire::PREFIX;
 use super::writer::Writer;
 use crate::object::Object;
-use crate::schema::{self, Or, Scalar, Schema, Type, TypeRef};
+use crate::schema::{self, Scalar, Schema, SchemaAlternative, Type, TypeRef};
 
 /// Encodes an object in its envelope; `None` if its kind has no message type.
 ///
@@ -209,7 +209,7 @@ fn scalar(writer: &mut Writer, of: Scalar, number: u32, value: &Value) -> Option
 fn either(
     writer: &mut Writer,
     owner: TypeRef<'_>,
-    or: Or,
+    or: SchemaAlternative,
     (typed, number): (TypeRef<'_>, u32),
     value: &Value,
 ) {
@@ -234,7 +234,7 @@ fn either(
                 }
             }
         }
-        Value::Object(schema) if or == Or::Bool => {
+        Value::Object(schema) if or == SchemaAlternative::Bool => {
             // A schema allows what it describes.
             writer.varint(1, 1);
             writer.message(2, |below| fields(below, owner, schema));

@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::resolve::{Schema, TypeRef};
 use super::types::{
-    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire, Zero,
+    Field, List, ListKind, Map, PatchStrategy, Scalar, SchemaAlternative, Struct, Type, TypeId,
+    Types, Wire, Zero,
 };
 
 /// Made by `scripts/schema-table.py`, which describes the format.
@@ -324,9 +325,9 @@ fn wire_of(flags: &str) -> Option<Wire> {
         or: flags
             .filter_map(|flag| flag.strip_prefix("or="))
             .find_map(|or| match or {
-                "bool" => Some(Or::Bool),
-                "list" => Some(Or::List),
-                "strings" => Some(Or::Strings),
+                "bool" => Some(SchemaAlternative::Bool),
+                "list" => Some(SchemaAlternative::List),
+                "strings" => Some(SchemaAlternative::Strings),
                 _ => None,
             }),
     })

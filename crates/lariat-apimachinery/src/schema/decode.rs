@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 use super::decode_error::DecodeError;
 use super::field_path::FieldPath;
 use super::resolve::{Resolved, TypeRef};
-use super::types::{Field, Or, Scalar, Type, Zero};
+use super::types::{Field, Scalar, SchemaAlternative, Type, Zero};
 use crate::quantity::Quantity;
 use crate::{go_text, go_time};
 
@@ -86,7 +86,7 @@ fn members(
             continue;
         };
         let was_null = value.is_null();
-        match field.and_then(Field::instead_of_schema) {
+        match field.and_then(Field::schema_alternative) {
             // What is unknown in there Go does not tell.
             Some(or) => schema_or(typed, or, value),
             None => walk(below, value, &path.member(name), unknown),
@@ -126,7 +126,8 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
         }
         Value::Object(map) => {
             // An empty `dependencies` is kept, so that validation can refuse it.
-            let may_be_strings = field.and_then(Field::instead_of_schema) == Some(Or::Strings);
+            let may_be_strings =
+                field.and_then(Field::schema_alternative) == Some(SchemaAlternative::Strings);
             is_omitted && map.is_empty() && is_map(below) && !may_be_strings
         }
         value => match (field, below.get()) {
@@ -174,18 +175,23 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
 /// Decodes what is a schema of a CRD or something else.
 ///
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
-fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), DecodeError> {
+fn schema_or(
+    typed: TypeRef<'_>,
+    or: SchemaAlternative,
+    value: &mut Value,
+) -> Result<(), DecodeError> {
     match (value, or) {
-        (Value::Object(members), Or::Strings) => members
+        (Value::Object(members), SchemaAlternative::Strings) => members
             .values_mut()
             .filter(|value| value.is_object())
             .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         (value @ Value::Object(_), _) => walk(typed, value, &FieldPath::ROOT, &mut Vec::new()),
-        (Value::Array(schemas), Or::List) => schemas
+        (Value::Array(schemas), SchemaAlternative::List) => schemas
             .iter_mut()
             .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         // These two decoders ignore what they do not know, while that of a bool has an error for it.
-        (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
+        (Value::Bool(_) | Value::Null, SchemaAlternative::Bool)
+        | (_, SchemaAlternative::List | SchemaAlternative::Strings) => Ok(()),
         _ => Err(DecodeError::unreadable(
             "boolean or JSON schema expected".to_owned(),
         )),

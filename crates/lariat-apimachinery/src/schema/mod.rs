@@ -33,6 +33,6 @@ pub(crate) use resolve::Resolved;
 pub use resolve::{Schema, TypeRef};
 pub use strict::{MAX_STRICT_ERRORS, StrictErrors, strict_errors, strict_errors_of_patch};
 #[cfg(feature = "protobuf")]
-pub(crate) use types::{Field, Or, Type, Wire};
+pub(crate) use types::{Field, SchemaAlternative, Type, Wire};
 pub(crate) use types::{List, ListKind, PatchStrategy, Scalar};
 pub use zeros::{as_go_writes, fill as fill_zeros, store as store_zeros};

@@ -95,7 +95,7 @@ impl<'a> Shape<'a> {
     fn member(self, name: &str) -> Option<Self> {
         match self {
             Self::Typed(typed) => typed.find(name).map(|(field, below)| {
-                let is_schema_or = field.and_then(Field::instead_of_schema).is_some();
+                let is_schema_or = field.and_then(Field::schema_alternative).is_some();
                 let is_raw = matches!(below.get(), Some(Type::Any) | None);
                 if is_schema_or || is_raw {
                     Self::Raw

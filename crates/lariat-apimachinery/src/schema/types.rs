@@ -120,12 +120,12 @@ pub(crate) struct Wire {
     /// The field number, after those of enclosing messages that JSON does not have.
     pub(crate) numbers: Box<[u32]>,
     /// The alternative to a schema that the field accepts.
-    pub(crate) or: Option<Or>,
+    pub(crate) or: Option<SchemaAlternative>,
 }
 
 /// The alternative to a schema in some positions of a CRD's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Or {
+pub(crate) enum SchemaAlternative {
     Bool,
     /// A list of schemas.
     List,
@@ -160,7 +160,7 @@ impl Scalar {
 
 impl Field {
     /// Returns what may be there instead of a schema, if the field has one.
-    pub(crate) fn instead_of_schema(&self) -> Option<Or> {
+    pub(crate) fn schema_alternative(&self) -> Option<SchemaAlternative> {
         self.wire.as_ref().and_then(|wire| wire.or)
     }
 

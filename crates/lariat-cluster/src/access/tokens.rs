@@ -47,7 +47,7 @@ pub(crate) struct Token {
 
 /// The error of an invalid token, which contains only claims of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum TokenError {
     /// No server made it, or another one.
     Unknown,
     /// It is for other audiences.
@@ -101,12 +101,12 @@ impl Tokens {
         clock: &Clock,
         token: &str,
         wanted: &[&str],
-    ) -> Result<Token, Refused> {
+    ) -> Result<Token, TokenError> {
         if let Some(user) = self.fixed.get(token) {
             let audiences = both(&[AUDIENCE.to_owned()], wanted);
             // As WrapAudienceAgnosticToken, which leaves it to other authenticators.
             if audiences.is_empty() {
-                return Err(Refused::Unknown);
+                return Err(TokenError::Unknown);
             }
             let user = user.clone().authenticated();
             return Ok(Token { user, audiences });
@@ -114,18 +114,18 @@ impl Tokens {
         let claims = self.claims(token)?;
         let audiences = both(&claims.audiences, wanted);
         if audiences.is_empty() {
-            return Err(Refused::Audience(format!(
+            return Err(TokenError::Audience(format!(
                 "token audiences {} is invalid for the target audiences {}",
                 listed(claims.audiences.iter().map(String::as_str)),
                 listed(wanted.iter().copied()),
             )));
         }
         let user = validity::user(store, clock.timestamp(), &claims);
-        let user = user.map_err(Refused::Invalid)?;
+        let user = user.map_err(TokenError::Invalid)?;
         Ok(Token { user, audiences })
     }
 
-    fn claims(&self, token: &str) -> Result<Arc<Claims>, Refused> {
+    fn claims(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         if let Some(claims) = self.known.lock().get(token) {
             return Ok(Arc::clone(claims));
         }
@@ -135,17 +135,17 @@ impl Tokens {
     }
 
     /// Returns the claims of a token that this server has signed.
-    fn verify(&self, token: &str) -> Result<Claims, Refused> {
-        let (text, signature) = token.rsplit_once('.').ok_or(Refused::Unknown)?;
-        let (header, payload) = text.split_once('.').ok_or(Refused::Unknown)?;
+    fn verify(&self, token: &str) -> Result<Claims, TokenError> {
+        let (text, signature) = token.rsplit_once('.').ok_or(TokenError::Unknown)?;
+        let (header, payload) = text.split_once('.').ok_or(TokenError::Unknown)?;
         let payload = decode(payload)?;
         let issuer: Issuer = read(&payload)?;
         if issuer.iss != AUDIENCE {
-            return Err(Refused::Unknown);
+            return Err(TokenError::Unknown);
         }
         let header: Header = read(&decode(header)?)?;
         let signature = decode(signature)?;
-        let invalid = |reason: &str| Err(Refused::Invalid(reason.to_owned()));
+        let invalid = |reason: &str| Err(TokenError::Invalid(reason.to_owned()));
         if !header.kid.is_empty() && header.kid != self.signer.id() {
             return invalid("invalid signature, no keys found");
         }
@@ -196,7 +196,7 @@ impl Tokens {
     }
 }
 
-impl Refused {
+impl TokenError {
     /// Returns the error in the status of a TokenReview.
     pub(crate) fn text(&self) -> String {
         match self {
@@ -222,12 +222,12 @@ fn listed<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.join(" "))
 }
 
-fn decode(part: &str) -> Result<Vec<u8>, Refused> {
-    BASE64.decode(part).map_err(|_| Refused::Unknown)
+fn decode(part: &str) -> Result<Vec<u8>, TokenError> {
+    BASE64.decode(part).map_err(|_| TokenError::Unknown)
 }
 
-fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(json).map_err(|_| Refused::Unknown)
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, TokenError> {
+    serde_json::from_slice(json).map_err(|_| TokenError::Unknown)
 }
 
 impl fmt::Debug for Tokens {

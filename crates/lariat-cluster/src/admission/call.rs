@@ -53,7 +53,7 @@ impl WebhookCall<'_> {
         };
         let uid = request.server.random.uid();
         let names = (&self.invocation.resource, &self.invocation.kind);
-        let review = form.ask(&uid, &request.attributes, names, self.objects);
+        let review = form.request(&uid, &request.attributes, names, self.objects);
         let body = review.to_string().into_bytes();
         let answered = webhooks::post(request.server, &hook.client, hook.timeout, body).await;
         let answer = answered
@@ -64,7 +64,7 @@ impl WebhookCall<'_> {
             })
             .map_err(not_answered)?;
         let allowance = form
-            .read_answer(&uid, self.mutates, hook, &answer)
+            .read_response(&uid, self.mutates, hook, &answer)
             .map_err(|error| not_answered(format!("received invalid webhook response: {error}")))?;
         // Before the decision: annotations and warnings of a denial reach the audit log and the client too.
         for (key, value) in allowance.annotations {

@@ -40,7 +40,7 @@ impl Request<'_> {
         let names = (&invocation.resource, &invocation.kind);
         let mut scope = Scope::new(&self.attributes, names, new.as_ref(), old.as_ref());
         scope.add_authorizer(&self.attributes, &self.authorizer());
-        match hook.conditions.judge(&scope, hook.failure_policy) {
+        match hook.conditions.evaluate(&scope, hook.failure_policy) {
             MatchResult::Yes => Ok(Some(invocation)),
             MatchResult::No => Ok(None),
             MatchResult::Error(reason) => {

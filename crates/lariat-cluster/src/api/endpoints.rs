@@ -5,8 +5,8 @@ use http::{Method, StatusCode};
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::json;
 
-use super::arrival::Arrival;
 use super::discovery;
+use super::incoming::IncomingRequest;
 use super::{etag, health, openapi, openid};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -18,26 +18,26 @@ use crate::wire::route::Route;
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Answers a request that is not about objects.
-pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
+pub(crate) fn answer(server: &Server, incoming: &IncomingRequest) -> Result<Reply, ApiError> {
     let catalog = server.kinds.catalog();
-    let known = arrival.known_tags();
-    if *arrival.method() != Method::GET && is_read_only(&catalog, &arrival.route) {
+    let known = incoming.known_tags();
+    if *incoming.method() != Method::GET && is_read_only(&catalog, &incoming.route) {
         return Err(ApiError::method_not_allowed());
     }
-    match &arrival.route {
-        Route::CoreVersions => return versions(&catalog, arrival, true),
-        Route::Groups => return versions(&catalog, arrival, false),
+    match &incoming.route {
+        Route::CoreVersions => return versions(&catalog, incoming, true),
+        Route::Groups => return versions(&catalog, incoming, false),
         Route::OpenApiIndex => {
             let index = openapi::index(&catalog, server.has_openid());
             return Ok(etag::tagged(index.into(), JSON, known));
         }
-        Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),
-        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, arrival)),
+        Route::OpenApi(path) => return openapi::answer(server, &catalog, incoming, path),
+        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, incoming)),
         Route::Version => return Ok(discovery::version()),
-        Route::Issuer => return openid::configuration(server, arrival),
-        Route::KeySet => return openid::key_set(server, arrival),
+        Route::Issuer => return openid::configuration(server, incoming),
+        Route::KeySet => return openid::key_set(server, incoming),
         Route::Health { endpoint, check } => {
-            return health::health(endpoint, check, &arrival.query);
+            return health::health(endpoint, check, &incoming.query);
         }
         // What is in one form alone does not look at what is accepted.
         Route::Root => return Ok(root(server, &catalog)),
@@ -45,10 +45,10 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::Group(_) | Route::Resources { .. } => {}
         _ => return Err(ApiError::page_not_found()),
     }
-    if arrival.format()?.shape != Shape::Whole {
+    if incoming.format()?.shape != Shape::Whole {
         return Err(ApiError::not_acceptable(OBJECT_TYPES));
     }
-    match &arrival.route {
+    match &incoming.route {
         Route::Group(group) => discovery::group(&catalog, group),
         Route::Resources { group, version } => discovery::resources(&catalog, group, version),
         _ => Err(ApiError::page_not_found()),
@@ -70,10 +70,10 @@ fn is_read_only(catalog: &Catalog, route: &Route) -> bool {
 }
 
 /// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
-fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
-    if discovery::prefers_aggregated(arrival.accept(), arrival.offers)? {
+fn versions(catalog: &Catalog, incoming: &IncomingRequest, core: bool) -> Result<Reply, ApiError> {
+    if discovery::prefers_aggregated(incoming.accept(), incoming.offers)? {
         let document = discovery::aggregated(catalog, core);
-        let known = arrival.known_tags();
+        let known = incoming.known_tags();
         return Ok(etag::tagged(document, discovery::AGGREGATED, known));
     }
     Ok(if core {

@@ -5,7 +5,7 @@
 use http::header::{CACHE_CONTROL, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::arrival::Arrival;
+use super::incoming::IncomingRequest;
 use crate::access::AUDIENCE;
 use crate::server::Server;
 use crate::status::ApiError;
@@ -19,7 +19,10 @@ pub(super) const KEY_SET: &str = "/openid/v1/jwks";
 const CACHED: &str = "public, max-age=3600";
 
 /// Answers the configuration: the issuer of tokens, and the URL of the keys.
-pub(super) fn configuration(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
+pub(super) fn configuration(
+    server: &Server,
+    incoming: &IncomingRequest,
+) -> Result<Reply, ApiError> {
     let signer = server.access.tokens.signer();
     // In the order of Go's members.
     let document = format!(
@@ -28,25 +31,25 @@ pub(super) fn configuration(server: &Server, arrival: &Arrival) -> Result<Reply,
         signer.algorithm()
     );
     let document = server.has_openid().then_some(document);
-    answer(arrival, "application/json", document)
+    answer(incoming, "application/json", document)
 }
 
 /// Returns the keys of tokens.
-pub(super) fn key_set(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
+pub(super) fn key_set(server: &Server, incoming: &IncomingRequest) -> Result<Reply, ApiError> {
     let keys = server.access.tokens.signer().key_set();
-    answer(arrival, "application/jwk-set+json", keys)
+    answer(incoming, "application/jwk-set+json", keys)
 }
 
 fn answer(
-    arrival: &Arrival,
+    incoming: &IncomingRequest,
     media_type: &'static str,
     document: Option<String>,
 ) -> Result<Reply, ApiError> {
     let document = document.ok_or_else(ApiError::page_not_found)?;
-    if arrival.method() != Method::GET {
+    if incoming.method() != Method::GET {
         return Err(ApiError::method_not_allowed());
     }
-    if !accepts(arrival.accept(), media_type) {
+    if !accepts(incoming.accept(), media_type) {
         return Err(ApiError::not_acceptable(media_type));
     }
     let body = ResponseBody::whole(document);

@@ -35,4 +35,4 @@ pub(crate) use retention::{ReadLimit, Retention};
 pub use snapshot::Snapshot;
 pub(crate) use store::Store;
 pub(crate) use template::Template;
-pub(crate) use write::{Change, Changes, Ending, Refused, Signal, Write};
+pub(crate) use write::{Change, Changes, Ending, Signal, Write, WriteError};

@@ -11,7 +11,7 @@ use super::commits::Recorder;
 use super::durability::PendingRecords;
 use super::history::History;
 use super::retention::Retention;
-use super::{Change, Changes, Event, EventType, Refused, Signal, Stored, Write};
+use super::{Change, Changes, Event, EventType, Signal, Stored, Write, WriteError};
 
 /// The first revision of a store.
 ///
@@ -69,14 +69,14 @@ impl StoreState {
         }
     }
 
-    pub(super) fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
+    pub(super) fn check_namespace(&self, write: &Write<'_>) -> Result<(), WriteError> {
         let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
             return Ok(());
         };
         // A namespace is cluster-scoped: its bare name is its key.
         match self.tables[namespaces.0].objects.get(name) {
-            None => Err(Refused::NamespaceMissing),
-            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
+            None => Err(WriteError::NamespaceMissing),
+            Some(namespace) if namespace.is_deleting() => Err(WriteError::NamespaceTerminating),
             Some(_) => Ok(()),
         }
     }

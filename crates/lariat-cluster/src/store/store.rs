@@ -15,7 +15,7 @@ use super::object::Stored;
 use super::range::{Expired, KeyBounds, Page, Range, page_of};
 use super::retention::{ReadLimit, Retention};
 use super::state::StoreState;
-use super::write::{Changes, Ending, Refused, Signal, Write};
+use super::write::{Changes, Ending, Signal, Write, WriteError};
 
 /// The highest revision that can be skipped to.
 ///
@@ -70,7 +70,7 @@ impl Store {
     /// Commits one write, or returns why not.
     ///
     /// A removal returns the last state under its new revision.
-    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
+    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, WriteError> {
         let mut state = self.state.lock();
         // Checked under the lock of the write: a namespace that starts to terminate after admission has looked must get
         // no new object, or its controller, having found it empty, would leave that object behind.
@@ -81,17 +81,17 @@ impl Store {
             .terminating
             .is_some_and(|flag| flag.load(Ordering::Relaxed))
         {
-            return Err(Refused::KindTerminating);
+            return Err(WriteError::KindTerminating);
         }
         let current = state.tables[write.table.0].objects.get(write.key).cloned();
         // Every write is a compare-and-swap on what its writer read, as a transaction on `mod_revision` in etcd. The
         // caller decides whether a race is a conflict for the client or a reason to try again.
         if current.as_ref().map(|stored| stored.revision()) != write.expected {
-            return Err(Refused::Raced);
+            return Err(WriteError::Raced);
         }
         let object = match (current, write.draft) {
             // There is nothing to remove. The caller reads again, and answers that.
-            (None, None) => return Err(Refused::Raced),
+            (None, None) => return Err(WriteError::Raced),
             (Some(last), None) => state.remove(write.table, last),
             (previous, Some(draft)) => {
                 let stamp = |revision, event| draft.stamp(revision, event);

@@ -47,7 +47,7 @@ impl<'a> Write<'a> {
 
 /// The reason for which a write did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum WriteError {
     /// The object is not what the writer saw.
     Raced,
     NamespaceMissing,

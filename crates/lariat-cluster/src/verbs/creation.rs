@@ -15,7 +15,7 @@ use crate::admission::{self, Request};
 use crate::conversion;
 use crate::server::Server;
 use crate::status::{ApiError, Warnings};
-use crate::store::{Draft, Refused, Stored, Write};
+use crate::store::{Draft, Stored, Write, WriteError};
 use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
@@ -132,7 +132,7 @@ impl Creation<'_> {
             let object = conversion::stored(self.server, self.resource, object).await?;
             match self.commit_in_quota(&key, &object)? {
                 Ok(stored) => return Ok(Created::Stored(stored)),
-                Err(Refused::Raced) if attempt < attempts => {}
+                Err(WriteError::Raced) if attempt < attempts => {}
                 Err(refused) => return Err(self.refusal(refused, key.name())),
             }
         }
@@ -176,7 +176,7 @@ impl Creation<'_> {
         &self,
         key: &ObjectKey,
         object: &Object,
-    ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
+    ) -> Result<Result<Arc<Stored>, WriteError>, ApiError> {
         // Held until the commit: two creations must not both take the last that a quota has left.
         let held = self.resource.namespaced.then(|| self.server.hold_quotas());
         strategy::check_quotas(self.server, self.resource, object, None, Part::Main)?;
@@ -185,7 +185,7 @@ impl Creation<'_> {
         Ok(committed)
     }
 
-    fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, Refused> {
+    fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, WriteError> {
         let namespaces = self.server.kinds.namespaces;
         self.server.store.commit(Write {
             table: self.resource.table,
@@ -200,7 +200,7 @@ impl Creation<'_> {
     /// Refuses creations in a missing or terminating namespace, or of such a kind; returns the namespace.
     pub(super) fn check_admission(&self, name: &str) -> Result<Option<Arc<Stored>>, ApiError> {
         if self.resource.is_terminating() {
-            return Err(self.refusal(Refused::KindTerminating, name));
+            return Err(self.refusal(WriteError::KindTerminating, name));
         }
         // Looked at early for the answer's sake. What counts is the same check under the lock of the commit.
         let Some(namespace) = self.namespace.filter(|_| self.resource.namespaced) else {
@@ -208,27 +208,27 @@ impl Creation<'_> {
         };
         let key = ObjectKey::cluster(namespace);
         match self.server.store.get(self.server.kinds.namespaces, &key) {
-            None => Err(self.refusal(Refused::NamespaceMissing, name)),
+            None => Err(self.refusal(WriteError::NamespaceMissing, name)),
             Some(stored) if stored.is_deleting() => {
-                Err(self.refusal(Refused::NamespaceTerminating, name))
+                Err(self.refusal(WriteError::NamespaceTerminating, name))
             }
             found => Ok(found),
         }
     }
 
-    fn refusal(&self, refused: Refused, name: &str) -> ApiError {
+    fn refusal(&self, refused: WriteError, name: &str) -> ApiError {
         let namespace = self.namespace.unwrap_or_default();
         match refused {
             // A creation expects no object, so it loses only to one that has its name.
-            Refused::Raced => ApiError::already_exists(self.resource, name, false),
-            Refused::KindTerminating => {
+            WriteError::Raced => ApiError::already_exists(self.resource, name, false),
+            WriteError::KindTerminating => {
                 let reason = "create not allowed while custom resource definition is terminating";
                 ApiError::forbidden(self.resource, name, reason)
             }
-            Refused::NamespaceTerminating => {
+            WriteError::NamespaceTerminating => {
                 ApiError::namespace_terminating(self.resource, name, namespace)
             }
-            Refused::NamespaceMissing => ApiError::namespace_not_found(namespace),
+            WriteError::NamespaceMissing => ApiError::namespace_not_found(namespace),
         }
     }
 }

@@ -59,7 +59,7 @@ pub(super) enum Removal {
 
 /// The way in which objects of a kind are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum DeletionMode {
     /// At once.
     AtOnce,
     /// After a grace period: Pods.
@@ -68,17 +68,19 @@ enum Way {
     Emptied,
 }
 
-fn way(resource: &Resource) -> Way {
+fn way(resource: &Resource) -> DeletionMode {
     match (&*resource.group, &*resource.plural) {
-        ("", "pods") => Way::Gracefully,
-        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => Way::Emptied,
-        _ => Way::AtOnce,
+        ("", "pods") => DeletionMode::Gracefully,
+        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            DeletionMode::Emptied
+        }
+        _ => DeletionMode::AtOnce,
     }
 }
 
 /// Returns whether the control plane empties objects of a kind before they go.
 pub(super) fn is_emptied(resource: &Resource) -> bool {
-    way(resource) == Way::Emptied
+    way(resource) == DeletionMode::Emptied
 }
 
 /// Decides what the deletion of an object comes to.
@@ -90,7 +92,7 @@ pub(super) fn removal(
 ) -> Removal {
     let way = way(resource);
     // Most objects go at once, and need not be decoded for that.
-    if way == Way::AtOnce
+    if way == DeletionMode::AtOnce
         && !current.has_finalizers()
         && propagation(resource, &[], deletion.propagation) == Propagation::Background
     {
@@ -100,17 +102,17 @@ pub(super) fn removal(
     let mut object = old.clone();
     // As REST.Delete in registry/core/namespace/storage and in apiextensions' registry/customresourcedefinition: the
     // first deletion only marks, whatever its options.
-    if way == Way::Emptied && !current.is_deleting() {
+    if way == DeletionMode::Emptied && !current.is_deleting() {
         begin_emptying(resource, &mut object, clock, deletion.propagation);
         metadata_mut(&mut object).insert("deletionTimestamp".into(), clock.now().into());
         return Removal::Mark(object);
     }
     // Only namespaces have them. Until they are gone the namespace controller is at work.
-    if way == Way::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
+    if way == DeletionMode::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
         return Removal::Held;
     }
     let mut period = None;
-    if way == Way::Gracefully {
+    if way == DeletionMode::Gracefully {
         match shorten(&mut object, clock, deletion.grace) {
             Grace::Pending => return Removal::Pending,
             Grace::Runs(seconds) => period = Some(seconds),

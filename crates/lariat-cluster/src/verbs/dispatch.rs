@@ -5,7 +5,7 @@ use super::call::Call;
 use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
 use crate::conversion;
 use crate::status::ApiError;
-use crate::wire::document::{self, OnStack};
+use crate::wire::document::{self, WithStack};
 use crate::wire::verb::Verb;
 
 impl Call {
@@ -49,7 +49,7 @@ impl Call {
             Verb::Watch => Box::pin(watch::watch(self)).await,
             // Members are visited by recursion, which for a deep document needs a larger stack.
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
-                OnStack::new(self.write(verb)).await
+                WithStack::new(self.write(verb)).await
             }
             // Boxed: these futures are by far the largest, since webhooks are called in them, and reads would carry
             // their size. A future is copied several times until it is polled.

@@ -163,12 +163,12 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
 
 /// A future whose every poll has enough stack for the deepest document.
 #[derive(Debug)]
-pub(crate) struct OnStack<F> {
+pub(crate) struct WithStack<F> {
     /// `None` when it is dropped.
     work: Option<Pin<Box<F>>>,
 }
 
-impl<F> OnStack<F> {
+impl<F> WithStack<F> {
     pub(crate) fn new(work: F) -> Self {
         Self {
             work: Some(Box::pin(work)),
@@ -176,7 +176,7 @@ impl<F> OnStack<F> {
     }
 }
 
-impl<F: Future> Future for OnStack<F> {
+impl<F: Future> Future for WithStack<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -187,7 +187,7 @@ impl<F: Future> Future for OnStack<F> {
     }
 }
 
-impl<F> Drop for OnStack<F> {
+impl<F> Drop for WithStack<F> {
     fn drop(&mut self) {
         // A deep document is dropped level by level.
         let work = self.work.take();

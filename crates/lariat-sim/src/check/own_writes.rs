@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::noticed::Noticed;
-use super::states::{Channel, Sight, since};
+use super::states::{Channel, Observation, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
 use crate::actors::IncarnationId;
@@ -63,40 +63,47 @@ impl Check for OwnWrites {
             _ => {}
         }
         // What a subscriber gets may be on its way while the answer comes.
-        let sight =
-            Sight::of(event).filter(|sight| !matches!(sight.channel, Channel::Subscriber(_)));
-        let found = sight.and_then(|sight| self.look(oracle, moment, &sight));
+        let observation = Observation::of(event)
+            .filter(|observation| !matches!(observation.channel, Channel::Subscriber(_)));
+        let found = observation.and_then(|observation| self.look(oracle, moment, &observation));
         found.into_iter().collect()
     }
 }
 
 impl OwnWrites {
-    fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
+    fn look(
+        &self,
+        oracle: &Oracle,
+        moment: &Moment,
+        observation: &Observation<'_>,
+    ) -> Option<String> {
         let own = (
-            sight.incarnation.clone(),
-            sight.kind.clone(),
-            sight.key.clone(),
+            observation.incarnation.clone(),
+            observation.kind.clone(),
+            observation.key.clone(),
         );
         let Answered { number, state } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write.
-        let has_noticed = self.noticed.is_by(oracle, moment, sight.incarnation);
+        let has_noticed = self.noticed.is_by(oracle, moment, observation.incarnation);
         if oracle.reset_at > number || !has_noticed {
             return None;
         }
-        let selected = self.selections.of(sight.incarnation, sight.kind);
-        let states = oracle.states(sight.kind, sight.key);
+        let selected = self
+            .selections
+            .of(observation.incarnation, observation.kind);
+        let states = oracle.states(observation.kind, observation.key);
         // What has not been there for long is forgotten.
-        let is_forgotten = states.is_empty() && sight.object.is_none();
+        let is_forgotten = states.is_empty() && observation.object.is_none();
         let states = &states[since(states, state)..];
         let mut states_since = states.iter();
-        let is_new = is_forgotten || states_since.any(|past| sight.is(past, &selected));
+        let is_new = is_forgotten || states_since.any(|past| observation.is(past, &selected));
         if is_new {
             return None;
         }
         let version = states.first().map_or(0, |past| past.version);
         Some(format!(
             "{} after a write that was answered with version {version}",
-            sight.says()
+            observation.says()
         ))
     }
 }

@@ -76,7 +76,7 @@ impl FaultClass {
         })
     }
 
-    pub(crate) fn of_fate(process_fault: ProcessFault) -> Self {
+    pub(crate) fn of_process_fault(process_fault: ProcessFault) -> Self {
         match process_fault {
             ProcessFault::Kill(_) => Self::Kill,
             ProcessFault::Restart(_) => Self::Restart,

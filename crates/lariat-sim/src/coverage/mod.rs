@@ -73,7 +73,7 @@ mod tests {
     use super::{Coverage, FaultClass, ProcessState, ProcessStates};
 
     #[test]
-    fn a_trouble_counts_for_every_state_at_that_moment() {
+    fn a_fault_counts_for_every_state_at_that_moment() {
         let mut coverage = Coverage::default();
         let mut states = ProcessStates::default();
         states.set(ProcessState::Watching, true);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::happen::lift;
+use super::steps::lift;
 use crate::check::{Checks, Rest};
 use crate::coverage::{Coverage, FaultClass};
 use crate::event::Event;
@@ -129,7 +129,7 @@ impl<'a> Driver<'a> {
             if self.recorder.has_failed() {
                 break;
             }
-            self.happen(step);
+            self.execute(step);
             self.steps += 1;
         }
         self.drive(began + self.scenario.chaos.duration);

@@ -55,7 +55,7 @@ pub(super) fn digest_of(catalog: &Catalog, has_openid: bool, path: &str) -> Opti
     let Some((group, version)) = version_of(path) else {
         return fixed::has(catalog, path).then(|| digest::of_path(path));
     };
-    let cached = catalog.document(group, version)?;
+    let cached = catalog.openapi_of(group, version)?;
     let resources = || catalog.resources(group, version);
     let digest = cached
         .digest
@@ -67,7 +67,7 @@ pub(super) fn digest_of(catalog: &Catalog, has_openid: bool, path: &str) -> Opti
 pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
     Some(match version_of(path) {
         Some((group, version)) => {
-            let slot = &catalog.document(group, version)?.json;
+            let slot = &catalog.openapi_of(group, version)?.json;
             once(slot, || write(catalog, group, version))
         }
         // These are small and rarely asked for, so they are not kept.

@@ -26,7 +26,7 @@ const REFRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     /// The namespaces that are being deleted.
-    terminating: HashMap<String, Emptying>,
+    terminating: HashMap<String, Deletion>,
     /// Names to look at.
     ///
     /// Some may be of namespaces that are no longer in `terminating`.
@@ -35,7 +35,7 @@ pub(crate) struct Namespaces {
 
 /// The progress of the deletion of a namespace.
 #[derive(Debug)]
-struct Emptying {
+struct Deletion {
     /// Before this time it is not looked at.
     first_look: Instant,
     /// The number of objects at the last check that have not been deleted since.
@@ -63,7 +63,7 @@ impl Namespaces {
                 Some(_) => {}
                 None => {
                     let first_look = Instant::now() + plane.server.time.namespace_deletion;
-                    let emptying = Emptying {
+                    let emptying = Deletion {
                         first_look,
                         remaining: 0,
                         is_begun: false,

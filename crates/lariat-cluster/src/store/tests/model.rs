@@ -167,7 +167,7 @@ impl Pair {
         let write = Write::new(resource.table, key, expected, draft);
         let outcome = self.store.commit(write);
         if expected != is || (size.is_none() && is.is_none()) {
-            assert_eq!(outcome.unwrap_err(), Refused::Raced);
+            assert_eq!(outcome.unwrap_err(), WriteError::Raced);
             return;
         }
         let stored = outcome.unwrap();

@@ -7,8 +7,8 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::schema::{self, Schema};
 use serde_json::{Value, json};
 
+use super::annotation_json::{behavior_of, go_behavior, text_of};
 use super::metrics::{newer, older};
-use super::written::{behavior_of, go_behavior, text_of};
 use crate::strategy::metadata::copy_member;
 use crate::strategy::part::Part;
 

@@ -65,7 +65,7 @@ pub(crate) struct Watcher {
 }
 
 /// The event that wakes a watcher.
-enum Woken {
+enum Wakeup {
     Signal,
     Bookmark,
     Deadline,
@@ -248,9 +248,9 @@ impl Watcher {
                 continue;
             }
             match self.wait().await {
-                Woken::Signal | Woken::Break => {}
-                Woken::Bookmark => self.send_bookmark(),
-                Woken::Deadline | Woken::Stopped => self.finish(),
+                Wakeup::Signal | Wakeup::Break => {}
+                Wakeup::Bookmark => self.send_bookmark(),
+                Wakeup::Deadline | Wakeup::Stopped => self.finish(),
             }
         }
     }
@@ -419,7 +419,7 @@ impl Watcher {
         });
     }
 
-    async fn wait(&mut self) -> Woken {
+    async fn wait(&mut self) -> Wakeup {
         let bookmark = async {
             match self.bookmark_at {
                 Some(at) => time::sleep_until(at).await,
@@ -436,14 +436,14 @@ impl Watcher {
             // What comes at the same moment is sent in this order, whatever the runtime's dice say.
             biased;
             changed = self.signals.changed() => match changed {
-                Ok(()) => Woken::Signal,
-                Err(_) => Woken::Stopped,
+                Ok(()) => Wakeup::Signal,
+                Err(_) => Wakeup::Stopped,
             },
-            () = self.server.stopped.cancelled() => Woken::Stopped,
-            () = time::sleep_until(self.deadline) => Woken::Deadline,
-            () = planned => Woken::Break,
-            () = self.client.changed() => Woken::Break,
-            () = bookmark => Woken::Bookmark,
+            () = self.server.stopped.cancelled() => Wakeup::Stopped,
+            () = time::sleep_until(self.deadline) => Wakeup::Deadline,
+            () = planned => Wakeup::Break,
+            () = self.client.changed() => Wakeup::Break,
+            () = bookmark => Wakeup::Bookmark,
         }
     }
 }

@@ -80,7 +80,7 @@ impl Delays {
             .retain(|of, _| of.incarnation != *incarnation || of.kind != *kind);
     }
 
-    pub(super) fn forget_life(&mut self, incarnation: &IncarnationId) {
+    pub(super) fn forget_incarnation(&mut self, incarnation: &IncarnationId) {
         self.0.retain(|of, _| of.incarnation != *incarnation);
     }
 }

@@ -65,7 +65,7 @@ impl Check for Promises {
                 self.open.retain(|of, _| of.incarnation != *incarnation);
                 self.attempts
                     .retain(|(of, _), _| of.incarnation != *incarnation);
-                self.delays.forget_life(incarnation);
+                self.delays.forget_incarnation(incarnation);
                 self.working.retain(|(of, _), _| of != incarnation);
             }
             _ => {}

@@ -97,8 +97,8 @@ async fn what_has_changed_since_its_first_sight_does_not_have_to_wait() {
         }
         publish(&mut harness, "fresh");
         // Set back by a restore, they have the causes of their first sight.
-        for (name, sight) in sights {
-            harness.calls(3, "h", name, sight);
+        for (name, observation) in sights {
+            harness.calls(3, "h", name, observation);
         }
         assert_eq!(harness.found() > 0, is_found, "{} changes", changes.len());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::sight::{Channel, Sight, Way, since};
+use super::observation::{Channel, Observation, Way, since};
 use crate::actors::IncarnationId;
 use crate::check::wanted::Selections;
 use crate::check::{Check, Findings};
@@ -39,20 +39,22 @@ impl Check for Forward {
         if let Some(way) = closed(event) {
             self.last.remove(&way);
         }
-        let Some(sight) = Sight::of(event) else {
+        let Some(observation) = Observation::of(event) else {
             return Vec::new();
         };
-        let states = oracle.states(sight.kind, sight.key);
-        let last = self.last.entry(sight.way()).or_default();
-        let from = last.get(sight.key).copied();
-        let selected = self.selections.of(sight.incarnation, sight.kind);
-        let start = match (from, &sight.object) {
+        let states = oracle.states(observation.kind, observation.key);
+        let last = self.last.entry(observation.way()).or_default();
+        let from = last.get(observation.key).copied();
+        let selected = self
+            .selections
+            .of(observation.incarnation, observation.kind);
+        let start = match (from, &observation.object) {
             // Not after it: the same state may be shown again, for example by a retry.
             (Some(from), _) => since(states, from),
             (None, Some(_)) => 0,
             (None, None) => {
-                let caches = self.complete.get(sight.incarnation);
-                let version = caches.and_then(|caches| caches.get(sight.kind));
+                let caches = self.complete.get(observation.incarnation);
+                let version = caches.and_then(|caches| caches.get(observation.kind));
                 // A cache of a part of the kind is complete without the object, and versions of another epoch do not
                 // compare.
                 let is_judged = oracle.epoch() <= 1 && selected.is_all();
@@ -63,18 +65,18 @@ impl Check for Forward {
             }
         };
         let mut states_since = states[start..].iter();
-        let now = states_since.find(|past| sight.is(past, &selected));
+        let now = states_since.find(|past| observation.is(past, &selected));
         match now {
             Some(past) => {
-                last.insert(sight.key.clone(), past.number);
+                last.insert(observation.key.clone(), past.number);
                 Vec::new()
             }
             // Another checker reports states that the server never had; old deletions are forgotten.
-            None if from.is_none() && sight.object.is_some() => Vec::new(),
-            None if states.is_empty() && sight.object.is_none() => Vec::new(),
+            None if from.is_none() && observation.object.is_some() => Vec::new(),
+            None if states.is_empty() && observation.object.is_none() => Vec::new(),
             None => {
                 let last = states[start..].first().map_or(0, |past| past.version);
-                vec![format!("{} after version {last}", sight.says())]
+                vec![format!("{} after version {last}", observation.says())]
             }
         }
     }

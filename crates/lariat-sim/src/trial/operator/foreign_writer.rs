@@ -1,4 +1,4 @@
-//! Foreign clients that meddle with the children of shops, and with shops.
+//! Foreign clients that change the children of shops, and shops.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         let Some(command) = command else {
             return Ok(());
         };
-        // What is not there any more, or not yet, is not meddled with.
+        // What is not there any more, or not yet, is left alone.
         drop(time::timeout(TIMEOUT, writer.act(command.number)).await);
     }
 }

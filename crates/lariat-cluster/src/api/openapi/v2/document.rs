@@ -14,7 +14,7 @@ use crate::wire::gzip;
 
 /// Returns the digest of the document.
 pub(in crate::api::openapi) fn digest(catalog: &Catalog) -> &str {
-    let cached = catalog.whole();
+    let cached = catalog.openapi();
     cached
         .digest
         .get_or_init(|| digests::of_resources(catalog.all()))
@@ -22,7 +22,7 @@ pub(in crate::api::openapi) fn digest(catalog: &Catalog) -> &str {
 
 /// Returns the document, compressed.
 pub(in crate::api::openapi) fn document(catalog: &Catalog, encoding: DocumentEncoding) -> Bytes {
-    let cached = catalog.whole();
+    let cached = catalog.openapi();
     match encoding {
         DocumentEncoding::Json => once(&cached.json, || write(catalog)),
         DocumentEncoding::Protobuf => cached

@@ -21,7 +21,7 @@ use crate::wire::verb::Verb;
 
 /// A request before it is handled.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct IncomingRequest {
     parts: Parts,
     pub(crate) route: Route,
     pub(crate) query: Query,
@@ -35,11 +35,11 @@ pub(crate) struct Arrival {
     legacy: bool,
 }
 
-impl Arrival {
+impl IncomingRequest {
     /// Reads the head of a request, finds the faults that apply to it, and records it.
     pub(crate) fn new(server: &Server, parts: Parts, in_process: bool) -> (Self, AppliedFaults) {
         let route = Route::parse(parts.uri.path());
-        let mut arrival = Self {
+        let mut incoming = Self {
             mark: None,
             offers: offers(server, &route, &parts.method),
             route,
@@ -50,31 +50,31 @@ impl Arrival {
         };
         // The older path, as `/api/v1/watch/pods`, is a watch without the parameter; a name at its end selects one
         // object.
-        if let Route::Objects(target) = &mut arrival.route
+        if let Route::Objects(target) = &mut incoming.route
             && target.watches
         {
-            arrival.query.watch(target.name.take().as_deref());
+            incoming.query.watch(target.name.take().as_deref());
         }
         let mut applied = AppliedFaults::default();
         // Faults must not keep a client from removing them.
-        if matches!(arrival.route, Route::Admin(_)) {
-            return (arrival, applied);
+        if matches!(incoming.route, Route::Admin(_)) {
+            return (incoming, applied);
         }
-        let mut request = arrival.entry();
+        let mut request = incoming.entry();
         if !server.stopped.is_cancelled() {
             applied = server.faults.apply(&RequestInfo {
                 request: &request,
-                query: &arrival.query,
+                query: &incoming.query,
                 kinds: &server.kinds,
             });
             request.faults.clone_from(&applied.actions);
             if !applied.actions.is_empty() {
                 applied.client.clone_from(&request.user_agent);
             }
-            arrival.legacy = applied.actions.contains(&Action::LegacyDiscovery);
+            incoming.legacy = applied.actions.contains(&Action::LegacyDiscovery);
         }
-        arrival.mark = Some(server.journal.record(request));
-        (arrival, applied)
+        incoming.mark = Some(server.journal.record(request));
+        (incoming, applied)
     }
 
     /// Returns the verb, or `None` where the method has no meaning.

@@ -23,7 +23,7 @@ pub(in crate::check) enum Channel {
 pub(super) type Way = (IncarnationId, Gvk, Channel);
 
 /// The state of an object that an event shows.
-pub(in crate::check) struct Sight<'a> {
+pub(in crate::check) struct Observation<'a> {
     pub(in crate::check) incarnation: &'a IncarnationId,
     pub(in crate::check) kind: &'a Gvk,
     pub(in crate::check) key: &'a ObjectKey,
@@ -31,7 +31,7 @@ pub(in crate::check) struct Sight<'a> {
     pub(in crate::check) object: Option<Observed>,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> Observation<'a> {
     pub(in crate::check) fn of(event: &'a Event) -> Option<Self> {
         Some(match event {
             Event::Began {

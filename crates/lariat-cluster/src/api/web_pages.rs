@@ -9,24 +9,24 @@ use std::net::{IpAddr, SocketAddr};
 use http::HeaderValue;
 use http::uri::Authority;
 
-use super::arrival::Arrival;
+use super::incoming::IncomingRequest;
 use crate::access::Mode;
 use crate::server::Server;
 use crate::status::ApiError;
 
 /// Refuses what a web page may have sent.
-pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError> {
+pub(super) fn refuse(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
     let access = &server.access;
-    if arrival.in_process || access.mode != Mode::Open {
+    if incoming.in_process || access.mode != Mode::Open {
         return Ok(());
     }
-    if arrival.has_header("origin") {
+    if incoming.has_header("origin") {
         let message = "requests of web pages, which have an Origin header, are refused: this cluster is open to \
             everybody who reaches it; let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
     }
     // Elsewhere than on a loopback address a cluster may well have a name.
-    if access.is_local && !names_no_domain(arrival) {
+    if access.is_local && !names_no_domain(incoming) {
         let message = "the Host header is refused: this cluster is open to everybody who reaches it, and listens on a \
             loopback address; use the address or localhost, or let it require a token";
         return Err(ApiError::forbidden_as_a_whole(message));
@@ -35,8 +35,8 @@ pub(super) fn refuse(server: &Server, arrival: &Arrival) -> Result<(), ApiError>
 }
 
 /// Returns whether all hosts that a request names are IP addresses or `localhost`.
-fn names_no_domain(arrival: &Arrival) -> bool {
-    let (mut named, authority) = arrival.hosts();
+fn names_no_domain(incoming: &IncomingRequest) -> bool {
+    let (mut named, authority) = incoming.hosts();
     // HTTP/2 has the host in `:authority`, which is a part of the URI here.
     named.all(is_address_header) && authority.is_none_or(is_address_or_localhost)
 }

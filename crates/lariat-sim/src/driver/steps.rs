@@ -24,7 +24,7 @@ impl Driver<'_> {
         }
     }
 
-    pub(super) fn happen(&mut self, step: &PlanStep) {
+    pub(super) fn execute(&mut self, step: &PlanStep) {
         // A step in a quiet time must not wait for the end of a long turn to have its effect.
         self.turn = BUSY;
         self.recorder
@@ -105,7 +105,7 @@ impl Driver<'_> {
 
     fn process_fault(&mut self, process: usize, what: ProcessFault) {
         // Counted before it takes effect: what matters is the state that it meets.
-        self.met(Some(FaultClass::of_fate(what)), Some(process));
+        self.met(Some(FaultClass::of_process_fault(what)), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
