@@ -125,7 +125,7 @@ impl Quantity {
         }
     }
 
-    /// Takes another amount away; the family of suffixes stays.
+    /// Subtracts another amount; the family of suffixes stays.
     pub(crate) fn minus(self, other: Self) -> Self {
         let nanos = self.nanos.saturating_sub(other.nanos);
         Self { nanos, ..self }

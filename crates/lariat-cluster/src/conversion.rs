@@ -103,7 +103,7 @@ pub(crate) async fn all_shown(
     completed(cache, resource, states, convert_all).await
 }
 
-/// Returns states in the version of a resource: from the cache, and what is not in it from `convert_all`.
+/// Returns states in the version of a resource: from the cache, and the others from `convert_all`.
 async fn completed<F>(
     cache: &Converted,
     resource: &Resource,

@@ -102,7 +102,7 @@ impl Server {
         }
     }
 
-    /// Keeps others from using what a quota leaves, until it is dropped.
+    /// Locks the quotas, so that two requests cannot use the same rest.
     pub(crate) fn hold_quotas(&self) -> MutexGuard<'_, ()> {
         self.quotas.lock()
     }

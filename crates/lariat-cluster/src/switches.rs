@@ -82,7 +82,7 @@ impl Switches {
         !self.namespaces_off.load(Ordering::Relaxed)
     }
 
-    /// Returns whether namespaces get what a real cluster puts into each.
+    /// Returns whether namespaces get their default objects.
     pub(crate) fn makes_defaults(&self) -> bool {
         self.makes_defaults
     }
@@ -92,7 +92,7 @@ impl Switches {
         self.admits_accounts
     }
 
-    /// Returns whether quotas are enforced, and what is used is counted.
+    /// Returns whether quotas are enforced, and their usage is counted.
     pub(crate) fn enforces_quotas(&self) -> bool {
         self.enforces_quotas
     }

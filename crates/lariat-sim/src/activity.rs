@@ -11,7 +11,7 @@ use lariat_core::{Gvk, ObjectKey};
 use crate::actors::{HandlerId, IncarnationId, Subscriber};
 use crate::observed::number_of;
 
-/// Something an incarnation of a process did, or what it was like at a moment.
+/// Something an incarnation of a process did, or its state at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity {
     pub(crate) incarnation: IncarnationId,

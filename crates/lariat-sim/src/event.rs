@@ -225,7 +225,7 @@ impl Event {
         }
     }
 
-    /// Returns the line of what a cache did, or of how it is used.
+    /// Returns the line about a change, a progress or a use of a cache.
     fn cached(&self) -> Option<String> {
         Some(match self {
             Self::Published { subscriber, change } => format!(

@@ -77,7 +77,7 @@ impl Host {
         }
     }
 
-    /// Lets the clocks of the process run at a rate of their own.
+    /// Sets the rate of the process's clocks.
     pub(crate) fn rate(self, rate: Rate) -> Self {
         Self { rate, ..self }
     }
@@ -325,7 +325,7 @@ impl Host {
         incarnation.process.acts(ActivityKind::Sampled(samples));
     }
 
-    /// Lets the wall clock jump.
+    /// Shifts the wall clock.
     pub(crate) fn shift_clock(&mut self, seconds: i64) {
         if let HostState::Running(incarnation) | HostState::Paused(incarnation, _) = &mut self.state
         {

@@ -39,7 +39,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Returns whether it may handle what belongs to a place.
+    /// Returns whether it may handle the objects of a scope.
     pub(crate) fn holds(&self, place: LeaseScope) -> bool {
         self.leads
             && match (place, &self.share) {

@@ -125,7 +125,7 @@ impl LinkState {
         }))
     }
 
-    /// Lets so many requests through at a time; those beyond wait. None lifts the limit.
+    /// Limits the number of concurrent requests; those beyond wait. None lifts the limit.
     pub(crate) fn limit(&mut self, streams: Option<usize>) {
         let closed = STREAMS - streams.unwrap_or(STREAMS).min(STREAMS);
         if closed > self.closed {
@@ -252,7 +252,7 @@ async fn carry(
     tasks.wait().await;
 }
 
-/// Takes a request to the cluster and its answer back.
+/// Delivers a request to the cluster, and its answer to the process.
 ///
 /// A process that no longer waits has closed the connection: whatever the cluster had not finished by then is not done,
 /// and what it had is. A write that [lingers](LinkState::lingers) is a task of its own, which ends when the server has

@@ -107,7 +107,7 @@ impl Objects {
         }
     }
 
-    /// Lets contents name owners that need not exist: nothing is collected then.
+    /// Allows contents to name owners that need not exist: nothing is collected then.
     pub(crate) fn owned(self) -> Self {
         Self {
             has_owners: true,

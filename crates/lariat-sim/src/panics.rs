@@ -48,7 +48,7 @@ pub(crate) fn begin() {
     NOTED.with(|noted| *noted.borrow_mut() = Some(Vec::new()));
 }
 
-/// Takes the panics since the last call.
+/// Returns the panics since the last call.
 pub(crate) fn take() -> Vec<String> {
     NOTED.with(|noted| {
         noted

@@ -9,7 +9,7 @@ pub(crate) struct Rate(pub(crate) u32);
 impl Rate {
     pub(crate) const TRUE: Self = Self(1000);
 
-    /// Returns what the machine's clock shows of a span of the run's time.
+    /// Converts a span of the run's time to one of the machine's clock.
     pub(crate) fn local(self, span: Duration) -> Duration {
         match self {
             // Exactly, and without the multiplication, which overflows for long spans.

@@ -121,7 +121,7 @@ impl Recorder {
         };
     }
 
-    /// Ends a turn: until the next one, what happens is the driver's doing.
+    /// Ends a turn: events until the next one are the driver's.
     ///
     /// `polls` stands for the order of the tasks that ran.
     pub(crate) fn end_turn(&self, at: Duration, polls: u64) {
@@ -176,7 +176,7 @@ impl Recorder {
         }
     }
 
-    /// Has something end, and notes what that leads to in the order of the lines.
+    /// Runs the end of something, and records its events in the order of their lines.
     ///
     /// A runtime drops its tasks by their ids, which all runs of the operating system's process count together.
     pub(crate) fn end(&self, end: impl FnOnce()) {
@@ -224,7 +224,7 @@ impl Recorder {
         (inner.calls, inner.commits)
     }
 
-    /// Takes the trace and the violations out.
+    /// Returns the trace and the violations.
     pub(crate) fn finish(&self) -> (Trace, Vec<Violation>) {
         let mut inner = self.0.lock();
         (

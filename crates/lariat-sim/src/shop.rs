@@ -54,7 +54,7 @@ pub(crate) fn spec(random: u64) -> Value {
     }})
 }
 
-/// Returns the key of the ledger of a shop: what its cleanup writes.
+/// Returns the key of the ledger of a shop, which its cleanup writes.
 pub(crate) fn ledger(uid: &str) -> ObjectKey {
     ObjectKey::namespaced(LEDGERS, &format!("ledger-{uid}"))
 }

@@ -59,7 +59,7 @@ impl Shrinking {
         self.runs < RUNS && self.began.elapsed() < TIME
     }
 
-    /// Takes a plan if the same check fails with it.
+    /// Accepts a plan if the same check fails with it.
     fn takes(&mut self, plan: &[PlanStep]) -> bool {
         if !self.may_go_on() {
             return false;

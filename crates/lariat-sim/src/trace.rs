@@ -59,7 +59,7 @@ impl Trace {
         self.lines.push_back(Line { text, hash });
     }
 
-    /// Takes something into the hash that has no line.
+    /// Mixes a number into the hash that has no line.
     pub(crate) fn fold(&mut self, number: u64) {
         self.hash = mix(self.hash, number);
     }

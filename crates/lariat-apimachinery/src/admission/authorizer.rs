@@ -44,7 +44,7 @@ pub struct Authorized {
 /// The authorizer: decides about a check.
 pub type Authorize = Arc<dyn Fn(&Check) -> Authorized + Send + Sync>;
 
-/// An authorizer, or what is made of it on the way to a check.
+/// An authorizer, or a step on the way to a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked(Check);
 

@@ -21,7 +21,7 @@ pub enum ReviewVersion {
     V1Beta1,
 }
 
-/// The answer of a webhook.
+/// The response of an admission webhook.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AdmissionResponse {
     /// The denial, if it denies the request.

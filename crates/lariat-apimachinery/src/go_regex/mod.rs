@@ -27,7 +27,7 @@ pub(crate) fn compile(expression: &str) -> Result<Regex, String> {
     Regex::new(&translated).map_err(|error| error.to_string())
 }
 
-/// Checks an expression of Go, which may be larger than what [`compile`] accepts.
+/// Checks an expression of Go, which may be larger than [`compile`] accepts.
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Reads what is no repeat.
+    /// Reads one step that is no repeat.
     fn step(&mut self, next: char) -> Result<(), String> {
         match next {
             '(' if self.rest.starts_with("(?") => return self.perl_group(),
@@ -323,7 +323,7 @@ impl<'a> Translator<'a> {
         Err(error(BAD_PERL, &whole[..read]))
     }
 
-    /// Reads what begins with a backslash, outside of a class.
+    /// Reads an escape, outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         let text = self.rest;
         let simple = match text[1..].chars().next() {

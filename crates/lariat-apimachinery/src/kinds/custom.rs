@@ -121,7 +121,7 @@ struct SelectableField {
     json_path: String,
 }
 
-/// Reads what Go takes as absent when it is null.
+/// Reads null as the default, as Go does.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -53,7 +53,7 @@ pub(crate) struct Managed {
 }
 
 impl Manager {
-    /// Names the manager as conflicts do.
+    /// Formats the manager as conflicts do.
     pub(super) fn shown(&self) -> String {
         let mut shown = format!("{:?}", self.name);
         if !self.subresource.is_empty() {

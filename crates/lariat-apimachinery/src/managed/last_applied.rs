@@ -68,7 +68,7 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     )
 }
 
-/// Updates the annotation of what an apply made, if it has one.
+/// Updates the annotation of the result of an apply, if it has one.
 ///
 /// It gets what was applied, without fields that other managers set.
 // `lastAppliedUpdater.Apply`.

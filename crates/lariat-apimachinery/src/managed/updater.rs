@@ -48,7 +48,7 @@ impl Writer<'_> {
         takes
     }
 
-    /// Takes what differs in this version from those who own fields in it.
+    /// Removes the fields that differ in this version from their owners in it.
     pub(super) fn disown(&self, managed: &mut Managed, live: &Value, new: &Value) {
         let difference = typed::compare(self.typed, live, new).without(self.ignored);
         let owners = managed.owners.values_mut();

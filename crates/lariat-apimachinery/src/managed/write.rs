@@ -180,7 +180,7 @@ impl Write<'_> {
         managed.write(metadata_mut(object));
     }
 
-    /// Makes the writer own what differs; returns whether both objects fit their types.
+    /// Makes the writer own the fields that differ; returns whether both objects fit their types.
     ///
     /// If one does not, nothing is compared and the object is stored without managed fields, as by the API server.
     fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {

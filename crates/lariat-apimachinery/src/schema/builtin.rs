@@ -148,7 +148,7 @@ pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
     id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
 }
 
-/// The name of the type of what is embedded without being read.
+/// The name of the type of embedded JSON that is not decoded.
 const RAW: &str = "runtime.RawExtension";
 
 /// Returns the version and name of each kind.
@@ -181,7 +181,7 @@ impl Reader {
             .or_insert_with(|| types.add(Type::Any))
     }
 
-    /// Gives a field a copy of its structure that merges by member.
+    /// Copies the structure of a field, so that the copy merges by member.
     ///
     /// Returns the copy with its name.
     fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {

@@ -150,7 +150,7 @@ impl Reader {
             .collect()
     }
 
-    /// Copies a type, and what it refers to, from other types.
+    /// Copies a type, and the types it refers to, from other types.
     fn import(&mut self, from: &Types, id: TypeId) -> TypeId {
         if let Some(known) = self.imported.get(&id.0) {
             return *known;

@@ -172,7 +172,7 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
     }
 }
 
-/// Decodes what is a schema of a CRD or something else.
+/// Decodes a schema of a CRD, or the alternative to one.
 ///
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
 fn schema_or(

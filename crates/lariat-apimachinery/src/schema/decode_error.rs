@@ -1,4 +1,4 @@
-//! A value that is not of its type, in the words of Go's decoders.
+//! The error of a value that is not of its type, as Go's decoders word it.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::builtin;
 use super::resolve::TypeRef;
 use super::types::{Scalar, Type};
 
-/// A value that is not of its type.
+/// The error of a value that is not of its type.
 ///
 /// Shown as Go's JSON decoder words it, with the field and its type.
 #[derive(Debug)]
@@ -56,12 +56,12 @@ enum Wanted {
 }
 
 impl DecodeError {
-    /// A value that is of its type and cannot be read.
+    /// The error of a value that is of its type and cannot be read.
     pub(crate) fn unreadable(reason: String) -> Self {
         Self(Box::new(Reason::Unreadable(reason)))
     }
 
-    /// A value that is of another type.
+    /// The error of a value of another type.
     pub(super) fn new(value: &Value, typed: TypeRef<'_>) -> Self {
         let name = go_type(typed);
         let wanted = match typed.get() {
@@ -222,13 +222,13 @@ pub(crate) fn struct_without(typed: TypeRef<'_>, member: &str) -> Option<String>
     (is_struct && typed.field(member).is_none()).then(|| go_name(typed))
 }
 
-/// Names a structure as Go does, without its package.
+/// Returns Go's name of a structure, without its package.
 fn go_name(typed: TypeRef<'_>) -> String {
     let name = builtin::name_of(typed).unwrap_or_default();
     name.rsplit('.').next().unwrap_or_default().to_owned()
 }
 
-/// Names a type as Go does, as far as it is known: texts and numbers may have types of their own.
+/// Returns Go's name of a type, as far as it is known: texts and numbers may have types of their own.
 fn go_type(typed: TypeRef<'_>) -> String {
     match typed.get() {
         Some(Type::List(_)) => format!("[]{}", go_type(typed.item())),

@@ -257,7 +257,7 @@ impl Describer {
     }
 }
 
-/// Says what an absent value is read as.
+/// Adds the default that an absent value has.
 fn note_zero(scalar: Scalar, schema: &mut Value) {
     schema["default"] = match scalar {
         Scalar::String => "".into(),
@@ -267,7 +267,7 @@ fn note_zero(scalar: Scalar, schema: &mut Value) {
     };
 }
 
-/// Says how lists merge; those of objects in lists are never merged.
+/// Adds how lists merge; those of objects in lists are never merged.
 fn note_list(list: &List, of_objects: bool, schema: &mut Value) {
     let kind = match &list.kind {
         ListKind::Atomic if of_objects => return,

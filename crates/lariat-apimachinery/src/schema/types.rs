@@ -159,7 +159,7 @@ impl Scalar {
 }
 
 impl Field {
-    /// Returns what may be there instead of a schema, if the field has one.
+    /// Returns the alternative to a schema that the field accepts, if it has one.
     pub(crate) fn schema_alternative(&self) -> Option<SchemaAlternative> {
         self.wire.as_ref().and_then(|wire| wire.or)
     }

@@ -55,7 +55,7 @@ pub fn set_defaults(range: &Object, pod: &mut Object) {
     }
 }
 
-/// Sets what a container does not say; returns the names of what was set.
+/// Sets the missing amounts of a container; returns the names of those that were set.
 fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
     let known = Amounts::read(&container["resources"][part]);
     let missing = defaults.only(|name| !known.has(name));

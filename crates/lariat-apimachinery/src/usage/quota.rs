@@ -105,7 +105,7 @@ pub fn usage(resource: &Resource, object: &Object, now: SystemTime) -> Amounts {
     used
 }
 
-/// Returns whether objects of a resource may use what a quota limits by a name.
+/// Returns whether objects of a resource may use the named resource of a quota.
 // `MatchingResources` of the evaluators.
 fn is_used_by(resource: &Resource, name: &str) -> bool {
     match resource.plural.as_str() {
@@ -162,7 +162,7 @@ fn of_pod(pod: &Object, used: &mut Amounts) {
     used.one("pods");
 }
 
-/// Names requests and limits as quotas do.
+/// Returns requests and limits under the names that quotas have for them.
 // `podComputeUsageHelper`.
 fn of_resources(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::default();
@@ -337,7 +337,7 @@ impl Quota {
         ))
     }
 
-    /// Checks that each container of a Pod has what the quota limits of cpu and memory.
+    /// Checks that each container of a Pod has the cpu and memory amounts that the quota limits.
     fn check_required(&self, resource: &Resource, object: &Object) -> Result<(), Excess> {
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let is_pod = resource.group.is_empty() && resource.plural == "pods";

@@ -3,8 +3,7 @@
 //! [`validate`] finds what is wrong with an object of a built-in kind, as a list of causes: the field, what is the
 //! matter, and the API server's message. [`validate_metadata`] does so with the metadata of objects of any kind.
 //!
-//! [`warnings`] returns what clients are warned of although the object is valid; the module of that name has a function
-//! per kind.
+//! [`warnings()`] returns the warnings about an object that is valid; the module of that name has a function per kind.
 //!
 //! To write a kind: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
 //! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through

@@ -98,7 +98,7 @@ fn steps(old: &[&str], new: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// Puts what is near to each other together, with some lines around it.
+/// Groups steps that are near to each other, with some lines around them.
 // `GetGroupedOpCodes`.
 fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
     let mut groups = Vec::new();
@@ -138,7 +138,7 @@ fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
     groups
 }
 
-/// Returns what is the same in both texts, in order and without neighbours.
+/// Returns the blocks that are the same in both texts, in order and without neighbours.
 // `GetMatchingBlocks`, by a list of work instead of a recursion.
 fn blocks(old: &[&str], new: &[&str]) -> Vec<Block> {
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();

@@ -13,7 +13,7 @@ pub(crate) struct Attributes {
     pub(crate) subject: Subject,
 }
 
-/// With what they want to do it.
+/// The path or the resource that the request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Path(String),

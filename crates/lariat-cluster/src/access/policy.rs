@@ -73,7 +73,7 @@ impl Access {
     }
 }
 
-/// Puts a rule before all others.
+/// Inserts a rule before all others.
 fn first(rules: &mut Vec<Value>, rule: Value) {
     // The role cluster-admin has the same rule, which would be listed twice.
     rules.retain(|each| *each != rule);

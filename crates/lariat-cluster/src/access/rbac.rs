@@ -74,7 +74,7 @@ pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> Rules {
     }
 }
 
-/// Says which roles that are bound are missing, each once.
+/// Returns the error about bound roles that are missing, each once.
 // `Aggregate.Error`.
 fn missing(grants: &[Grant]) -> String {
     let mut errors: Vec<&str> = Vec::new();
@@ -125,7 +125,7 @@ impl Grant {
     }
 }
 
-/// Names a subject of a binding in some namespace.
+/// Formats a subject of a binding in some namespace.
 fn describe(subject: &Value, namespace: &str) -> String {
     let text = |member: &str| subject[member].as_str().unwrap_or_default();
     match text("kind") {

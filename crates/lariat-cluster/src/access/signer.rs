@@ -22,7 +22,7 @@ const ED25519_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
-/// Signs tokens, and recognizes what it has signed.
+/// Signs tokens, and verifies its signatures.
 pub(crate) struct Signer {
     key: Key,
     id: String,
@@ -97,7 +97,7 @@ impl Signer {
         &self.id
     }
 
-    /// Returns whether it recognizes what it has signed without remembering it.
+    /// Returns whether it can verify its signatures without a cache of them.
     pub(crate) fn verifies(&self) -> bool {
         true
     }

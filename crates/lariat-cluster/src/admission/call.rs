@@ -109,7 +109,7 @@ impl WebhookCall<'_> {
     }
 }
 
-/// The type into which Go reads what a document is.
+/// The type into which Go reads the version and kind of a document.
 const HEAD: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
     \"json:\\\"kind,omitempty\\\"\" }";
 

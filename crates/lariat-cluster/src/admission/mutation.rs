@@ -39,7 +39,7 @@ impl Rounds {
     }
 }
 
-/// Lets policies and webhooks change an object, twice if one has.
+/// Runs the mutating policies and webhooks, twice if one has changed the object.
 pub(super) async fn mutate(
     request: &Request<'_>,
     (policies, hooks): (&[Arc<Policy>], &[Arc<Webhook>]),
@@ -80,7 +80,7 @@ pub(super) async fn mutate(
     Ok(object)
 }
 
-/// Asks webhooks about a deletion, in which there is nothing to change.
+/// Calls the mutating webhooks for a deletion, in which there is nothing to change.
 pub(super) async fn ask(
     request: &Request<'_>,
     hooks: &[Arc<Webhook>],
@@ -145,7 +145,7 @@ async fn ask_all(
     Ok(())
 }
 
-/// Asks one webhook; returns the object if it changed it.
+/// Calls one webhook; returns the object if the webhook changed it.
 async fn ask_one(
     request: &Request<'_>,
     hook: &Webhook,
@@ -182,7 +182,7 @@ async fn ask_one(
     Ok(is_changed.then_some(patched))
 }
 
-/// Makes of what came of a call the patch of it, or the answer to the client.
+/// Returns the patch of a call, or the error for the client.
 ///
 /// `None` if the webhook could not be asked, and does not have to be.
 fn settle(
@@ -219,7 +219,7 @@ fn managers(object: &Object) -> Option<&Value> {
     object.get("metadata")?.get("managedFields")
 }
 
-/// Puts back what webhooks must not break.
+/// Restores the metadata that webhooks must not break.
 fn finish(request: &Request<'_>, before: Option<Value>, object: &mut Object) {
     // What is of another kind is not stored, so it has no managers to keep.
     if !request.is_of_resource() {

@@ -34,7 +34,7 @@ impl PolicyRounds {
     }
 }
 
-/// Lets policies change an object; returns whether one did.
+/// Runs the mutating policies; returns whether one changed the object.
 pub(super) async fn mutate(
     request: &Request<'_>,
     policies: &[Arc<Policy>],
@@ -87,7 +87,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Lets a policy change an object for one of its bindings, with each of its params.
+    /// Evaluates a policy for one of its bindings, with each of its params.
     async fn apply(
         &mut self,
         (policy, binding): (&Policy, &Binding),
@@ -134,7 +134,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Refuses the request, unless what goes wrong with the policy is to be ignored.
+    /// Refuses the request, unless the policy ignores failures.
     fn refuse(
         &mut self,
         status: &'static str,

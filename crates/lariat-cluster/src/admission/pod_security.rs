@@ -131,7 +131,7 @@ fn check(
     Ok(())
 }
 
-/// Notes for the audit log what a Pod would violate.
+/// Adds the violations of a Pod to the audit log.
 fn audit(request: Option<&Request<'_>>, level: LevelVersion, pod: Pod<'_>) {
     if request.is_none() {
         return;
@@ -242,7 +242,7 @@ fn existing(server: &Server, namespace: &str, level: LevelVersion) -> Vec<String
     texts
 }
 
-/// Says what is wrong with one or several Pods.
+/// Returns the warning about one or several Pods.
 fn counted(reasons: &str, name: &str, count: usize) -> String {
     match count {
         1 => format!("{name}: {reasons}"),

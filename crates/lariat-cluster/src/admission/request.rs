@@ -80,7 +80,7 @@ impl Request<'_> {
         self.attributes.kind == self.resource.gvk()
     }
 
-    /// Puts what something made of an object into the form of its kind.
+    /// Decodes an object that a webhook or a policy has changed, as its kind.
     pub(super) fn read(&self, object: &mut Object) -> Result<(), ApiError> {
         let refuse = |reason: String| ApiError::internal_error(reason);
         if self.is_of_resource() {

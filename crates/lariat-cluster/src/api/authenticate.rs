@@ -13,7 +13,7 @@ use crate::wire::query::Query;
 use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
-/// The group of what is impersonated beside the name.
+/// The group of impersonated attributes beside the name.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
 /// Authenticates and authorizes a request, and returns its user.

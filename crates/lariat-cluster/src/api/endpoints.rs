@@ -55,7 +55,7 @@ pub(crate) fn answer(server: &Server, incoming: &IncomingRequest) -> Result<Repl
     }
 }
 
-/// Returns whether a document is there for GET alone; what is behind the other paths does not look at the method.
+/// Returns whether a document is served for GET alone; the handlers of other paths do not look at the method.
 ///
 /// Source: the routes in `k8s.io/apiserver/pkg/endpoints/discovery`; those of groups and of CRDs are plain handlers.
 fn is_read_only(catalog: &Catalog, route: &Route) -> bool {

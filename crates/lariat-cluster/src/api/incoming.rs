@@ -77,7 +77,7 @@ impl IncomingRequest {
         (incoming, applied)
     }
 
-    /// Returns the verb, or `None` where the method has no meaning.
+    /// Returns the verb, or `None` for a method without a meaning.
     pub(crate) fn verb(&self) -> Option<Verb> {
         match &self.route {
             Route::Objects(target) => Verb::of(&self.parts.method, target, self.query.watches()),
@@ -152,7 +152,7 @@ impl IncomingRequest {
         })
     }
 
-    /// Returns the tags of what the client has already.
+    /// Returns the entity tags that the client has already.
     pub(crate) fn known_tags(&self) -> &str {
         self.header(&IF_NONE_MATCH)
     }

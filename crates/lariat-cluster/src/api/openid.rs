@@ -15,7 +15,7 @@ use crate::wire::reply::Reply;
 pub(super) const CONFIGURATION: &str = "/.well-known/openid-configuration";
 pub(super) const KEY_SET: &str = "/openid/v1/jwks";
 
-/// For how long others may use what they have read.
+/// The `Cache-Control` of these documents.
 const CACHED: &str = "public, max-age=3600";
 
 /// Answers the configuration: the issuer of tokens, and the URL of the keys.

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 #[derive(Debug, Clone)]
 pub(crate) struct ServingTls;
 
-/// Takes connections as they are.
+/// Accepts connections as they are.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptor;
 

@@ -14,7 +14,7 @@ use crate::access::Mode;
 use crate::server::Server;
 use crate::status::ApiError;
 
-/// Refuses what a web page may have sent.
+/// Refuses requests that a web page may have sent.
 pub(super) fn refuse(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
     let access = &server.access;
     if incoming.in_process || access.mode != Mode::Open {
@@ -50,7 +50,7 @@ fn is_address_header(host: &HeaderValue) -> bool {
         || Authority::try_from(host.as_bytes()).is_ok_and(|host| is_address_or_localhost(&host))
 }
 
-/// Returns whether a host means this machine whatever a name server says.
+/// Returns whether a host means this machine without a look at a name server.
 fn is_address_or_localhost(authority: &Authority) -> bool {
     let host = authority.host();
     let inside = host

@@ -12,7 +12,7 @@ use crate::store::{Template, Write};
 /// The namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The levels of API priority and fairness, and what is on which.
+/// The priority levels of API priority and fairness, and their flow schemas.
 const FLOW: &str = include_str!("flow.txt");
 
 /// The classes of priority, with their values and descriptions.

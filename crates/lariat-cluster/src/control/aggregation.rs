@@ -13,7 +13,7 @@ use crate::strategy::{AGGREGATION_RULE, Part, RolePart, aggregated};
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Gives roles with an aggregation rule the rules of the roles that it selects.
+/// Aggregates the rules of the selected roles into roles with an aggregation rule.
 #[derive(Debug)]
 pub(super) struct Aggregation {
     resource: Option<Arc<Resource>>,

@@ -14,7 +14,7 @@ pub(super) struct ControlPlane {
     pub(super) graph: Graph,
 }
 
-/// One controller. It never waits: what takes time is due later.
+/// One controller. It never waits: work that takes time is due later.
 pub(super) trait Controller: Send {
     /// Observes a commit, and notes the work it causes.
     fn observe(&mut self, plane: &ControlPlane, change: &Change);

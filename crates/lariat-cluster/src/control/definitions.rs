@@ -125,7 +125,7 @@ impl Definitions {
         }
     }
 
-    /// Says that a CRD cannot be served, and serves it no longer.
+    /// Reports that a CRD cannot be served, and stops serving it.
     ///
     /// CRDs are checked when they are written, but a data file may have one from before a check.
     fn refuse(&mut self, look: &Collection<'_>, error: &str) {
@@ -136,7 +136,7 @@ impl Definitions {
         }
     }
 
-    /// Takes the next step: accepts names, installs, serves, or updates the kind.
+    /// Takes the next step of a CRD: accepts names, installs, serves, or updates the kind.
     fn bring_in(&mut self, look: &Collection<'_>, accepted: &mut Accepted) -> Result<(), String> {
         let definition = look.definition.as_ref().map_err(String::clone)?;
         let decision = accepted.decide(look.stored.key().name(), &definition.spec);
@@ -249,7 +249,7 @@ impl Definitions {
         look.release();
     }
 
-    /// Stops serving what has no CRD any more.
+    /// Stops serving kinds whose CRD is gone.
     fn retire_missing(&mut self, server: &Server, present: &[Arc<Stored>]) {
         let is_missing = |name: &&String| present.iter().all(|each| each.key().name() != **name);
         let missing: Vec<String> = self.served.keys().filter(is_missing).cloned().collect();
@@ -377,7 +377,7 @@ impl Collection<'_> {
         strategy::set_condition(object, condition, &self.server.clock.now());
     }
 
-    /// Takes away the finalizer that held the CRD.
+    /// Removes the finalizer that held the CRD.
     fn release(&self) {
         let mut object = self.object.clone();
         let rest: Vec<String> = finalizers(&object)

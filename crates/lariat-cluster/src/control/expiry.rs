@@ -40,7 +40,7 @@ impl Expiry {
         }
     }
 
-    /// Removes an Event, whatever happens to it meanwhile.
+    /// Removes an Event, also if it changes meanwhile.
     fn remove(plane: &ControlPlane, node: &Node) {
         let store = &plane.server.store;
         while let Some(current) = store.get(node.table, &node.key) {

@@ -45,7 +45,7 @@ impl FlowSchemas {
         }
     }
 
-    /// Puts all schemas into the queue.
+    /// Enqueues all schemas.
     fn enqueue_all(&mut self, plane: &ControlPlane) {
         let page = plane.server.store.range(self.schemas, &Range::default());
         let schemas = page.map(|page| page.objects).unwrap_or_default();

@@ -12,7 +12,7 @@ use super::metadata::Metadata;
 use super::shrink::shrink;
 use crate::store::{Change, EventType, Stored};
 
-/// One object, whatever its state.
+/// One object of the graph, by table, key and uid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Node {
     pub(super) table: TableId,

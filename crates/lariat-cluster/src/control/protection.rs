@@ -16,7 +16,7 @@ use crate::strategy::{CLAIM_PROTECTION, Part, VOLUME_PROTECTION};
 
 const MANAGER: &str = "kube-controller-manager";
 
-/// Lets deleted claims go that no Pod uses, and deleted volumes that no claim has.
+/// Removes the finalizers of deleted claims that no Pod uses, and of deleted volumes that no claim has.
 #[derive(Debug)]
 pub(super) struct Protection {
     claims: Option<Arc<Resource>>,

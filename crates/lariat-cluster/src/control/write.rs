@@ -112,7 +112,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Replaces a state by what was made of it, if it is admitted.
+    /// Replaces a state by a changed one, if it is admitted.
     fn replace(
         &self,
         resource: &Resource,
@@ -166,7 +166,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Deletes an object, whatever happens to it meanwhile.
+    /// Deletes an object, also if it changes meanwhile.
     pub(super) fn delete_whatever(&self, resource: &Resource, stored: &Stored, deletion: Deletion) {
         verbs::delete_as(self.server, resource, stored, deletion);
     }

@@ -38,7 +38,7 @@ pub(crate) async fn apply(
     reply
 }
 
-/// Lets the one fault that decides about a request have its way.
+/// Applies the one fault that decides about a request.
 async fn decide(
     connection: &mut Connection<'_>,
     applied: &AppliedFaults,

@@ -6,7 +6,7 @@ use crate::status::ApiError;
 use crate::verbs::Call;
 use crate::wire::query;
 
-/// Does what the fault of a request does to its objects, or refuses it.
+/// Applies the fault of a request to its objects, or refuses it.
 ///
 /// # Errors
 ///

@@ -6,7 +6,7 @@ use crate::status::ApiError;
 use crate::wire::body::ResponseBody;
 use crate::wire::reply::{Reply, TEXT};
 
-/// Writes a refusal as what answers it would.
+/// Writes a refusal as the server or proxy that it stands for would.
 pub(super) fn reply(refusal: &Refusal) -> Reply {
     let code = refusal.code;
     let phrase = code.canonical_reason().unwrap_or("Error");

@@ -34,7 +34,7 @@ pub(super) enum DataError {
 }
 
 impl DataError {
-    /// Names the file in an error of SQLite.
+    /// Adds the name of the file to an error of SQLite.
     pub(super) fn of(path: &std::path::Path, source: Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {

@@ -43,7 +43,7 @@ impl Log {
     }
 }
 
-/// Reads a row; the inner error is what is wrong with its values.
+/// Reads a row; the inner error is that of its values.
 fn logged(row: &Row<'_>) -> rusqlite::Result<Result<LoggedChange, String>> {
     let namespace: Option<String> = row.get(2)?;
     let name: String = row.get(3)?;

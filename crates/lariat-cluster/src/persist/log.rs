@@ -38,7 +38,7 @@ const SCHEMA: &str = "
 /// A commit that failed may have reached the disk, so its rows may be written again.
 const INSERT: &str = "INSERT OR REPLACE INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-/// A row goes when what replaced it is compacted, and so does a deletion itself.
+/// A row is deleted when the one that replaced it is compacted, and so is a deletion itself.
 const COMPACT: &str = "
     DELETE FROM log WHERE rv IN (
         SELECT prev_rv FROM log WHERE prev_rv != 0 AND rv <= ?1

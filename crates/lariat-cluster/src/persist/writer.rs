@@ -13,7 +13,7 @@ use crate::store::Batch;
 /// The delay before a failed write is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Writes down what the store commits.
+/// Writes the commits of the store to the data file.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
     log: Log,

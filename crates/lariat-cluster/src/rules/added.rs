@@ -174,7 +174,7 @@ impl Rules {
         added.map_or(0, |added| added.fired)
     }
 
-    /// Asks every rule about a request, up to the first that decides.
+    /// Applies the rules to a request, up to the first that decides.
     pub(crate) fn apply(&self, info: &RequestInfo<'_>) -> AppliedFaults {
         let mut applied = AppliedFaults::default();
         let mut known = self.known.lock();
@@ -215,7 +215,7 @@ impl AddedRule {
         !self.is_over(Instant::now()) && self.rule.matches(info)
     }
 
-    /// Gives a request a place under the limit, if this is one and has a place.
+    /// Admits a request under the limit, if this is one and has room.
     fn lets_in(&self, applied: &mut AppliedFaults) -> bool {
         let places = self.places.as_ref().map(Arc::clone);
         let place = places.and_then(|places| places.try_acquire_owned().ok());

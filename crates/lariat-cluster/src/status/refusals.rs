@@ -23,7 +23,7 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
     }
 
-    /// A request that is refused whatever it is about.
+    /// The error of a request that is refused without a look at its resource.
     pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
         let message = format!("forbidden: {message}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")

@@ -95,7 +95,7 @@ pub(crate) enum NotDurable {
 }
 
 impl Store {
-    /// Shows nothing of what is committed from now on before it is on disk.
+    /// Shows no commit from now on before it is on disk.
     pub(crate) fn make_durable(&mut self) {
         self.durability.is_durable = true;
         let state = self.state.get_mut();
@@ -175,7 +175,7 @@ impl Store {
         self.durability.record_pending.notified().await;
     }
 
-    /// Takes what is to be written, if there is anything.
+    /// Takes the pending records as a batch, if there are any.
     pub(crate) fn take_batch(&self) -> Option<Batch> {
         let mut state = self.state.lock();
         if state.pending.records.is_empty() {

@@ -53,7 +53,7 @@ pub(crate) struct Stored {
 /// The memory of a state beside its line: itself, its key, its labels.
 const PARTS: usize = 384;
 
-/// A line of a watch, and where its parts are.
+/// A line of a watch, with the places of its parts.
 #[derive(Debug)]
 struct Encoded {
     frame: Bytes,
@@ -89,7 +89,7 @@ impl Draft {
         encode::draft(object)
     }
 
-    /// Puts a revision on the object, as the event it makes.
+    /// Sets the revision of the object, and the type of the event it makes.
     pub(crate) fn stamp(self, revision: u64, event: EventType) -> Stored {
         let parts = Parts {
             head: &self.head,
@@ -204,7 +204,7 @@ impl Stored {
         &frame[self.encoded.content..frame.len() - CLOSING.len()]
     }
 
-    /// Returns the same without what follows the metadata: `,"metadata":{…}`.
+    /// Returns the same up to the end of the metadata: `,"metadata":{…}`.
     pub(crate) fn metadata(&self) -> &[u8] {
         &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
     }

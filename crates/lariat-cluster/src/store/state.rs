@@ -42,7 +42,7 @@ pub(super) struct StoreState {
     pub(super) recorder: Recorder,
 }
 
-/// The objects of one resource, whatever the versions it is served in.
+/// The objects of one resource, in all the versions it is served in.
 #[derive(Debug)]
 pub(super) struct ResourceTable {
     pub(super) name: Arc<str>,
@@ -203,7 +203,7 @@ impl StoreState {
         };
     }
 
-    /// Has a table announced, now that its changes may be seen.
+    /// Marks a table for an announcement, now that its changes may be seen.
     pub(super) fn announce(&mut self, id: TableId) {
         // Few tables change between two rounds, so that a search through the list is cheap.
         if !self.unannounced.contains(&id) {

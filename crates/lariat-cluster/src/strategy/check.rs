@@ -9,7 +9,7 @@ use super::part::{Part, Replaced};
 use super::{autoscalers, custom, special};
 use crate::status::ApiError;
 
-/// Checks the metadata, and what the kind's own rules say.
+/// Validates the metadata, and the rules of the kind.
 ///
 /// `found` is what is known to be wrong already.
 pub(crate) fn check(

@@ -32,7 +32,7 @@ pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<Str
     }
 }
 
-/// Does the same with what an apply made, whose nulls stay until it was found valid.
+/// Conforms the result of an apply, whose nulls stay until it was found valid.
 pub(crate) fn conform_applied(resource: &Resource, object: &mut Object) -> Vec<String> {
     let refine = |schema: &Structural, object: &mut Value| {
         let unknown = schema.prune_unknown(object);
@@ -79,7 +79,7 @@ pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts an object into the form in which it is stored, once it was found valid.
+/// Converts a valid object to its stored form.
 ///
 /// The version it was written in may have other members and defaults. Nulls that an apply left are gone as soon as
 /// Go reads the object again, which it does for the answer.
@@ -142,7 +142,7 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
     result
 }
 
-/// Checks what the scale subresource shows; a write of the status does not change the wanted replicas.
+/// Validates the fields that the scale subresource shows; a write of the status does not change the wanted replicas.
 ///
 /// Source: `ValidateScaleSpec` and `ValidateScaleStatus` in
 /// `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.

@@ -16,7 +16,7 @@ const SERVER_METADATA: [&str; 5] = [
 pub(super) const COLLECTIONS: [&str; 4] =
     ["labels", "annotations", "ownerReferences", "finalizers"];
 
-/// Drops what the server does not keep.
+/// Drops the metadata that the server does not keep.
 pub(crate) fn normalize_metadata(metadata: &mut Object) {
     for member in ["resourceVersion", "selfLink"] {
         metadata.remove(member);
@@ -30,7 +30,7 @@ pub(crate) fn normalize_metadata(metadata: &mut Object) {
     metadata.retain(|_, value| !value.is_null());
 }
 
-/// Puts metadata into the form in which Go writes them: nothing that is empty, and no nulls.
+/// Converts metadata to the form in which Go writes them: nothing that is empty, and no nulls.
 ///
 /// The schemas of custom resources leave metadata alone.
 pub(crate) fn as_go_writes(object: &mut Object) {

@@ -9,7 +9,7 @@ use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
 
-/// Fills in what the server decides about a new object.
+/// Prepares a new object.
 ///
 /// A dry run does not keep it.
 ///
@@ -37,7 +37,7 @@ pub(crate) fn profile_warnings(resource: &Resource, object: &Object) -> Vec<Stri
     }
 }
 
-/// Fills in what the server decides about an object that was changed.
+/// Prepares an object that was changed.
 ///
 /// # Errors
 ///
@@ -83,7 +83,7 @@ pub(crate) fn refuse_status(
     found.flatten().into_iter().collect()
 }
 
-/// Fills in the times of what was written into a status.
+/// Sets the times of a status that was written.
 pub(crate) fn stamp(server: &Server, resource: &Resource, old: &Object, new: &mut Object) {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("certificates.k8s.io", "certificatesigningrequests") => {

@@ -21,7 +21,7 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
     )))
 }
 
-/// Returns what is wrong with the shape of an object, in Go's words.
+/// Returns Go's error for the shape of an object, if it is wrong.
 pub(crate) fn shape_error(resource: &Resource, object: &Object) -> Option<String> {
     let wrong = |what: String| Some(format!("json: cannot unmarshal {what}"));
     let parts: &[&str] = if resource.rules.custom {
@@ -48,7 +48,7 @@ pub(crate) fn shape_error(resource: &Resource, object: &Object) -> Option<String
     ))
 }
 
-/// Finds metadata of a wrong type: its name, what it is, what it should be.
+/// Finds metadata of a wrong type: the member, its type, and the wanted type.
 fn type_mismatch(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
     metadata.iter().find_map(|(member, value)| {
         let (wanted, found) = match member.as_str() {
@@ -78,7 +78,7 @@ fn is_owner(value: &Value) -> bool {
     })
 }
 
-/// Returns what does not fit: the value itself, or one of its members.
+/// Returns the value that does not fit: the value itself, or one of its members.
 fn in_map(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
     match value.as_object() {
         Some(map) => map.values().find(|each| !each.is_null() && !fits(each)),

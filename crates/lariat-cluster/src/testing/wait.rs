@@ -395,7 +395,7 @@ impl<K: Waitable> Wait<K> {
         last.iter().map(report::request).collect()
     }
 
-    /// Names the object as `pods default/web`.
+    /// Formats the object as `pods default/web`.
     fn subject(&self) -> String {
         let url = self.api.resource_url();
         let plural = url.rsplit('/').next().unwrap_or_default();

@@ -67,7 +67,7 @@ fn reset_status(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts a new object into its namespace, and drops the uid and the time of creation.
+/// Sets the namespace of a new object, and drops the uid and the time of creation.
 ///
 /// A deletion timestamp is kept: POST has dropped it, and a PUT or an apply that creates keeps it, as in Go.
 pub(super) fn place_new(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
@@ -103,7 +103,7 @@ fn keeps_status(resource: &Resource) -> bool {
     resource.group.is_empty() && resource.kind == "Node"
 }
 
-/// Puts an object into the namespace of the path.
+/// Sets the namespace of the path on an object.
 fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let given = metadata_text(object, "namespace").to_owned();
     let metadata = metadata_mut(object);
@@ -119,7 +119,7 @@ fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Generates a name where one is asked for.
+/// Generates a name for an object that asks for one.
 fn name(creation: &Creation<'_>, metadata: &mut Object) {
     let text = |member: &str| {
         metadata

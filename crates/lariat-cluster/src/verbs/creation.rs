@@ -139,14 +139,14 @@ impl Creation<'_> {
         unreachable!("the last attempt returns")
     }
 
-    /// Does to an object what the server itself does before others are asked about it.
+    /// Runs the server's own preparation of an object, before webhooks are called.
     pub(super) fn admit(&self, object: &mut Object) -> Result<(), ApiError> {
         self.check_admission(shown_name(object))?;
         admit::place_new(self, object)?;
         strategy::admit_create(self.server, self.resource, object)
     }
 
-    /// Asks the plugins of the server that look at valid objects.
+    /// Runs the plugins of the server that look at valid objects.
     fn check_plugins(
         &self,
         namespace: Option<&Stored>,
@@ -159,7 +159,7 @@ impl Creation<'_> {
         signers::check_subject(self.resource, object)
     }
 
-    /// Warns of what is unwise about a valid object.
+    /// Warns about a valid object.
     ///
     /// As `BeforeCreate`, so before validating admission and the storage, which may still refuse it.
     fn warn(&self, object: &Object) {

@@ -52,7 +52,7 @@ impl Call {
         Ok(object)
     }
 
-    /// Reads members that are there twice as Go's decoder does: each into what was there before.
+    /// Decodes duplicate members as Go's decoder does: each into the value of the one before.
     ///
     /// All values must be of the right type, though only the last one counts.
     fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
@@ -75,7 +75,7 @@ impl Call {
         Ok(())
     }
 
-    /// Takes quantities that are numbers from the body as they are written there.
+    /// Restores quantities that are numbers, as the body has them.
     fn keep_quantity_texts(&self, object: &mut Object) {
         if self.resource.rules.custom || self.media_type() == YAML {
             return;
@@ -194,7 +194,7 @@ fn check_envelope(object: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// Says of a value that is no object that it has no type.
+/// The error of a value that is no object, and so has no type.
 fn without_type(value: &Value) -> String {
     let error = go_json::type_error(value, ENVELOPE);
     format!("couldn't get version/kind; json parse error: {error}")

@@ -35,7 +35,7 @@ struct Preconditions {
 }
 
 impl DeleteOptions {
-    /// Reads the body; the query counts only where there is none.
+    /// Reads the body; the query counts only if there is none.
     pub(super) fn of(call: &Call) -> Result<Self, ApiError> {
         let mut options = if call.body.is_empty() {
             Self::of_query(call)?

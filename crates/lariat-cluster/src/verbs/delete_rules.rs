@@ -83,7 +83,7 @@ pub(super) fn is_emptied(resource: &Resource) -> bool {
     way(resource) == DeletionMode::Emptied
 }
 
-/// Decides what the deletion of an object comes to.
+/// Decides how an object is deleted.
 pub(super) fn removal(
     resource: &Resource,
     clock: &Clock,
@@ -185,7 +185,7 @@ fn mark(object: &mut Object, clock: &Clock) {
     metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
 }
 
-/// Counts the mark as a change, where the kind counts changes.
+/// Counts the mark as a change, for kinds that count changes.
 fn count_change(object: &mut Object) {
     let metadata = object.get("metadata");
     let generation = metadata.and_then(|metadata| metadata.get("generation")?.as_i64());
@@ -252,7 +252,7 @@ fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
     asked.unwrap_or(own)
 }
 
-/// Puts on the finalizer that the propagation asks for, and takes off the other.
+/// Adds the finalizer that the propagation asks for, and removes the other.
 fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propagation>) {
     let known = owned_finalizers(object);
     // As deletionFinalizersForGarbageCollection in the generic registry.

@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// Returns whether what is sent, or what it changes, nests deep.
+    /// Returns whether the body, or the object it changes, nests deep.
     fn is_deep(&self) -> bool {
         let key = self.resource.key(self.namespace(), self.name());
         let present = || self.server.store.get(self.resource.table, &key);

@@ -14,7 +14,7 @@ use crate::wire::route::Target;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Checks that a user may grant what a role or binding grants, which may have been another one before.
+/// Checks that a user may grant the rules of a role or binding, which may have been another one before.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ fn has_aggregation(role: &Object) -> bool {
         .is_some_and(|all| !all.is_empty())
 }
 
-/// Returns whether a change is only about what the garbage collector needs.
+/// Returns whether a change is only about members that the garbage collector writes.
 ///
 /// Source: `IsOnlyMutatingGCFields` in `k8s.io/kubernetes/pkg/registry/rbac`.
 fn is_for_collector(old: &Object, object: &Object) -> bool {

@@ -47,7 +47,7 @@ pub(super) enum Origin<'a> {
     Apply(&'a Object),
 }
 
-/// Puts an object into the form of its kind.
+/// Converts an object to the form of its kind.
 ///
 /// `duplicates` are the members that were in the document twice.
 pub(super) fn normalize(

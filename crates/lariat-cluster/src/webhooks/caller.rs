@@ -209,7 +209,7 @@ struct Answered {
     body: Bytes,
 }
 
-/// Words an answer that is an error.
+/// Returns the error of an answer that is one.
 ///
 /// Source: `NewGenericServerResponse` in `k8s.io/apimachinery/pkg/api/errors`.
 fn refused(answer: &Answered) -> String {
@@ -257,7 +257,7 @@ fn closed(error: &hyper::Error) -> String {
     }
 }
 
-/// Words an error of a connection that does not come about, as Go does.
+/// Returns Go's error for a connection that could not be made.
 fn dialed(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),

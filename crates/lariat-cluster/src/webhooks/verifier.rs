@@ -99,7 +99,7 @@ fn unusable(bundle: &[u8], has_certificates: bool) -> &'static str {
     }
 }
 
-/// Tells whether a certificate failed for who signed it, or for being marked as that of an authority.
+/// Returns whether a certificate failed because of its signer, or because it is marked as that of an authority.
 ///
 /// webpki looks at the time before that, and at the name after it.
 fn is_about_issuer(verified: &Result<ServerCertVerified, Error>) -> bool {
@@ -164,7 +164,7 @@ impl ServerCertVerifier for Verifier {
 const UNKNOWN: &str =
     "tls: failed to verify certificate: x509: certificate signed by unknown authority";
 
-/// Words an error of a handshake as Go does.
+/// Returns Go's error for a failed handshake.
 pub(super) fn describe(error: &io::Error, host: &str) -> String {
     let inner = error.get_ref().and_then(|error| error.downcast_ref());
     let failed = |reason: &str| format!("tls: failed to verify certificate: x509: {reason}");
@@ -192,7 +192,7 @@ pub(super) fn describe(error: &io::Error, host: &str) -> String {
     }
 }
 
-/// Words that a certificate is for other names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+/// Returns the error of a certificate for other names: `DnsName("a")`, `IpAddress(127.0.0.1)`.
 fn misnamed(presented: &[String], host: &str) -> String {
     let is_address = host
         .trim_matches(['[', ']'])

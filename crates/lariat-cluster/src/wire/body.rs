@@ -144,7 +144,7 @@ impl ResponseBody {
 }
 
 impl ResponseBody {
-    /// Takes the next piece, which is small, and shows that it is there to be sent.
+    /// Returns the next piece, which is small, and records that it was offered.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             let next = self.kind.poll_next(cx);

@@ -67,7 +67,7 @@ impl Document {
         Self::read_json(bytes, None).map(|(document, _)| document)
     }
 
-    /// Reads an object of a type, as Go's decoder does: a member that is there again is read into what is there.
+    /// Reads an object of a type, as Go's decoder does: a duplicate member is read into the value of the one before.
     ///
     /// Returns also the first value of a wrong type among those that do not show in the document.
     pub(crate) fn json_of(
@@ -249,7 +249,7 @@ fn before<'a>(text: &'a str, place: &str) -> Option<&'a str> {
     Some(&text[..start + end])
 }
 
-/// Words the most frequent errors as Go's reader does, which names other places.
+/// Translates the most frequent errors to those of Go's reader, which counts places otherwise.
 fn in_words_of_go(error: &str) -> String {
     let has = |part: &str| error.contains(part);
     let known = if has("mapping values are not allowed in this context") {
@@ -331,7 +331,7 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Returns the type of what is at a path.
+    /// Returns the type of the value at a path.
     ///
     /// Types are looked up only for duplicates, which are rare.
     fn type_at(&self, path: &FieldPath<'_>) -> Option<TypeRef<'a>> {
@@ -342,7 +342,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Reads a member into what was there before.
+    /// Reads a duplicate member into the value of the one before.
     fn replace(&mut self, path: &FieldPath<'_>, earlier: &Value, value: &mut Value) {
         let typed = self.type_at(path);
         let decode_error =

@@ -131,7 +131,7 @@ impl MetaVersion {
 }
 
 impl ResponseFormat {
-    /// Takes the first alternative of an `Accept` header that this server knows.
+    /// Negotiates the format: the first alternative of an `Accept` header that this server knows.
     ///
     /// Without a header it is the whole object. A shape that does not suit the request is taken all the same, and
     /// refused when the answer is there: a real server does not go on to the next alternative either.

@@ -17,7 +17,7 @@ use crate::event::{Event, Moment, Next};
 use crate::observed::Observed;
 use crate::oracle::Oracle;
 
-/// A checker with what it is shown, and what it found.
+/// A checker with an oracle, and its findings.
 pub(super) struct CheckHarness<C> {
     pub(super) check: C,
     pub(super) oracle: Oracle,
@@ -50,7 +50,7 @@ pub(super) fn handler(name: &str) -> HandlerId {
     }
 }
 
-/// A server with config maps, and what it commits.
+/// A server with config maps, and its commits.
 pub(super) struct Server {
     cluster: Cluster,
     commits: Commits,
@@ -96,7 +96,7 @@ impl Server {
         restored.expect("a backup of this cluster");
     }
 
-    /// Takes what was committed since the last call.
+    /// Returns the commits since the last call.
     pub(super) fn take(&self) -> Vec<Commit> {
         self.commits.take()
     }
@@ -139,7 +139,7 @@ impl<C: Check> CheckHarness<C> {
         }
     }
 
-    /// Lets something happen at a time in milliseconds.
+    /// Passes an event to the oracle and the checker, at a time in milliseconds.
     pub(super) fn event(&mut self, millis: u64, event: &Event) {
         self.number += 1;
         let moment = Moment {
@@ -206,7 +206,7 @@ impl<C: Check> CheckHarness<C> {
         }
     }
 
-    /// Lets the server commit something.
+    /// Passes a commit of the server on as an event.
     pub(super) fn commits(&mut self, millis: u64, commits: Vec<Commit>) {
         for commit in commits {
             self.event(millis, &Event::Committed(commit));

@@ -36,7 +36,7 @@ const OF_CACHES: [&str; 5] = [
     "indexed objects",
 ];
 
-/// Describes what is wrong with one structure.
+/// Describes the violated bound of one structure.
 ///
 /// Empty if its size fits the kinds that are handled and cached.
 fn judge(of: &TableSize, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {

@@ -22,7 +22,7 @@ pub(super) struct Noticed {
 }
 
 impl Noticed {
-    /// Takes an event in; to be called before the checker looks at it.
+    /// Observes an event; to be called before the checker looks at it.
     pub(super) fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) {
         match event {
             Event::Acted(Activity {

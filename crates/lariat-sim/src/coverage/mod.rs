@@ -17,7 +17,7 @@ pub(crate) use state::{ProcessState, ProcessStates};
 pub(crate) struct Coverage([[u64; ProcessState::ALL.len()]; FaultClass::ALL.len()]);
 
 impl Coverage {
-    /// Counts what went wrong while a process was in some states.
+    /// Counts a fault that a process met in some states.
     pub(crate) fn met(&mut self, fault: FaultClass, states: ProcessStates) {
         for state in ProcessState::ALL {
             self.0[fault as usize][state as usize] += u64::from(states.has(state));

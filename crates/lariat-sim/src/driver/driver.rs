@@ -42,7 +42,7 @@ const YIELDS: usize = 100;
 /// For how long a program may take to end once it is asked to.
 const ENDING: Duration = Duration::from_secs(180);
 
-/// For how long what goes on at the end of the rest may go on.
+/// The time for which activities at the end of the rest may go on.
 const SETTLING: Duration = Duration::from_secs(20);
 
 pub(crate) struct Driver<'a> {
@@ -271,7 +271,7 @@ impl<'a> Driver<'a> {
         self.recorder.note(Event::LeasesReported(Arc::new(report)));
     }
 
-    /// Runs on until what came due at the end of the rest has ended.
+    /// Runs on until the calls that came due at the end of the rest have ended.
     ///
     /// A resync of all objects may, for example.
     fn settle(&mut self) {

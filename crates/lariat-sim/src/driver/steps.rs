@@ -12,7 +12,7 @@ use crate::network::LinkState;
 use crate::plan::{Fault, FaultKind, PlanStep, ProcessFault, StepAction};
 
 impl Driver<'_> {
-    /// Counts what goes wrong for a process, or for all, by what they are doing.
+    /// Counts a fault for one process, or for all, by the states of each.
     pub(super) fn met(&mut self, fault: Option<FaultClass>, process: Option<usize>) {
         let Some(fault) = fault else { return };
         for (at, host) in self.processes.iter().enumerate() {

@@ -168,7 +168,7 @@ impl Oracle {
         });
     }
 
-    /// Forgets what no checker can ask for any more.
+    /// Forgets states that no checker can ask for any more.
     fn forget(&mut self) {
         for (kind, objects) in &mut self.kinds {
             if let Some(until) = self.horizon.of(kind) {
@@ -177,7 +177,7 @@ impl Oracle {
         }
     }
 
-    /// Returns the states of an object in their order; of what was forgotten, none.
+    /// Returns the states of an object in their order, without forgotten ones.
     pub(crate) fn states(&self, kind: &Gvk, key: &ObjectKey) -> &[Past] {
         let objects = self.kinds.get(&name_of(kind));
         let states = objects.and_then(|objects| objects.states.get(key));

@@ -176,7 +176,7 @@ impl Generator {
         }
     }
 
-    /// Has every sixth mixed run end a process while it starts.
+    /// Adds the end of a starting process to every sixth mixed run.
     fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
         if random.u8(..6) > 0 {
             return;

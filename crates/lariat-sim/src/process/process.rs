@@ -296,7 +296,7 @@ impl Process {
         informer.subscribe(Arc::new(listener))
     }
 
-    /// Reports what the process does with its factory.
+    /// Reports an activity of the process with its factory.
     pub(crate) fn acts(&self, what: ActivityKind) {
         self.inner.recorder.note(Event::Acted(Activity {
             incarnation: self.inner.incarnation.clone(),
@@ -327,7 +327,7 @@ impl Process {
         self.inner.faults_ended.load(Ordering::Relaxed)
     }
 
-    /// Reports what the program does to the checkers of operators.
+    /// Reports an action of the program to the checkers of operators.
     pub(crate) fn did(&self, action: OperatorAction) {
         self.inner.recorder.note(Event::Did {
             incarnation: self.inner.incarnation.clone(),
@@ -368,7 +368,7 @@ impl Process {
         all
     }
 
-    /// Lets go of what would keep the program's factories alive.
+    /// Drops the handles that would keep the program's factories alive.
     pub(crate) fn forget_factories(&self) {
         self.inner.factories.lock().clear();
         self.inner.operators.lock().clear();

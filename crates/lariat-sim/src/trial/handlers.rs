@@ -123,7 +123,7 @@ impl TrialHandlers {
         self.process.acts(ActivityKind::Deregistered { kind, name });
     }
 
-    /// Takes all handlers of a kind away; its cache is kept for a while.
+    /// Deregisters all handlers of a kind; its cache is kept for a while.
     async fn dismiss(&mut self, kind: usize) {
         let all = std::mem::take(&mut self.registrations);
         for registration in all {
@@ -247,7 +247,7 @@ impl TrialHandlers {
         }
     }
 
-    /// Takes everything away.
+    /// Aborts delayed writes and reads, and drops all handlers and subscriptions.
     pub(super) fn leave(&mut self) {
         // Delayed writes and reads must not come after the stop that follows.
         self.tasks.abort_all();

@@ -4,7 +4,7 @@ use lariat_cluster::faults::{Action, After, Refusal, StatusCode};
 
 use crate::plan::FaultKind;
 
-/// Returns whether a fault meets reads or watches, whatever verb the plan has.
+/// Returns whether a fault meets reads or watches, with any verb of the plan.
 pub(super) fn is_about_watches(kind: FaultKind) -> bool {
     matches!(
         kind,

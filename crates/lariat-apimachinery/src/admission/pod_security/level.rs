@@ -31,12 +31,12 @@ pub enum Version {
     Minor(i64),
 }
 
-/// The rules that count: `restricted:latest`.
+/// A level by the rules of a release, such as `restricted:latest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelVersion {
     /// The standard.
     pub level: Level,
-    /// By the rules of which release.
+    /// The release whose rules count.
     pub version: Version,
 }
 

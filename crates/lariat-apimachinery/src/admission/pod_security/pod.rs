@@ -110,7 +110,7 @@ impl<'a> Container<'a> {
     }
 }
 
-/// Returns a text, which is empty where there is none.
+/// Returns a text, empty if there is none.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

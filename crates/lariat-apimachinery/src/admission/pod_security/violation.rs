@@ -49,7 +49,7 @@ impl Violations {
     }
 }
 
-/// Puts names between quotation marks, which nothing inside of them escapes.
+/// Quotes names, without escapes.
 pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     if names.is_empty() {
@@ -63,13 +63,13 @@ pub(super) fn plural(one: &'static str, many: &'static str, count: usize) -> &'s
     if count == 1 { one } else { many }
 }
 
-/// Names containers: `container "a"`.
+/// Lists containers: `container "a"`.
 pub(super) fn containers(names: &[&str]) -> String {
     let word = plural("container", "containers", names.len());
     format!("{word} {}", quoted(names.iter().copied()))
 }
 
-/// Names the Pod, containers, or both; `None` if there is none.
+/// Lists the Pod, containers, or both; `None` if there is none.
 pub(super) fn setters(by_pod: bool, names: &[&str]) -> Option<String> {
     match (by_pod, names) {
         (false, []) => None,
@@ -79,7 +79,7 @@ pub(super) fn setters(by_pod: bool, names: &[&str]) -> Option<String> {
     }
 }
 
-/// Names the Pod and the containers whose security context is wrong.
+/// Lists the Pod and the containers whose security context is wrong.
 pub(super) fn wrong_setters(pod: Pod<'_>, is_wrong: impl Fn(&Value) -> bool) -> Option<String> {
     let names = pod.named(|container| is_wrong(container.security()));
     setters(is_wrong(pod.security()), &names)

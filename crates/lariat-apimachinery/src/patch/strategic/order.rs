@@ -88,7 +88,7 @@ fn merge_in_order(
     arranged(first, rest, order, &before, keyed).map(Some)
 }
 
-/// Checks that what a patch adds to a list is in the order it sets.
+/// Checks that the items a patch adds to a list are in the order it sets.
 fn check_order(order: &[Value], patch: &[Value], list: &Member<'_>) -> Outcome<()> {
     if order.is_empty() || patch.is_empty() {
         return Ok(());

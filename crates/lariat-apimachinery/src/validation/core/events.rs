@@ -50,7 +50,7 @@ fn named<'a>(context: &Context<'a>, names: &Names, name: &'static str) -> Field<
     context.get(name).with(context.get(written).value())
 }
 
-/// Checks what holds for Events of both groups.
+/// Checks the rules for Events of both groups.
 fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, causes: &mut Causes) {
     let own = context.get("metadata").text_of("namespace");
     let of_object = named(context, names, "involvedObject").get("namespace");

@@ -30,7 +30,7 @@ pub(super) fn request_names<'a>(devices: &Field<'a>) -> RequestNames<'a> {
     named.collect()
 }
 
-/// Checks what a claim asks for.
+/// Checks the requests of a claim.
 pub(super) fn check_devices(devices: &Field<'_>, causes: &mut Causes) {
     let names = &request_names(devices);
     let requests = devices.get("requests");

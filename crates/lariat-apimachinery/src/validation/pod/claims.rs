@@ -54,16 +54,16 @@ pub(super) fn check_claims(claims: &Field<'_>, is_static: bool, causes: &mut Cau
     }
 }
 
-/// Checks what a name of a resource must be.
+/// Checks the name of a resource.
 type NameCheck = fn(&Field<'_>, &str, &mut Causes);
 
-/// Checks what a container requests.
+/// Checks the resource requirements of a container.
 pub(super) fn check_requirements(at: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     check_amounts(at, resources::check_container_name, pod.options, causes);
     check_claim_names(&at.get("claims"), &pod.claims, causes);
 }
 
-/// Checks what running the Pod costs.
+/// Checks the overhead of the Pod.
 pub(super) fn check_overhead(pod: &PodContext<'_>, causes: &mut Causes) {
     let overhead = pod.spec.get("overhead");
     check_overhead_amounts(&overhead, &overhead, pod.options, causes);

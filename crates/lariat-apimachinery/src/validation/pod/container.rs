@@ -77,7 +77,7 @@ const PULL: Rules = &[(
     Rule::OneOf(&["Always", "IfNotPresent", "Never"]),
 )];
 
-/// Checks what all containers have in common.
+/// Checks the rules for all containers.
 fn check_common(container: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     // `validateContainerCommon`, in its order.
     rule::check(container, COMMON, causes);

@@ -39,7 +39,7 @@ fn check_host_ports(containers: &Field<'_>, is_pod: bool, causes: &mut Causes) {
     }
 }
 
-/// Checks where the Pod looks up names.
+/// Checks the DNS configuration of the Pod.
 pub(super) fn check_dns(spec: &Field<'_>, causes: &mut Causes) {
     let config = spec.get("dnsConfig");
     let servers = config.get("nameservers");
@@ -88,7 +88,7 @@ fn check_searches(searches: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// A Pod with users of its own cannot have what belongs to the host.
+/// Refuses the use of the host in a Pod with users of its own.
 pub(super) fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
     if *spec.member("hostUsers") != serde_json::Value::Bool(false) {
         return;

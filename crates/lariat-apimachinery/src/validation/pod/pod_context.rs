@@ -31,7 +31,7 @@ impl<'a> PodContext<'a> {
 /// The lists of containers, in the order in which they start.
 pub(super) const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-/// Returns all containers, whatever list they are in.
+/// Returns all containers, from all lists.
 pub(super) fn all<'a>(spec: &Field<'a>) -> Vec<Field<'a>> {
     let lists = LISTS.iter().map(|list| spec.get(list));
     lists

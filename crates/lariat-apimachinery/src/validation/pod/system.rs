@@ -135,7 +135,7 @@ pub(super) fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks what only Windows has.
+/// Checks the options of Windows.
 pub(super) fn check_windows_options(options: &Field<'_>, causes: &mut Causes) {
     if options.has("gmsaCredentialSpecName") {
         let name = options.get("gmsaCredentialSpecName");

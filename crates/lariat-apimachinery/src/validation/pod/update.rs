@@ -151,7 +151,7 @@ fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Returns a spec in which the namespaces of the host are where the internal type has them.
+/// Returns a spec with the host namespaces in the places of the internal type.
 // `Convert_v1_PodSpec_To_core_PodSpec`.
 fn internal(spec: &Value) -> Value {
     let mut context = match &spec["securityContext"] {

@@ -51,7 +51,7 @@ fn defined_schema(resource: &Resource) -> Value {
         .unwrap_or_else(|| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
 }
 
-/// The descriptions of what every object and every list has.
+/// The descriptions of the members that every object and every list has.
 struct Docs {
     api_version: &'static str,
     kind: &'static str,

@@ -47,7 +47,7 @@ fn all() -> Vec<&'static str> {
     types
 }
 
-/// Tells whether changes may be asked for, by a parameter or by the path.
+/// Returns whether changes may be asked for, by a parameter or by the path.
 fn is_watched(operation: &Operation) -> bool {
     let action = operation.about.as_ref().map(|(action, _)| *action);
     matches!(action, Some("list" | "watch" | "watchlist"))

@@ -4,7 +4,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
 use serde_json::{Value, json};
 
-/// Names a kind as extensions of operations and schemas do.
+/// Returns a kind as extensions of operations and schemas have it.
 pub(super) fn kind_json(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }

@@ -289,7 +289,7 @@ impl Maker<'_> {
     }
 }
 
-/// Tells whether Go's storage of a kind hides that the storage below answers deletions with the object.
+/// Returns whether Go's storage of a kind hides that the storage below answers deletions with the object.
 fn is_wrapped(resource: &Resource) -> bool {
     matches!(
         (&*resource.group, &*resource.plural),

@@ -74,7 +74,7 @@ pub(super) fn protobuf(renderer: Renderer, page: &ListPage) -> Reply {
     }
 }
 
-/// Writes the items of a list, and what stands around them.
+/// Writes the items of a list between its beginning and its end.
 struct Items {
     renderer: Renderer,
     /// `"kind":…,"apiVersion":…` of the list.

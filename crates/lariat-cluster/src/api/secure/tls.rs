@@ -18,7 +18,7 @@ use tokio_util::either::Either;
 /// The time a client may take for its part of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether connections are encrypted, and with what.
+/// The TLS settings of a listener, or none.
 #[derive(Clone)]
 pub(crate) struct ServingTls {
     identity: Option<Identity>,

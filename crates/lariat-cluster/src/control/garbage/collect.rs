@@ -18,13 +18,13 @@ use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, Part};
 use crate::verbs::{Deletion, Propagation};
 
-/// A look, with what it takes.
+/// The state that the collection of one object needs.
 pub(super) struct Collection<'a> {
     pub(super) plane: &'a ControlPlane,
     pub(super) catalog: &'a Catalog,
 }
 
-/// The owner references of an object, by what is known of the owners.
+/// The owner references of an object, classified by the state of the owners.
 #[derive(Debug, Default)]
 struct Classes<'a> {
     solid: Vec<&'a OwnerReference>,
@@ -172,7 +172,7 @@ impl Collection<'_> {
         })
     }
 
-    /// Lets the owners of an object go before it.
+    /// Unblocks the owners of an object, so that they go before it.
     fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> WriteOutcome {
         self.writer()
             .update(resource, Part::Main, current, |object| {
@@ -202,7 +202,7 @@ impl Collection<'_> {
             })
     }
 
-    /// Takes the reference to an object off all its dependents, then lets it go.
+    /// Removes the reference to an object from all its dependents, and then its finalizer.
     fn release_dependents(
         &self,
         resource: &Resource,
@@ -252,7 +252,7 @@ fn references_mut(object: &mut Object) -> &mut Vec<Value> {
         .expect("it was just made an array")
 }
 
-/// Looks again only after a race: a refused write would be refused again.
+/// Returns the outcome of a write: only a race leads to another try, since a refused write would be refused again.
 fn outcome(written: WriteOutcome) -> Outcome {
     match written {
         WriteOutcome::Done | WriteOutcome::Refused => Outcome::Done,

@@ -80,7 +80,7 @@ impl Collector {
         }
     }
 
-    /// Looks at an object that is being deleted if that concerns its dependents.
+    /// Enqueues an object that is being deleted if that concerns its dependents.
     fn observe_deleting(&mut self, plane: &ControlPlane, node: &Node, event: &Event) {
         let marked_before = event.previous.as_ref().filter(|each| each.is_deleting());
         let before = marked_before.map_or_else(Metadata::default, |each| Metadata::of(each));
@@ -96,7 +96,7 @@ impl Collector {
         }
     }
 
-    /// Looks again at objects whose owners' kinds may be served now.
+    /// Enqueues objects again whose owners' kinds may be served now.
     fn resolve(&mut self, plane: &ControlPlane) {
         let catalog = plane.server.kinds.catalog();
         // Every change of the served kinds makes a new catalog, so the pointer tells whether any owner can be found

@@ -90,7 +90,7 @@ fn texts(counts: &BTreeMap<String, usize>, word: &str) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// Puts a condition in; its transition time moves only with its status.
+/// Sets a condition; its transition time moves only with its status.
 fn set(known: &mut Vec<Value>, condition: Condition, now: &str) {
     let (status, reason, message) = match condition.trouble {
         Some((reason, message)) => ("True", reason, message),

@@ -32,7 +32,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Deletes what is in a namespace: Pods first, and the rest when they are gone.
+    /// Deletes the objects of a namespace: Pods first, and the rest when they are gone.
     pub(super) fn delete(plane: &ControlPlane, catalog: &Catalog, namespace: &str) -> Self {
         let mut contents = Self::default();
         let is_pods = |resource: &Resource| resource.group.is_empty() && resource.plural == "pods";

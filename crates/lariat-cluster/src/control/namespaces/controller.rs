@@ -99,7 +99,7 @@ impl Namespaces {
             .add_at(namespace.to_owned(), Instant::now() + delay);
     }
 
-    /// Takes the next namespace that is due, and notes that it is looked at.
+    /// Dequeues the next namespace that is due, and notes that its deletion has begun.
     fn begin_next(&mut self) -> Option<String> {
         while let Some(name) = self.queue.take_due() {
             match self.terminating.get_mut(&name) {

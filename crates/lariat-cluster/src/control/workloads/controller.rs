@@ -81,7 +81,7 @@ impl Simulation {
         Some(node)
     }
 
-    /// Enqueues what may wait for a deleted Pod: its controller, and the Deployment that owns that.
+    /// Enqueues the controllers that may wait for a deleted Pod: its own, and the Deployment that owns that.
     fn enqueue_above(&mut self, plane: &ControlPlane, pod: &Stored) {
         let node = self.enqueue_owner(plane, pod);
         let owner = node.and_then(|node| plane.server.store.get(node.table, &node.key));
@@ -90,7 +90,7 @@ impl Simulation {
         }
     }
 
-    /// Enqueues what selects a Pod, or did, and what may adopt it.
+    /// Enqueues the objects that select a Pod, or did, and those that may adopt it.
     fn observe_pod(&mut self, change: &Change) {
         if let Some(address) = self.nodes.observe_pod(&change.event) {
             self.kubelet.note_address(&address);
@@ -100,7 +100,7 @@ impl Simulation {
         }
     }
 
-    /// Enqueues what depends on a deleted object.
+    /// Enqueues the objects that depend on a deleted object.
     fn observe_end(&mut self, plane: &ControlPlane, kind: Kind, stored: &Stored) {
         self.enqueue_above(plane, stored);
         // An object that is created again under this name has not failed yet.

@@ -21,7 +21,7 @@ const MOST_SIMILAR: usize = 10;
 const SIMILAR_FOR: Duration = Duration::from_secs(600);
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Records a warning about an object, or counts it where it has been recorded before.
+/// Records a warning about an object, or counts it if it has been recorded before.
 pub(super) fn warn(about: &Reconcile<'_>, reason: &str, message: &str) {
     let catalog = about.plane.server.kinds.catalog();
     if let Some(events) = catalog.resource("", "v1", "events") {

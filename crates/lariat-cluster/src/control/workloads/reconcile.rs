@@ -55,7 +55,7 @@ impl From<WriteOutcome> for Requeue {
     }
 }
 
-/// An object to reconcile, and what it takes to write about it.
+/// An object to reconcile, with the state that writes about it need.
 pub(super) struct Reconcile<'a> {
     pub(super) plane: &'a ControlPlane,
     pub(super) settings: &'a Workloads,
@@ -91,7 +91,7 @@ impl<'a> Reconcile<'a> {
         })
     }
 
-    /// Returns the value at a pointer, null where there is none.
+    /// Returns the value at a pointer, null if there is none.
     pub(super) fn at(&self, pointer: &str) -> &Value {
         self.object.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -104,7 +104,7 @@ impl<'a> Reconcile<'a> {
         self.at(pointer).as_i64()
     }
 
-    /// Returns the number of replicas in the spec, one where there is none.
+    /// Returns the number of replicas in the spec, one if there is none.
     pub(super) fn replicas(&self) -> i64 {
         let replicas = self.number("/spec/replicas").unwrap_or(1);
         replicas.clamp(0, i64::from(i32::MAX))
@@ -272,7 +272,7 @@ impl<'a> Reconcile<'a> {
             .delete(&child.resource, &child.stored, deletion)
     }
 
-    /// Deletes this object, and what it owns before it.
+    /// Deletes this object, and the objects it owns before it.
     pub(super) fn delete_self(&self) -> WriteOutcome {
         let deletion = Deletion {
             grace: None,
@@ -282,7 +282,7 @@ impl<'a> Reconcile<'a> {
         self.writer().delete(&self.resource, &self.stored, deletion)
     }
 
-    /// Puts a number of replicas into the spec of a child.
+    /// Sets the number of replicas in the spec of a child.
     pub(super) fn scale(&self, child: &Child, replicas: i64) -> WriteOutcome {
         self.writer()
             .update(&child.resource, Part::Main, &child.stored, |object| {

@@ -76,7 +76,7 @@ fn is_orphan(pod: &Stored) -> bool {
     !owners.iter().any(|owner| owner.controller == Some(true))
 }
 
-/// Iterates over what is in the namespace of a key.
+/// Iterates over the entries in the namespace of a key.
 fn in_namespace<'a, T>(
     all: &'a BTreeMap<ObjectKey, T>,
     key: &ObjectKey,

@@ -28,12 +28,12 @@ pub(super) fn pod(owner: &Reconcile<'_>) -> Value {
     })
 }
 
-/// Gives an object a label.
+/// Sets a label of an object.
 pub(super) fn label(object: &mut Value, name: &str, value: &str) {
     set(object, "labels", name, value);
 }
 
-/// Gives an object an annotation.
+/// Sets an annotation of an object.
 pub(super) fn annotate(object: &mut Value, name: &str, value: &str) {
     set(object, "annotations", name, value);
 }

@@ -24,7 +24,7 @@ pub(super) fn ready(pod: Row<'_>) -> String {
     format!("{}/{}", summary.ready, summary.total)
 }
 
-/// Returns the phase of a Pod, or what keeps it from running.
+/// Returns the phase of a Pod, or the reason why it does not run.
 pub(super) fn status(pod: Row<'_>) -> String {
     match (pod.is_deleting(), pod.text("/status/reason")) {
         (true, "NodeLost") => "Unknown".to_owned(),

@@ -124,7 +124,7 @@ pub(super) fn behavior_of(noted: &Value) -> Option<Value> {
     (!behavior.is_empty()).then(|| behavior.into())
 }
 
-/// Returns an object with the names of the API, without what has none and nulls.
+/// Returns an object with the names of the API, without nulls and members that have no name there.
 fn renamed(value: &Value, names: &[(&str, &str)]) -> Option<Object> {
     let members = match value {
         Value::Null => return Some(Object::new()),

@@ -24,13 +24,13 @@ const INGRESS_DEFAULTS: &[&str] = &["ingressclass.kubernetes.io/is-default-class
 const CLAIM_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 
-/// Gives a new claim the default class, unless it asks for one or for none.
+/// Sets the default class of a new claim, unless it names one or none.
 pub(in crate::strategy) fn set_storage(server: &Server, claim: &mut Object) {
     let class = || default(server, STORAGE, STORAGE_DEFAULTS);
     set(claim, CLAIM_CLASS, "storageClassName", class);
 }
 
-/// Gives a new Ingress the default class, unless it names one.
+/// Sets the default class of a new Ingress, unless it names one.
 pub(in crate::strategy) fn set_ingress(server: &Server, ingress: &mut Object) {
     let class = || default(server, INGRESS, INGRESS_DEFAULTS);
     set(ingress, INGRESS_CLASS, "ingressClassName", class);

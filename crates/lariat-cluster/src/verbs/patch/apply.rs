@@ -78,7 +78,7 @@ fn creates_by_status(call: &Call) -> bool {
     resource.kind == "ValidatingAdmissionPolicy" && !resource.rules.custom
 }
 
-/// Checks that the sender of an apply may also create what it is about.
+/// Checks that the sender of an apply may also create the object.
 ///
 /// Source: `createAuthorizerAttributes` in `k8s.io/apiserver/pkg/endpoints/handlers/patch.go`.
 fn check_create(call: &Call) -> Result<(), ApiError> {

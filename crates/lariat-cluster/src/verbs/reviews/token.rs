@@ -211,7 +211,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
     Err(ApiError::invalid_kind(KIND, GROUP, &[cause]))
 }
 
-/// Says whose a token is.
+/// Answers a TokenReview: the user of a token.
 pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();

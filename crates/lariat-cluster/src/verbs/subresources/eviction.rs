@@ -138,7 +138,7 @@ enum Budget {
     Raced,
 }
 
-/// Takes one disruption from a Pod's budget.
+/// Counts one disruption against a Pod's budget.
 fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<Budget, ApiError> {
     let catalog = call.server.kinds.catalog();
     let Some(budgets) = catalog.resource("policy", "v1", "poddisruptionbudgets") else {

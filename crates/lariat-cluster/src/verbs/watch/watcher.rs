@@ -137,7 +137,7 @@ impl Watcher {
         self.marks_end = marks_end;
     }
 
-    /// Sends what happened after a revision, if that is still known.
+    /// Sends the events after a revision, if they are still known.
     pub(super) fn begin_at(&mut self, revision: u64) {
         self.move_to(revision);
         if !self.server.store.reaches(self.table, revision) {
@@ -171,13 +171,13 @@ impl Watcher {
         self.move_to(self.server.store.rewind(self.table, revision, events));
     }
 
-    /// Moves behind what has been read.
+    /// Moves the cursor to a revision, up to which everything has been read.
     fn move_to(&mut self, revision: u64) {
         self.cursor = revision;
         self.entry.read_up_to(revision);
     }
 
-    /// Ends the watch because what happened after a revision is no longer known.
+    /// Ends the watch because the events after a revision are no longer known.
     pub(super) fn expire(&mut self, revision: u64) {
         self.fail(&self.expired(revision));
     }
@@ -255,7 +255,7 @@ impl Watcher {
         }
     }
 
-    /// Converts the state of an event through a webhook, where one is needed.
+    /// Converts the state of an event through a webhook, if the kind has one.
     ///
     /// If the webhook fails, the watch ends with its error.
     async fn in_version(&mut self, event: WatchEvent) -> WatchEvent {
@@ -290,7 +290,7 @@ impl Watcher {
         }
     }
 
-    /// Breaks the watch on purpose, whatever it has still to send.
+    /// Breaks the watch on purpose, and drops all that is ready.
     async fn break_off(&mut self, breaks: Break) {
         self.ready.clear();
         match breaks {

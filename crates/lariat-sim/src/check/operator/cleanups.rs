@@ -165,7 +165,7 @@ impl Cleanups {
 }
 
 impl Shop {
-    /// Returns what is wrong with a shop that loses the finalizer now.
+    /// Returns the reason why a shop may not lose the finalizer now.
     fn why_not_cleaned(&self, oracle: &Oracle, uid: &str) -> Option<&'static str> {
         let Some((began, epoch)) = self.cleaned else {
             return Some("was never cleaned up");

@@ -99,7 +99,7 @@ fn look_at_shop(oracle: &Oracle, key: &ObjectKey, object: &StoredObject, found: 
     );
 }
 
-/// Returns what is wrong with the status of a shop at rest.
+/// Returns the violation by the status of a shop at rest.
 fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
     let (status, generation) = (&shop["status"], &shop["metadata"]["generation"]);
     if status["observedGeneration"] != *generation {
@@ -117,7 +117,7 @@ fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
     None
 }
 
-/// Returns what is wrong with an object of a set that is there at rest.
+/// Returns the violation by an object of a set that is there at rest.
 fn left_over(
     oracle: &Oracle,
     kind: &Gvk,

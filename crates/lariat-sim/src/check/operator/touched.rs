@@ -30,7 +30,7 @@ struct Touches {
 }
 
 impl Touched {
-    /// Takes in a state of an object.
+    /// Observes a state of an object.
     pub(super) fn saw(&mut self, object: &StoredObject, now: Duration) {
         // Most objects are never changed by a conflict, and need not be parsed.
         let is_touched = |json: &[u8]| {

@@ -113,7 +113,7 @@ impl Keys {
         }
     }
 
-    /// Returns how many keys are where they should not be.
+    /// Returns the numbers of keys that are where they should not be.
     ///
     /// `again` keys come again for ever.
     fn left(self, again: usize) -> Vec<(usize, &'static str)> {

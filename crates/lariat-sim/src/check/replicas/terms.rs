@@ -18,7 +18,7 @@ use crate::setup::Setup;
 /// The tolerance of deadlines: timers round up to milliseconds.
 pub(super) const ROUNDING: Duration = Duration::from_millis(10);
 
-/// For how long after a pause what was under way before it may still be there.
+/// The time after a pause for which calls from before it may still run.
 const WAKES: Duration = Duration::from_secs(2);
 
 /// The annotation with the names of members whose keys were handed over.
@@ -90,7 +90,7 @@ impl Terms {
         }
     }
 
-    /// Takes an event in; to be called before the checker looks at it.
+    /// Observes an event; to be called before the checker looks at it.
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::IncarnationBegan(incarnation) => {

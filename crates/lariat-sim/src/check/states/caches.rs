@@ -8,7 +8,7 @@ use crate::check::{Check, Findings, Rest};
 use crate::observed::version_of;
 use crate::oracle::Oracle;
 
-/// At rest a cache holds what the server has: every object, with its content.
+/// At rest a cache equals the server: it has every object, with its content.
 #[derive(Default)]
 pub(in crate::check) struct Caches;
 

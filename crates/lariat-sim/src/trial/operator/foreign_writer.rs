@@ -128,7 +128,7 @@ impl ForeignWriter {
         shops.patch(key.name(), &params, &patch).await.map(drop)
     }
 
-    /// Deletes what no shop owns, and returns how many objects that were.
+    /// Deletes the objects that no shop owns, and returns their number.
     async fn clear(&self) -> Result<usize, Error> {
         let mut deleted = 0;
         for gvk in [shop::config_maps(), shop::secrets()] {

@@ -22,7 +22,7 @@ use crate::trial::dice::Dice;
 
 type Cx = Reconcile<DynamicObject>;
 
-/// The reconciler, its cleanup, and what it remembers.
+/// The reconciler of shops, with its cleanup and its state.
 pub(super) struct ShopReconciler {
     process: Process,
     ledgers: CachedApi<ConfigMap>,
@@ -105,7 +105,7 @@ impl ShopReconciler {
         cx.event(event);
     }
 
-    /// Writes the status in two ways, and reads what the cache has afterwards.
+    /// Writes the status in two ways, and reads the cache afterwards.
     async fn report(&self, cx: &Cx, is_stocked: bool) -> Result<(), HandlerError> {
         let generation = cx.raw().generation().unwrap_or_default();
         let newest = cx.newest().generation().unwrap_or_default();
@@ -131,7 +131,7 @@ impl ShopReconciler {
         Ok(())
     }
 
-    /// Reports the status just written, and reads what the cache has.
+    /// Reports the status just written, and reads the cache.
     ///
     /// To be called after each write on its own: a later one that finds nothing to change may have read a newer state,
     /// which others wrote and the cache need not have yet.

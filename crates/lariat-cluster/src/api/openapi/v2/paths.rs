@@ -9,7 +9,7 @@ use super::super::paths::others;
 
 const BODY: &str = "body";
 
-/// Describes what can be done at a path.
+/// Describes the operations of a path.
 pub(super) fn describe(path: &Path) -> Value {
     let mut document: Map<String, Value> = path
         .operations

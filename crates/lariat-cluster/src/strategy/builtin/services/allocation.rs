@@ -26,7 +26,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Looks at all Services but the one with a uid.
+    /// Reads the allocations of all Services but the one with a uid.
     pub(super) fn of(server: &Server, resource: &Resource, uid: &str) -> Self {
         let page = server.store.range(resource.table, &Range::default());
         let services = page.map(|page| page.objects).unwrap_or_default();

@@ -29,7 +29,7 @@ struct PortAllocation<'a> {
 }
 
 impl PortAllocation<'_> {
-    /// Takes a port that was asked for.
+    /// Allocates the port that was asked for.
     fn take(&mut self, number: i64) -> Result<(), &'static str> {
         if self.taken.contains(&number) {
             return Err(TAKEN);
@@ -43,7 +43,7 @@ impl PortAllocation<'_> {
         Ok(())
     }
 
-    /// Takes a free port, beginning anywhere.
+    /// Allocates a free port, beginning anywhere.
     fn next(&mut self) -> Result<i64, ApiError> {
         if self.allocation.dry_run {
             // `PortAllocationOperation.AllocateNext` makes a number up, which need not be in the range.
@@ -200,7 +200,7 @@ fn allocate_changed(
     Ok(())
 }
 
-/// Takes a port at which the nodes say whether they have Pods of the Service.
+/// Allocates the port at which the nodes report whether they have Pods of the Service.
 fn allocate_check(taking: &mut PortAllocation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let asked = at(object, &["spec", "healthCheckNodePort"]).and_then(Value::as_i64);
     match asked.filter(|asked| *asked != 0) {

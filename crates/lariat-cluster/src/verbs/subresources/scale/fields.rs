@@ -23,7 +23,7 @@ pub(super) const KIND: Expected<'static> = Expected {
     custom: false,
 };
 
-/// The replicas that a patch of a custom resource finds where none are set.
+/// The replicas that a patch of a custom resource sees if none are set.
 ///
 /// Source: `scaleUpdatedObjectInfo`, by which it knows whether the patch sets them.
 pub(super) const UNSET: i64 = i32::MIN as i64;
@@ -31,7 +31,7 @@ pub(super) const UNSET: i64 = i32::MIN as i64;
 /// The path of the replicas in built-in kinds.
 pub(super) const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
 
-/// Puts a scale into the form of its type; returns the members it does not have.
+/// Decodes a scale; returns the members its type does not have.
 pub(super) fn read(scale: &mut Object) -> Result<Vec<String>, DecodeError> {
     schema::decode(types().root(), scale)
 }

@@ -114,7 +114,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// Words a body that is no Scale as the handler of custom resources does.
+/// Returns the error of a body that is no Scale, as the handler of custom resources words it.
 ///
 /// Its scheme has no Scale.
 fn unreadable(call: &Call, error: ApiError) -> ApiError {
@@ -212,7 +212,7 @@ fn account(call: &Call, before: &Object, scale: &mut Object) {
     write.update(Some(before), scale);
 }
 
-/// Stores what a scale whose fields have owners says about its object; `None` if another client was faster.
+/// Stores the replicas of a scale in its object, as the owner of the field; `None` if another client was faster.
 async fn finish(
     call: &Call,
     current: &Arc<Stored>,
