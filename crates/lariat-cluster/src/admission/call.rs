@@ -44,7 +44,7 @@ impl WebhookCall<'_> {
             return Err(CallFailure::NoDryRun);
         }
         let not_answered = |reason: String| CallFailure::NotAnswered(reason);
-        let Some(form) = hook.review else {
+        let Some(version) = hook.review else {
             return Err(not_answered(
                 "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, \
                  v1beta1)"
@@ -53,38 +53,38 @@ impl WebhookCall<'_> {
         };
         let uid = request.server.random.uid();
         let names = (&self.invocation.resource, &self.invocation.kind);
-        let review = form.request(&uid, &request.attributes, names, self.objects);
+        let review = version.request(&uid, &request.attributes, names, self.objects);
         let body = review.to_string().into_bytes();
         let answered = webhooks::post(request.server, &hook.client, hook.timeout, body).await;
         let answer = answered
-            .and_then(|body| decode(&body, form.api_version()).map_err(PostError::Call))
+            .and_then(|body| decode(&body, version.api_version()).map_err(PostError::Call))
             .map_err(|error| match error {
                 PostError::Client(reason) => format!("could not get REST client: {reason}"),
                 PostError::Call(reason) => format!("failed to call webhook: {reason}"),
             })
             .map_err(not_answered)?;
-        let allowance = form
+        let response = version
             .read_response(&uid, self.mutates, hook, &answer)
             .map_err(|error| not_answered(format!("received invalid webhook response: {error}")))?;
         // Before the decision: annotations and warnings of a denial reach the audit log and the client too.
-        for (key, value) in allowance.annotations {
+        for (key, value) in response.annotations {
             request.annotate(key, value);
         }
-        for warning in allowance.warnings {
+        for warning in response.warnings {
             request.warnings.add(warning);
         }
-        if let Some(denial) = allowance.denial {
+        if let Some(denial) = response.denial {
             return Err(CallFailure::Denied(denial));
         }
-        if allowance.patch.is_empty() {
+        if response.patch.is_empty() {
             return Ok(None);
         }
-        let patch = Patch::json(&allowance.patch).map_err(|error| {
+        let patch = Patch::json(&response.patch).map_err(|error| {
             not_answered(format!(
                 "received undecodable patch in webhook response: {error}"
             ))
         })?;
-        match allowance.patch_type.as_str() {
+        match response.patch_type.as_str() {
             "JSONPatch" => Ok(Some(patch)),
             other => Err(not_answered(format!("unsupported patch type {other:?}"))),
         }
