@@ -38,6 +38,13 @@ pub fn rfc3339(text: &str) -> Result<Timestamp, String> {
 /// # Errors
 ///
 /// The text of Go's error.
+///
+/// ```
+/// use lariat_apimachinery::go_time::rfc3339_micro;
+///
+/// assert!(rfc3339_micro("2026-01-01T00:00:00.000001Z").is_ok());
+/// assert!(rfc3339_micro("2026-01-01").is_err());
+/// ```
 pub fn rfc3339_micro(text: &str) -> Result<Timestamp, String> {
     parse(text, RFC3339_MICRO)
 }

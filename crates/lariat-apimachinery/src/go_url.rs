@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<Url<'_>, String> {
     Ok(Url { fragment, ..url })
 }
 
-/// Returns whether a text is what a request may ask for: a whole URL, or a path.
+/// Returns whether a text is a request URI: a whole URL, or a path.
 // `url.ParseRequestURI`.
 pub(crate) fn is_request_uri(text: &str) -> bool {
     !text.is_empty() && parts(text, true).is_ok()

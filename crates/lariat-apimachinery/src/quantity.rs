@@ -125,7 +125,7 @@ impl Quantity {
         }
     }
 
-    /// Takes another amount away; the family of suffixes stays.
+    /// Subtracts another amount; the family of suffixes stays.
     pub(crate) fn minus(self, other: Self) -> Self {
         let nanos = self.nanos.saturating_sub(other.nanos);
         Self { nanos, ..self }
@@ -144,6 +144,14 @@ impl Quantity {
     }
 
     /// Parses a quantity such as `1.5Gi`; `None` if it is invalid.
+    ///
+    /// ```
+    /// use lariat_apimachinery::quantity::Quantity;
+    ///
+    /// let memory = Quantity::parse("1536Mi").expect("it is valid");
+    /// assert_eq!(memory.to_string(), "1536Mi");
+    /// assert!(Quantity::parse("1 Gi").is_none());
+    /// ```
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::read(text).ok()
@@ -188,7 +196,7 @@ fn in_bounds(count: i128) -> i64 {
     i64::try_from(count).unwrap_or(if count < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// How many digits Go keeps as an integer.
+/// The number of digits that Go keeps as an integer.
 // `maxInt64Factors`.
 const DIGITS: usize = 18;
 

@@ -10,18 +10,18 @@ use lariat_apimachinery::kinds::{Conversion, Resource};
 use lariat_apimachinery::object::{Object, metadata_mut};
 use serde_json::Value;
 
-use crate::hooks;
 use crate::registrations::Converted;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::{Draft, EventType, Stored};
 use crate::strategy::{self, view};
+use crate::webhooks;
 use crate::wire::document::Document;
 
-/// How long a webhook may take.
+/// The time limit of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much one review of a list has at most, in bytes of stored objects.
+/// The largest review of a list, in bytes of stored objects.
 ///
 /// This is a third of what a webhook may answer, since objects may become longer.
 const REVIEWED: usize = 1024 * 1024;
@@ -77,7 +77,7 @@ pub(crate) async fn shown(
 
 /// Returns states in the version of a resource, as lists and watches have them.
 ///
-/// What was converted before is not converted again, as a genuine server keeps what is watched in each version.
+/// Converted objects are cached, as a genuine server keeps what is watched in each version.
 ///
 /// # Errors
 ///
@@ -103,7 +103,7 @@ pub(crate) async fn all_shown(
     completed(cache, resource, states, convert_all).await
 }
 
-/// Returns states in the version of a resource: from the cache, and what is not in it from `convert_all`.
+/// Returns states in the version of a resource: from the cache, and the others from `convert_all`.
 async fn completed<F>(
     cache: &Converted,
     resource: &Resource,
@@ -253,7 +253,7 @@ async fn convert(
     let uid = server.random.uid();
     let review = ask_conversion(&conversion.review, &uid, wanted, &objects);
     let body = review.to_string().into_bytes();
-    let answer = hooks::post(server, &conversion.client, TIMEOUT, body).await;
+    let answer = webhooks::post(server, &conversion.client, TIMEOUT, body).await;
     let answer = answer.map_err(|error| failed(error.reason()))?;
     let answer = Document::yaml(&answer).map_err(failed)?.value;
     read_conversion(&conversion.review, &uid, wanted, &objects, &answer).map_err(explained)

@@ -1,4 +1,4 @@
-//! What the fuzzer in `fuzz/` tests without a request.
+//! Functions that the fuzzer in `fuzz/` tests without a request.
 //!
 //! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
 
@@ -16,7 +16,7 @@ use crate::wire::yaml;
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The document is malformed.
 pub fn read_json(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
     let document = Document::json(bytes)?;
     Ok((document.value, document.duplicates.warnings()))
@@ -26,7 +26,7 @@ pub fn read_json(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The document is malformed.
 pub fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
     Document::yaml(bytes).map(|document| document.value)
 }
@@ -41,7 +41,7 @@ pub fn write_yaml(value: &Value) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The message is malformed.
 pub fn read_protobuf(body: &[u8]) -> Result<Map<String, Value>, String> {
     let object = Envelope::open(body).and_then(|envelope| envelope.object());
     object.map_err(|error| error.to_string())
@@ -99,7 +99,7 @@ pub fn patch(
 ///
 /// # Errors
 ///
-/// What is wrong with the path.
+/// The path is malformed.
 pub fn follow(path: &str, root: &Value) -> Result<Option<Value>, String> {
     Ok(JsonPath::parse(path)?.first(root).cloned())
 }
@@ -117,7 +117,7 @@ pub fn faults_of_rules(schema: &Value) -> usize {
 
 /// Validates an object, which may replace an old one, against a schema.
 ///
-/// Returns what is wrong with it.
+/// Returns the causes for which it is invalid.
 #[must_use]
 pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<String> {
     let structural = Structural::compile(schema);
@@ -131,7 +131,7 @@ pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<Stri
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The object does not have the types of its kind.
 ///
 /// # Panics
 ///
@@ -143,5 +143,5 @@ pub fn conform(
 ) -> Result<(), String> {
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
     let read = lariat_apimachinery::schema::decode(schema.root(), object);
-    read.map(drop).map_err(|misfit| misfit.to_string())
+    read.map(drop).map_err(|error| error.to_string())
 }

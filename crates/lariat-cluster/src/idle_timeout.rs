@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{self, Instant, Sleep};
 
-/// How many pauses a timeout has.
+/// The number of pauses in a timeout.
 const PAUSES: u32 = 8;
 
 /// The shortest pause.
@@ -21,14 +21,14 @@ const SHORTEST: Duration = Duration::from_millis(1);
 pub(crate) struct IdleTimeout {
     /// `None` for no timeout.
     pause: Option<Duration>,
-    /// How many pauses are over.
+    /// The number of pauses that are over.
     over: u32,
     /// The end of the present pause, if it has begun.
     timer: Option<Pin<Box<Sleep>>>,
     has_begun: bool,
 }
 
-/// What has passed.
+/// The part of the timeout that has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
     Pause,

@@ -57,7 +57,6 @@ mod access;
 mod admission;
 mod conversion;
 mod fault;
-mod hooks;
 mod idle_timeout;
 mod open_watches;
 mod printers;
@@ -65,6 +64,7 @@ mod registrations;
 mod rules;
 mod server;
 mod status;
+mod webhooks;
 mod wire;
 
 #[cfg_attr(not(feature = "sqlite"), path = "persist/off.rs")]
@@ -100,7 +100,7 @@ pub use control::Control;
 #[cfg(feature = "workloads")]
 pub use control::SimulatedWorkloads;
 pub use faults::Faults;
-pub use journal::{Journal, Request};
+pub use journal::{Journal, RecordedRequest};
 #[cfg(feature = "load")]
 pub use load::{Load, LoadError, Loaded};
 pub use open_watches::OpenWatch;

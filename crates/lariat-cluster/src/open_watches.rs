@@ -42,7 +42,7 @@ pub struct OpenWatch {
     pub client: String,
     /// The name of the user.
     pub user: String,
-    /// How long it has been open, on tokio's clock.
+    /// The time since it was opened, on tokio's clock.
     pub age: Duration,
     /// Objects sent, including the initial state; bookmarks are not counted.
     pub sent: u64,
@@ -51,11 +51,11 @@ pub struct OpenWatch {
 /// All watches that are open.
 #[derive(Debug, Default)]
 pub(crate) struct OpenWatches {
-    known: Mutex<Known>,
+    entries: Mutex<Entries>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct Entries {
     /// The number of the last watch there was.
     last: u64,
     watches: BTreeMap<u64, Entry>,
@@ -70,11 +70,11 @@ struct Entry {
     progress: Arc<Progress>,
 }
 
-/// How far a watch is.
+/// The progress of a watch.
 #[derive(Debug, Default)]
 // Atomics, so that sending an event takes no lock that all watches share.
 struct Progress {
-    /// How many objects it was sent.
+    /// The number of objects it was sent.
     sent: AtomicU64,
     /// The revision up to which it has read.
     read_up_to: AtomicU64,
@@ -92,9 +92,9 @@ impl OpenWatches {
     /// Adds a watch of a table, whose number, age and count are not used.
     pub(crate) fn enter(self: &Arc<Self>, table: TableId, mut watch: OpenWatch) -> WatchEntry {
         let progress = Arc::<Progress>::default();
-        let mut known = self.known.lock();
-        known.last += 1;
-        let id = known.last;
+        let mut entries = self.entries.lock();
+        entries.last += 1;
+        let id = entries.last;
         watch.id = id;
         let entry = Entry {
             watch,
@@ -102,7 +102,7 @@ impl OpenWatches {
             table,
             progress: Arc::clone(&progress),
         };
-        known.watches.insert(id, entry);
+        entries.watches.insert(id, entry);
         WatchEntry {
             watches: Arc::clone(self),
             id,
@@ -112,19 +112,19 @@ impl OpenWatches {
 
     /// Returns the watches, oldest first.
     pub(crate) fn all(&self) -> Vec<OpenWatch> {
-        let known = self.known.lock();
+        let entries = self.entries.lock();
         let now = |entry: &Entry| OpenWatch {
             age: entry.began.elapsed(),
             sent: entry.progress.sent.load(Ordering::Relaxed),
             ..entry.watch.clone()
         };
-        known.watches.values().map(now).collect()
+        entries.watches.values().map(now).collect()
     }
 
     /// Returns, by watched table, the revision that all its watches have read.
     pub(crate) fn read_up_to(&self) -> HashMap<TableId, u64> {
         let mut tables = HashMap::new();
-        for entry in self.known.lock().watches.values() {
+        for entry in self.entries.lock().watches.values() {
             let read = entry.progress.read_up_to.load(Ordering::Relaxed);
             // A watch that has read nothing yet counts as 0, and keeps the whole history of its table.
             let least = tables.entry(entry.table).or_insert(read);
@@ -149,6 +149,6 @@ impl WatchEntry {
 
 impl Drop for WatchEntry {
     fn drop(&mut self) {
-        self.watches.known.lock().watches.remove(&self.id);
+        self.watches.entries.lock().watches.remove(&self.id);
     }
 }

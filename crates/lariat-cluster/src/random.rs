@@ -1,4 +1,4 @@
-//! What the server makes up: uids, suffixes of names, secrets.
+//! Random values of the server: uids, suffixes of names, secrets.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What is registered for admission: configurations, read once for each of their states.
+//! Admission configurations, read once for each of their states.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::store::{Range, Store, Stored};
 
-/// What is registered for admission.
+/// The registered admission webhooks and policies.
 #[derive(Debug)]
 pub(crate) struct Registrations {
     pub(crate) mutating_webhooks: Registered<Webhook>,
@@ -28,14 +28,14 @@ pub(crate) struct Registrations {
 #[derive(Debug)]
 pub(crate) struct Converted {
     known: Mutex<HashMap<ConvertedKey, Arc<Stored>>>,
-    /// How many objects it keeps.
+    /// The number of objects it keeps.
     most: usize,
 }
 
 /// The uid of an object, its version, and the revision of its CRD.
 type ConvertedKey = (Arc<str>, String, u64);
 
-/// How many objects are kept in other versions.
+/// The number of objects that are kept in other versions.
 const MOST_CONVERTED: usize = 10_000;
 
 impl Converted {
@@ -70,16 +70,16 @@ fn key(resource: &Resource, stored: &Stored) -> ConvertedKey {
     (stored.shared_uid(), version, resource.outdated.up_to)
 }
 
-/// What the objects of one table register, in the order of their names.
+/// The parsed objects of one table, in the order of their names.
 #[derive(Debug)]
 pub(crate) struct Registered<T> {
     table: TableId,
     read: fn(&Object) -> Vec<T>,
-    known: Mutex<Known<T>>,
+    parsed: Mutex<Parsed<T>>,
 }
 
 #[derive(Debug)]
-struct Known<T> {
+struct Parsed<T> {
     /// The objects that were read, by uid and revision.
     states: Vec<(Arc<str>, u64)>,
     all: Arc<[Arc<T>]>,
@@ -127,18 +127,18 @@ impl Registrations {
 
 impl<T> Registered<T> {
     fn new(table: TableId, read: fn(&Object) -> Vec<T>) -> Self {
-        let known = Known {
+        let parsed = Parsed {
             states: Vec::new(),
             all: Arc::new([]),
         };
         Self {
             table,
             read,
-            known: Mutex::new(known),
+            parsed: Mutex::new(parsed),
         }
     }
 
-    /// Returns what is registered now.
+    /// Returns the present registrations.
     pub(crate) fn all(&self, store: &Store) -> Arc<[Arc<T>]> {
         let page = store.range(self.table, &Range::default());
         let objects = page.map(|page| page.objects).unwrap_or_default();
@@ -149,13 +149,13 @@ impl<T> Registered<T> {
             .iter()
             .map(|each| (each.shared_uid(), each.revision()))
             .collect();
-        let mut known = self.known.lock();
+        let mut parsed = self.parsed.lock();
         // Every write of any object comes here; only when a registration has changed are expressions compiled again.
-        if known.states != states {
+        if parsed.states != states {
             let each = objects.iter().flat_map(|each| (self.read)(&each.object()));
-            known.all = each.map(Arc::new).collect();
-            known.states = states;
+            parsed.all = each.map(Arc::new).collect();
+            parsed.states = states;
         }
-        Arc::clone(&known.all)
+        Arc::clone(&parsed.all)
     }
 }

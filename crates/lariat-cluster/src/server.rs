@@ -18,7 +18,7 @@ use crate::random::Random;
 use crate::registrations::Registrations;
 use crate::rules::Rules;
 use crate::status::ApiError;
-use crate::store::{Snapshot, Store, Unsaved};
+use crate::store::{NotDurable, Snapshot, Store};
 use crate::switches::{Settings, Switches};
 use crate::time::Time;
 use crate::workloads::Simulated;
@@ -30,7 +30,7 @@ pub(crate) struct Server {
     pub(crate) kinds: Kinds,
     pub(crate) clock: Clock,
     pub(crate) time: Time,
-    /// Which controllers are switched off.
+    /// The switches of the controllers.
     pub(crate) switches: Switches,
     /// The simulation of nodes and workloads, if there is one.
     pub(crate) workloads: Option<Simulated>,
@@ -38,7 +38,7 @@ pub(crate) struct Server {
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
     pub(crate) watches: Arc<OpenWatches>,
-    /// How far the control plane has come in the [sequence](Store::sequence).
+    /// The place in the [sequence](Store::sequence) that the control plane has reached.
     pub(crate) looked: watch::Sender<u64>,
     /// Serves the [admin endpoint](crate::api::admin).
     pub(crate) admin: bool,
@@ -50,9 +50,9 @@ pub(crate) struct Server {
     pub(crate) services: BTreeMap<(String, String), SocketAddr>,
     /// Held while something is stored that a quota limits.
     pub(crate) quotas: Mutex<()>,
-    /// How many connections were accepted.
+    /// The number of connections that were accepted.
     pub(crate) connections: AtomicU64,
-    /// How many clients were cut off because they took or sent nothing.
+    /// The number of clients cut off because they took or sent nothing.
     pub(crate) cut_off: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
     pub(crate) stopped: CancellationToken,
@@ -102,9 +102,14 @@ impl Server {
         }
     }
 
-    /// Keeps others from using what a quota leaves, until it is dropped.
+    /// Locks the quotas, so that two requests cannot use the same rest.
     pub(crate) fn hold_quotas(&self) -> MutexGuard<'_, ()> {
         self.quotas.lock()
+    }
+
+    /// Returns whether the OpenID documents are served, by which others verify tokens.
+    pub(crate) fn has_openid(&self) -> bool {
+        self.access.tokens.signer().verifies()
     }
 
     /// Counts a client that was cut off.
@@ -120,7 +125,7 @@ impl Server {
     }
 
     /// Waits until the control plane has seen everything that is stored now.
-    pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
+    pub(crate) async fn reconciled(&self) -> Result<(), NotDurable> {
         // Taken first: changes from now on are not waited for.
         let wanted = self.store.sequence();
         // The control plane sees no change that the disk does not take.

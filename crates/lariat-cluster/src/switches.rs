@@ -1,4 +1,4 @@
-//! What of the control plane is switched off.
+//! Switches controllers of the control plane on and off.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::time::Time;
 use crate::workloads::Workloads;
 
-/// How the control plane of a new cluster works.
+/// The control plane's settings in a new cluster.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) time: Time,
@@ -42,7 +42,7 @@ impl Default for Settings {
     }
 }
 
-/// Which controllers work.
+/// The switches of the controllers.
 #[derive(Debug, Default)]
 pub(crate) struct Switches {
     pub(crate) garbage_collection_off: AtomicBool,
@@ -82,7 +82,7 @@ impl Switches {
         !self.namespaces_off.load(Ordering::Relaxed)
     }
 
-    /// Returns whether namespaces get what a real cluster puts into each.
+    /// Returns whether namespaces get their default objects.
     pub(crate) fn makes_defaults(&self) -> bool {
         self.makes_defaults
     }
@@ -92,7 +92,7 @@ impl Switches {
         self.admits_accounts
     }
 
-    /// Returns whether quotas are enforced, and what is used is counted.
+    /// Returns whether quotas are enforced, and their usage is counted.
     pub(crate) fn enforces_quotas(&self) -> bool {
         self.enforces_quotas
     }

@@ -1,5 +1,7 @@
 //! Rules for names in Kubernetes, and the annotation keys that several modules use.
 
+use lariat_core::{FNV_OFFSET, fnv1a};
+
 /// The annotation of an applied object with the hash of what was applied.
 pub(crate) const APPLIED: &str = "lariat.dev/applied";
 
@@ -43,20 +45,18 @@ pub(crate) fn manager_of(operator: &str, reconciler: &str) -> String {
     format!("{}{hash}", &operator[..end.unwrap_or_default()])
 }
 
-/// The hash FNV-1a, which never changes, unlike that of the standard library.
+/// An FNV-1a hash that grows.
 pub(crate) struct Fnv(u64);
 
 impl Default for Fnv {
     fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+        Self(FNV_OFFSET)
     }
 }
 
 impl Fnv {
     pub(crate) fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        self.0 = fnv1a(self.0, bytes);
     }
 
     pub(crate) fn finish(&self) -> u64 {
@@ -66,9 +66,7 @@ impl Fnv {
 
 /// Returns the hash of a text.
 pub(crate) fn fnv(text: &str) -> u64 {
-    let mut hash = Fnv::default();
-    hash.write(text.as_bytes());
-    hash.finish()
+    fnv1a(FNV_OFFSET, text.as_bytes())
 }
 
 /// Returns whether a text is a domain, as before the slash of a qualified name.

@@ -8,19 +8,19 @@ use lariat_cache::{KindStatus, Phase, Storage};
 use lariat_controller::ControllerStatus;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::actors::{HandlerId, LifeId, Subscriber};
-use crate::shown::number_of;
+use crate::actors::{HandlerId, IncarnationId, Subscriber};
+use crate::observed::number_of;
 
-/// Something a life of a process did, or what it was like at a moment.
+/// Something an incarnation of a process did, or its state at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity {
-    pub(crate) life: LifeId,
-    pub(crate) what: Act,
+    pub(crate) incarnation: IncarnationId,
+    pub(crate) what: ActivityKind,
 }
 
-/// What a process did.
+/// The kind of an activity.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum ActivityKind {
     /// A start of the factory began; with how often each cache had been filled before.
     Starting(BTreeMap<Gvk, u64>),
     /// A stop began, with this grace period.
@@ -63,7 +63,7 @@ pub(crate) struct Sample {
     pub(crate) held: usize,
     /// Keys dequeued since the controller was made.
     pub(crate) dequeued: u64,
-    /// How many keys wait for each handler outside of the queue.
+    /// The number of keys that wait for each handler outside of the queue.
     pub(crate) waiting: Vec<(Arc<str>, usize)>,
     /// Keys that are slowed down because they are in a hot loop.
     pub(crate) slowed: BTreeSet<ObjectKey>,
@@ -74,17 +74,17 @@ pub(crate) struct Sample {
     pub(crate) version: u64,
 }
 
-/// How far a cache is.
+/// The progress of a cache.
 #[derive(Debug, Clone)]
-pub(crate) struct Reached {
+pub(crate) struct CacheProgress {
     pub(crate) kind: Gvk,
-    /// How often it has been filled.
+    /// The number of times it has been filled.
     pub(crate) loads: u64,
     /// The version up to which it is complete; none while it is filled.
     pub(crate) complete: Option<u64>,
 }
 
-impl Reached {
+impl CacheProgress {
     pub(crate) fn of(status: &KindStatus) -> Self {
         // A cache that is being filled has a version too, but not all objects of that version.
         let is_filled = status.phase == Phase::Synced;
@@ -125,10 +125,10 @@ impl Sample {
 }
 
 impl Activity {
-    /// Returns a handler of this life.
+    /// Returns a handler of this incarnation.
     pub(crate) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
         HandlerId {
-            life: self.life.clone(),
+            incarnation: self.incarnation.clone(),
             kind: kind.clone(),
             name: Arc::clone(name),
         }
@@ -136,7 +136,7 @@ impl Activity {
 
     /// Returns the handler that is registered.
     pub(crate) fn registered(&self) -> Option<HandlerId> {
-        let Act::Registered { kind, name, .. } = &self.what else {
+        let ActivityKind::Registered { kind, name, .. } = &self.what else {
             return None;
         };
         Some(self.handler(kind, name))
@@ -144,7 +144,7 @@ impl Activity {
 
     /// Returns the handler that is deregistered.
     pub(crate) fn deregistered(&self) -> Option<HandlerId> {
-        let Act::Deregistered { kind, name } = &self.what else {
+        let ActivityKind::Deregistered { kind, name } = &self.what else {
             return None;
         };
         Some(self.handler(kind, name))
@@ -153,28 +153,28 @@ impl Activity {
     /// Returns the line of the trace; none for samples, which repeat other lines.
     pub(crate) fn text(&self) -> Option<String> {
         Some(match &self.what {
-            Act::Starting(_) => "the factory starts".to_owned(),
-            Act::Stopping(_) => "the factory stops".to_owned(),
-            Act::Stopped => "the factory has stopped".to_owned(),
-            Act::Paused => format!("{} is paused", self.life.process),
-            Act::Resumed => format!("{} runs again", self.life.process),
-            Act::Registered { kind, name, limit } => {
+            ActivityKind::Starting(_) => "the factory starts".to_owned(),
+            ActivityKind::Stopping(_) => "the factory stops".to_owned(),
+            ActivityKind::Stopped => "the factory has stopped".to_owned(),
+            ActivityKind::Paused => format!("{} is paused", self.incarnation.process),
+            ActivityKind::Resumed => format!("{} runs again", self.incarnation.process),
+            ActivityKind::Registered { kind, name, limit } => {
                 let limit = limit.map_or_else(String::new, |limit| format!(", {limit} at a time"));
                 format!("registered {name} for {}{limit}", kind.kind())
             }
-            Act::Deregistered { kind, name } => {
+            ActivityKind::Deregistered { kind, name } => {
                 format!("deregistered {name} from {}", kind.kind())
             }
-            Act::Subscribed(subscriber) => format!(
+            ActivityKind::Subscribed(subscriber) => format!(
                 "subscribed {} to {}",
                 subscriber.number,
                 subscriber.kind.kind()
             ),
-            Act::Enqueued { kind, key, after } => {
+            ActivityKind::Enqueued { kind, key, after } => {
                 format!("enqueued {} {key} after {after:?}", kind.kind())
             }
             // A sample every second would hide the lines that show what happened.
-            Act::Sampled(_) => return None,
+            ActivityKind::Sampled(_) => return None,
         })
     }
 }

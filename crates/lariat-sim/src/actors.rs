@@ -1,18 +1,18 @@
-//! Who does something in a run: lives of processes, and their handlers and subscribers.
+//! The actors of a run: incarnations of processes, and their handlers and subscribers.
 
 use std::sync::Arc;
 
 use lariat_core::Gvk;
 
-/// A life of a process, from a start to its end or its kill.
+/// An incarnation of a process, from a start to its end or its kill.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LifeId {
+pub(crate) struct IncarnationId {
     pub(crate) process: Arc<str>,
-    /// How many lives of the process there were before.
+    /// The number of incarnations of the process before this one.
     pub(crate) number: u32,
 }
 
-impl LifeId {
+impl IncarnationId {
     /// Returns the identity with which it holds leases.
     pub(crate) fn identity(&self) -> String {
         format!("{}.{}", self.process, self.number)
@@ -25,7 +25,7 @@ impl LifeId {
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HandlerId {
-    pub(crate) life: LifeId,
+    pub(crate) incarnation: IncarnationId,
     pub(crate) kind: Gvk,
     pub(crate) name: Arc<str>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct HandlerId {
 /// A subscriber of a kind's changes in a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Subscriber {
-    pub(crate) life: LifeId,
+    pub(crate) incarnation: IncarnationId,
     pub(crate) kind: Gvk,
     pub(crate) number: u64,
 }

@@ -7,13 +7,13 @@ use lariat_cache::{Change, Selection};
 use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Causes, Gvk, ObjectKey};
 
-use crate::activity::{Activity, Reached};
-use crate::actors::{HandlerId, LifeId, Subscriber};
-use crate::deed::Deed;
-use crate::shown::{Shown, version_of};
-use crate::survey::Survey;
+use crate::activity::{Activity, CacheProgress};
+use crate::actors::{HandlerId, IncarnationId, Subscriber};
+use crate::lease_report::LeaseReport;
+use crate::observed::{Observed, version_of};
+use crate::operator_action::OperatorAction;
 
-/// How many frames of a body are on their way at a time.
+/// The number of frames of a body that are on their way at a time.
 pub(crate) const WINDOW: usize = 64;
 
 /// The resource of leases, as the cluster names it.
@@ -45,9 +45,9 @@ pub(crate) enum Event {
         key: ObjectKey,
         run: u64,
         attempt: u32,
-        object: Option<Shown>,
+        object: Option<Observed>,
         causes: Arc<Causes>,
-        /// How often the kind's cache was filled; `None` without such a cache.
+        /// The number of times the kind's cache was filled; `None` without such a cache.
         loads: Option<u64>,
     },
     /// A call of a handler ended; no result if it panicked or was dropped.
@@ -65,43 +65,49 @@ pub(crate) enum Event {
     },
     /// A process's own write was answered, and its result taken into the cache.
     Wrote {
-        life: LifeId,
+        incarnation: IncarnationId,
         kind: Gvk,
         key: ObjectKey,
         written: Written,
     },
     /// A handler is about to write an object, and leaves a mark in it.
     Writes {
-        life: LifeId,
+        incarnation: IncarnationId,
         kind: Gvk,
         key: ObjectKey,
         mark: Arc<str>,
     },
     /// All processes were asked what they hold.
-    Surveyed(Arc<Survey>),
+    LeasesReported(Arc<LeaseReport>),
     /// A process restricts a kind to some of its objects, from now on.
     Selected {
-        life: LifeId,
+        incarnation: IncarnationId,
         kind: Gvk,
         selection: Selection,
     },
-    /// How far the caches of a process are.
-    Cached { life: LifeId, kinds: Vec<Reached> },
+    /// The progress of the caches of a process.
+    Cached {
+        incarnation: IncarnationId,
+        kinds: Vec<CacheProgress>,
+    },
     /// A subscription ended.
     Unsubscribed(Subscriber),
     /// A process read its cache.
     Read {
-        life: LifeId,
+        incarnation: IncarnationId,
         kind: Gvk,
         key: ObjectKey,
-        object: Option<Shown>,
+        object: Option<Observed>,
     },
     /// An operator, or a foreign client, reports what it does.
-    Did { life: LifeId, deed: Deed },
-    /// A process came to life.
-    LifeBegan(LifeId),
-    /// A process ended or was killed; it reports nothing more in this life.
-    LifeEnded(LifeId),
+    Did {
+        incarnation: IncarnationId,
+        action: OperatorAction,
+    },
+    /// A process started.
+    IncarnationBegan(IncarnationId),
+    /// A process ended or was killed; it reports nothing more in this incarnation.
+    IncarnationEnded(IncarnationId),
     /// Faults may affect a process or a kind from now on; `None` for all.
     Disturbed {
         process: Option<Arc<str>>,
@@ -117,7 +123,7 @@ pub(crate) enum Event {
     Panicked(String),
 }
 
-/// Which call of a handler for the same key must follow one that ended.
+/// The call of a handler for the same key that must follow one that ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// None.
@@ -154,13 +160,17 @@ impl Event {
             | Self::Selected { .. }
             | Self::Unsubscribed(_)
             | Self::Read { .. } => return self.cached(),
-            Self::Did { deed, .. } => deed.to_string(),
-            Self::LifeBegan(life) => format!("life {} begins", life.number),
-            Self::LifeEnded(life) => format!("life {} is over", life.number),
+            Self::Did { action, .. } => action.to_string(),
+            Self::IncarnationBegan(incarnation) => {
+                format!("incarnation {} begins", incarnation.number)
+            }
+            Self::IncarnationEnded(incarnation) => {
+                format!("incarnation {} is over", incarnation.number)
+            }
             Self::Writes {
                 kind, key, mark, ..
             } => format!("writes {} {key}: {mark}", kind.kind()),
-            Self::Surveyed(survey) => survey.to_string(),
+            Self::LeasesReported(report) => report.to_string(),
             // The step of the plan is in the trace already, and caches are sampled every second.
             Self::Disturbed { .. } | Self::Cached { .. } => return None,
             Self::Acted(activity) => return activity.text(),
@@ -215,7 +225,7 @@ impl Event {
         }
     }
 
-    /// Returns the line of what a cache did, or of how it is used.
+    /// Returns the line about a change, a progress or a use of a cache.
     fn cached(&self) -> Option<String> {
         Some(match self {
             Self::Published { subscriber, change } => format!(

@@ -3,12 +3,12 @@
 use std::fmt;
 
 use crate::coverage::Coverage;
-use crate::focus::{Focus, Kind};
 use crate::plan::{Names, PlanStep};
 use crate::record::{Stamp, Violation};
 use crate::trace::Trace;
+use crate::trace_filter::{Kind, TraceFilter};
 
-/// How many lines of the trace are shown at most, and how many violations.
+/// The largest numbers of lines of the trace and of violations that are shown.
 const LINES: usize = 80;
 const VIOLATIONS: usize = 5;
 
@@ -52,19 +52,19 @@ impl Failure {
         self.seed
     }
 
-    /// Returns what the checkers found, in order of detection; never empty.
+    /// Returns the violations, in order of detection; never empty.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// Returns what happened, event by event.
+    /// Returns the trace of the run, event by event.
     #[must_use]
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Returns how many steps the plan has after shrinking, and had before.
+    /// Returns the numbers of steps of the plan after and before shrinking.
     #[must_use]
     pub fn steps(&self) -> (usize, usize) {
         (self.plan.len(), self.steps_before)
@@ -97,7 +97,7 @@ impl Failure {
 
     fn show_trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = self.violations.first();
-        let focus = first.and_then(|violation| Focus::of(&violation.what, &self.kinds));
+        let filter = first.and_then(|violation| TraceFilter::of(&violation.what, &self.kinds));
         let until = self
             .trace
             .lines()
@@ -107,8 +107,8 @@ impl Failure {
             .trace
             .lines()
             .take(until.map_or(usize::MAX, |at| at + 1));
-        let (about, lines) = match &focus {
-            Some(focus) => (format!(" of {}", focus.name()), focus.lines(lines)),
+        let (about, lines) = match &filter {
+            Some(filter) => (format!(" of {}", filter.name()), filter.lines(lines)),
             None => (String::new(), lines.collect()),
         };
         let shown = &lines[lines.len().saturating_sub(LINES)..];

@@ -1,4 +1,4 @@
-//! What the libraries log, in the trace.
+//! Adds the log lines of the libraries to the trace.
 
 use std::fmt::{self, Write};
 
@@ -9,7 +9,7 @@ use tracing::{Dispatch, Level, Metadata, Subscriber, span};
 use crate::event::Event;
 use crate::record::Recorder;
 
-/// Puts warnings and errors into the trace until the guard is dropped.
+/// Adds warnings and errors to the trace until the guard is dropped.
 ///
 /// It is for this thread alone: runs on other threads have traces of their own. If `is_asked` is false the trace gets
 /// none: log lines go to the subscriber of the program. Without one they go nowhere, and factories do not warn of that.

@@ -64,12 +64,12 @@ impl Machine {
         }
     }
 
-    /// Lets the machine's clocks run at another rate than the others'.
+    /// Sets the rate of the machine's clocks.
     pub(crate) fn rate(self, rate: Rate) -> Self {
         Self { rate, ..self }
     }
 
-    /// Runs what there is to run up to a time, timers included.
+    /// Runs all tasks and timers that are due up to a time.
     pub(crate) fn turn(&mut self, until: Duration) {
         // Only the past is skipped: a turn of no length still runs what is ready.
         if until < self.at {
@@ -98,7 +98,7 @@ impl Machine {
         self.origin.0 + self.rate.local(at.saturating_sub(self.origin.1))
     }
 
-    /// Runs a future on the machine's runtime, and what becomes ready meanwhile.
+    /// Runs a future on the machine's runtime, and the tasks that become ready meanwhile.
     pub(crate) fn run<T>(&mut self, future: impl Future<Output = T>) -> T {
         // Libraries draw from the generator of the thread, which all machines share.
         // The seed is drawn in every turn, so that what other machines drew in between makes no difference.
@@ -154,7 +154,7 @@ impl Machine {
         self.runtime.spawn(future)
     }
 
-    /// Lets the wall clock jump.
+    /// Shifts the wall clock.
     pub(crate) fn shift_clock(&mut self, seconds: i64) {
         self.shift += seconds;
     }
@@ -164,7 +164,7 @@ impl Machine {
         self.runtime.metrics().num_alive_tasks()
     }
 
-    /// Ends all tasks where they are, as the kill of a process does.
+    /// Ends all tasks at once, as the kill of a process does.
     pub(crate) fn kill(self) {
         let Self {
             runtime,

@@ -1,6 +1,6 @@
 //! The network between processes and the cluster: latency, breaks, and a limit on concurrent requests.
 //!
-//! A request leaves the runtime of its process as a parcel, and a task of the cluster's runtime carries it on. What
+//! A request leaves the runtime of its process as a message, and a task of the cluster's runtime carries it on. What
 //! crosses from one runtime to the other arrives when the other has its turn, so that no message comes before it was
 //! sent in the order in which the thread executes events.
 
@@ -28,35 +28,35 @@ use tower_service::Service;
 use crate::event::{Event, WINDOW};
 use crate::record::Recorder;
 
-/// How many requests a link carries at a time unless a plan says less.
+/// The number of concurrent requests on a link unless a plan says less.
 // So many that no program reaches it by accident.
 const STREAMS: usize = 4096;
 
 /// One request on its way.
-struct Parcel {
+struct PendingRequest {
     request: Request<Bytes>,
     answer: oneshot::Sender<io::Result<Response<Frames>>>,
 }
 
-/// The line of one life of a process to the cluster.
+/// The connection of one incarnation of a process to the cluster.
 #[derive(Clone)]
 pub(crate) struct Link {
-    parcels: mpsc::UnboundedSender<Parcel>,
+    requests: mpsc::UnboundedSender<PendingRequest>,
     agent: HeaderValue,
-    traffic: Traffic,
+    traffic: TrafficRecorder,
     sent: Arc<AtomicU64>,
-    writing: Writing,
+    writing: WritesInFlight,
     broken: CancellationToken,
 }
 
 /// The recorder of links, and the request numbers that all links share.
 #[derive(Clone)]
-pub(crate) struct Traffic {
+pub(crate) struct TrafficRecorder {
     pub(crate) recorder: Recorder,
     numbers: Arc<Mutex<u64>>,
 }
 
-impl Traffic {
+impl TrafficRecorder {
     pub(crate) fn new(recorder: &Recorder) -> Self {
         Self {
             recorder: recorder.clone(),
@@ -71,11 +71,11 @@ impl Traffic {
     }
 }
 
-/// How many writes of a process are sent and not answered.
+/// The number of writes of a process that are sent and not answered.
 #[derive(Debug, Clone, Default)]
-struct Writing(Arc<AtomicUsize>);
+struct WritesInFlight(Arc<AtomicUsize>);
 
-impl Writing {
+impl WritesInFlight {
     /// Counts a request until the guard is dropped, if it writes.
     fn begin(&self, method: &Method) -> Option<Self> {
         (method != Method::GET).then(|| {
@@ -85,20 +85,20 @@ impl Writing {
     }
 }
 
-/// The end of one write.
-struct Written(Option<Writing>);
+/// Counts a write down when it ends.
+struct WriteGuard(Option<WritesInFlight>);
 
-impl Drop for Written {
+impl Drop for WriteGuard {
     fn drop(&mut self) {
-        if let Some(Writing(count)) = &self.0 {
+        if let Some(WritesInFlight(count)) = &self.0 {
             count.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
-/// How a link treats what it carries; changed while it is in use.
+/// The latency and limits of a link; changed while it is in use.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct LinkState {
     random: fastrand::Rng,
     /// The longest a message takes; the least is none.
     pub(crate) latency: Duration,
@@ -107,13 +107,13 @@ pub(crate) struct Line {
     /// So it does if it is in a buffer of the network or of the server by then.
     pub(crate) lingers: bool,
     streams: Arc<Semaphore>,
-    /// How many places are taken away from `streams`.
+    /// The number of permits taken away from `streams`.
     closed: usize,
-    /// How many times a body had to wait for the turn of its reader.
+    /// The number of times a body had to wait for the turn of its reader.
     pub(crate) waits: u64,
 }
 
-impl Line {
+impl LinkState {
     pub(crate) fn new(seed: u64) -> Arc<Mutex<Self>> {
         Arc::new(Mutex::new(Self {
             random: fastrand::Rng::with_seed(seed),
@@ -125,7 +125,7 @@ impl Line {
         }))
     }
 
-    /// Lets so many requests through at a time; those beyond wait. None lifts the limit.
+    /// Limits the number of concurrent requests; those beyond wait. None lifts the limit.
     pub(crate) fn limit(&mut self, streams: Option<usize>) {
         let closed = STREAMS - streams.unwrap_or(STREAMS).min(STREAMS);
         if closed > self.closed {
@@ -149,20 +149,20 @@ impl Link {
     pub(crate) fn new(
         agent: &str,
         service: ClusterService,
-        line: &Arc<Mutex<Line>>,
-        traffic: &Traffic,
+        state: &Arc<Mutex<LinkState>>,
+        traffic: &TrafficRecorder,
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let (parcels, arriving) = mpsc::unbounded_channel();
+        let (requests, arriving) = mpsc::unbounded_channel();
         let agent = HeaderValue::from_str(agent).unwrap_or(HeaderValue::from_static("process"));
         let link = Self {
-            parcels,
+            requests,
             agent,
             traffic: traffic.clone(),
             sent: Arc::default(),
-            writing: Writing::default(),
+            writing: WritesInFlight::default(),
             broken: CancellationToken::new(),
         };
-        let carrying = carry(arriving, service, Arc::clone(line), link.broken.clone());
+        let carrying = carry(arriving, service, Arc::clone(state), link.broken.clone());
         (link, carrying)
     }
 
@@ -186,24 +186,25 @@ impl Link {
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
-        // A parcel has plain bytes: a stream would be polled by the runtime of the cluster, outside of turns of its process.
+        // The bytes are collected first: a stream would be polled by the runtime of the cluster, outside of turns of its
+        // process.
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);
         // A guard, because the caller may drop the request before it is answered.
-        let _written = Written(self.writing.begin(&parts.method));
+        let _written = WriteGuard(self.writing.begin(&parts.method));
         let what = format!("{} {}", parts.method, parts.uri);
         self.traffic.recorder.note(Event::Sent {
             request: number,
             what,
         });
         let (answer, answered) = oneshot::channel();
-        let parcel = Parcel {
+        let pending = PendingRequest {
             request: Request::from_parts(parts, body),
             answer,
         };
         let lost = || io::Error::new(io::ErrorKind::ConnectionReset, "the connection broke");
-        let result = match self.parcels.send(parcel) {
+        let result = match self.requests.send(pending) {
             // The sender is dropped without an answer if the connection is cut.
             Ok(()) => answered.await.unwrap_or_else(|_| Err(lost())),
             Err(_) => Err(lost()),
@@ -233,16 +234,16 @@ impl Service<Request<Body>> for Link {
     }
 }
 
-/// Carries parcels until the process is gone.
+/// Carries requests until the process is gone.
 async fn carry(
-    mut arriving: mpsc::UnboundedReceiver<Parcel>,
+    mut arriving: mpsc::UnboundedReceiver<PendingRequest>,
     service: ClusterService,
-    line: Arc<Mutex<Line>>,
+    state: Arc<Mutex<LinkState>>,
     broken: CancellationToken,
 ) {
     let tasks = TaskTracker::new();
-    while let Some(parcel) = arriving.recv().await {
-        let delivering = deliver(parcel, service.clone(), Arc::clone(&line), tasks.clone());
+    while let Some(pending) = arriving.recv().await {
+        let delivering = deliver(pending, service.clone(), Arc::clone(&state), tasks.clone());
         // One task for each request, so that requests overtake each other by their random delays.
         tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
@@ -251,24 +252,25 @@ async fn carry(
     tasks.wait().await;
 }
 
-/// Takes a request to the cluster and its answer back.
+/// Delivers a request to the cluster, and its answer to the process.
 ///
 /// A process that no longer waits has closed the connection: whatever the cluster had not finished by then is not done,
-/// and what it had is. A write that [lingers](Line::lingers) is a task of its own, which ends when the server has it.
+/// and what it had is. A write that [lingers](LinkState::lingers) is a task of its own, which ends when the server has
+/// it.
 async fn deliver(
-    parcel: Parcel,
+    pending: PendingRequest,
     mut service: ClusterService,
-    line: Arc<Mutex<Line>>,
+    state: Arc<Mutex<LinkState>>,
     tasks: TaskTracker,
 ) {
-    let Parcel {
+    let PendingRequest {
         request,
         mut answer,
-    } = parcel;
+    } = pending;
     let (delay, streams, lingers) = {
-        let mut line = line.lock();
-        let lingers = line.lingers && request.method() != Method::GET;
-        (line.delay(), Arc::clone(&line.streams), lingers)
+        let mut state = state.lock();
+        let lingers = state.lingers && request.method() != Method::GET;
+        (state.delay(), Arc::clone(&state.streams), lingers)
     };
     let sent = async move {
         time::sleep(delay).await;
@@ -284,7 +286,7 @@ async fn deliver(
         } else {
             sent.await
         };
-        let delay = line.lock().delay();
+        let delay = state.lock().delay();
         time::sleep(delay).await;
         response.map(|response| (response, place))
     };
@@ -320,7 +322,7 @@ async fn deliver(
         // The reader has not had a turn since the window filled. This counts as progress, so that the driver keeps
         // turns short while a long body is read.
         if frames.capacity() == 0 {
-            line.lock().waits += 1;
+            state.lock().waits += 1;
         }
         let frame = frame.map(|frame| frame.into_data().unwrap_or_default());
         if frames.send(frame).await.is_err() || is_last {

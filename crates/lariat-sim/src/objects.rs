@@ -77,6 +77,15 @@ impl Objects {
     }
 
     /// Sets how many objects there are before the programs start (default 0).
+    ///
+    /// ```
+    /// use lariat::Gvk;
+    /// use lariat::sim::Objects;
+    ///
+    /// // A program that lists in pages sees several of them.
+    /// let secrets = Objects::new(Gvk::new("", "v1", "Secret"), "secrets").initial(1200);
+    /// # drop(secrets);
+    /// ```
     pub fn initial(self, objects: u16) -> Self {
         let initial = objects;
         Self { initial, ..self }
@@ -98,7 +107,7 @@ impl Objects {
         }
     }
 
-    /// Lets contents name owners that need not exist: nothing is collected then.
+    /// Allows contents to name owners that need not exist: nothing is collected then.
     pub(crate) fn owned(self) -> Self {
         Self {
             has_owners: true,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::panic;
 use std::sync::Once;
 
-/// What a panic says that a plan asked for; no other is expected.
+/// The message of a panic that a plan asked for; no other is expected.
 pub(crate) const PLANNED: &str = "a planned panic";
 
 thread_local! {
@@ -48,7 +48,7 @@ pub(crate) fn begin() {
     NOTED.with(|noted| *noted.borrow_mut() = Some(Vec::new()));
 }
 
-/// Takes the panics since the last call.
+/// Returns the panics since the last call.
 pub(crate) fn take() -> Vec<String> {
     NOTED.with(|noted| {
         noted

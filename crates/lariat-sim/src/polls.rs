@@ -44,7 +44,7 @@ impl Polls {
     }
 }
 
-/// Takes a number into a hash, as FNV-1a takes a byte.
+/// Mixes a number into a hash, as FNV-1a does a byte.
 pub(crate) fn mix(hash: u64, number: u64) -> u64 {
     (hash ^ number)
         .wrapping_mul(0x0100_0000_01b3)

@@ -7,11 +7,11 @@ use lariat_cluster::Cluster;
 
 use crate::process::Process;
 
-/// How a program ends.
+/// The result of a program.
 pub(crate) type Ending = Result<(), String>;
 
-/// What a process runs, each time it starts.
+/// The function that a process runs, each time it starts.
 pub(crate) type Program = Arc<dyn Fn(Process) -> BoxFuture<'static, Ending> + Send + Sync>;
 
-/// What a user's check gets to see, and says.
+/// A user's check of the cluster at rest.
 pub(crate) type AtRest = Arc<dyn Fn(&Cluster) -> Ending + Send + Sync>;

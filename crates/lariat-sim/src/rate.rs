@@ -1,15 +1,15 @@
-//! How fast the clock of a machine runs.
+//! The rate of a machine's clock.
 
 use std::time::Duration;
 
-/// How fast the clocks of a machine run, in thousandths of the run's time.
+/// The rate of the clocks of a machine, in thousandths of the run's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rate(pub(crate) u32);
 
 impl Rate {
     pub(crate) const TRUE: Self = Self(1000);
 
-    /// Returns what the machine's clock shows of a span of the run's time.
+    /// Converts a span of the run's time to one of the machine's clock.
     pub(crate) fn local(self, span: Duration) -> Duration {
         match self {
             // Exactly, and without the multiplication, which overflows for long spans.

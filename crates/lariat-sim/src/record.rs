@@ -1,4 +1,4 @@
-//! What happened: one sequence of events for the trace and for the checkers.
+//! Records the events of a run, in one sequence, for the trace and for the checkers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ struct Inner {
     oracle: Oracle,
     checks: Checks,
     violations: Vec<Violation>,
-    /// What ends with a machine, until all of it has.
+    /// The events of a machine that ends, until all of it has.
     ending: Option<Vec<Event>>,
     calls: u64,
     commits: u64,
@@ -41,16 +41,32 @@ struct Now {
     ///
     /// No runtime's clock can be read then.
     since: Option<Instant>,
-    /// How fast the clock of the actor's runtime is.
+    /// The rate of the clock of the actor's runtime.
     rate: Rate,
 }
 
 /// A violated invariant, as a checker reported it.
+///
+/// ```
+/// use lariat::sim::{Chaos, Simulation};
+/// use std::time::Duration;
+///
+/// let failure = Simulation::new(7)
+///     .chaos(Chaos::default().duration(Duration::from_secs(1)))
+///     .program("broken", |_| async { Err("no configuration".into()) })
+///     .shrinks(false)
+///     .run()
+///     .unwrap_err();
+/// let violation = &failure.violations()[0];
+/// assert!(violation.what.contains("no configuration"));
+/// // It displays as the checker, the virtual time and the description.
+/// assert!(violation.to_string().starts_with(violation.check));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Violation {
     /// The name of the checker.
     pub check: &'static str,
-    /// When it was detected, in virtual time since the start of the run.
+    /// The time of its detection, in virtual time since the start of the run.
     pub at: Duration,
     /// A description of what is wrong.
     pub what: String,
@@ -105,7 +121,7 @@ impl Recorder {
         };
     }
 
-    /// Ends a turn: until the next one, what happens is the driver's doing.
+    /// Ends a turn: events until the next one are the driver's.
     ///
     /// `polls` stands for the order of the tasks that ran.
     pub(crate) fn end_turn(&self, at: Duration, polls: u64) {
@@ -160,7 +176,7 @@ impl Recorder {
         }
     }
 
-    /// Has something end, and notes what that leads to in the order of the lines.
+    /// Runs the end of something, and records its events in the order of their lines.
     ///
     /// A runtime drops its tasks by their ids, which all runs of the operating system's process count together.
     pub(crate) fn end(&self, end: impl FnOnce()) {
@@ -179,14 +195,14 @@ impl Recorder {
         self.note(Event::Note(text.into()));
     }
 
-    /// Reads what the server had and the checkers know.
+    /// Reads the oracle and the checkers.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&mut Oracle, &mut Checks) -> T) -> T {
         let mut guard = self.0.lock();
         let inner = &mut *guard;
         read(&mut inner.oracle, &mut inner.checks)
     }
 
-    /// Adds what was found at rest.
+    /// Adds a violation that was found at rest.
     pub(crate) fn found(&self, check: &'static str, what: String) {
         let mut inner = self.0.lock();
         let at = inner.now.at;
@@ -202,13 +218,13 @@ impl Recorder {
         self.0.lock().events
     }
 
-    /// Returns how many calls and commits there were.
+    /// Returns the numbers of calls and commits.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let inner = self.0.lock();
         (inner.calls, inner.commits)
     }
 
-    /// Takes the trace and the violations out.
+    /// Returns the trace and the violations.
     pub(crate) fn finish(&self) -> (Trace, Vec<Violation>) {
         let mut inner = self.0.lock();
         (

@@ -43,37 +43,37 @@ impl Report {
         self.seed
     }
 
-    /// Returns how many writes, faults and commands the plan had.
+    /// Returns the number of writes, faults and commands of the plan.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// Returns how many times handlers were called.
+    /// Returns the number of calls of handlers.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Returns how many requests the processes sent.
+    /// Returns the number of requests that the processes sent.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Returns how many writes the server committed.
+    /// Returns the number of writes that the server committed.
     #[must_use]
     pub fn commits(&self) -> u64 {
         self.commits
     }
 
-    /// Returns how much virtual time passed.
+    /// Returns the virtual time that passed.
     #[must_use]
     pub fn lasted(&self) -> Duration {
         self.lasted
     }
 
-    /// Returns what happened, event by event.
+    /// Returns the trace of the run, event by event.
     #[must_use]
     pub fn trace(&self) -> &Trace {
         &self.trace

@@ -1,10 +1,10 @@
-//! What a run is made of, whatever its plan.
+//! The parts of a run that do not depend on its plan.
 
 use std::sync::Arc;
 
 use crate::chaos::Chaos;
 use crate::objects::Objects;
-use crate::plan::{Cast, Names};
+use crate::plan::{Names, PlanBounds};
 use crate::program::{AtRest, Program};
 use crate::setup::Setup;
 
@@ -18,9 +18,9 @@ pub(crate) struct Scenario {
     pub(crate) checks: Vec<(Arc<str>, AtRest)>,
     pub(crate) commands: bool,
     pub(crate) logs: bool,
-    /// How many objects of the first kind there are when the program starts.
+    /// The number of objects of the first kind when the program starts.
     pub(crate) filled: usize,
-    /// How the programs share their work, if they are replicas of the trial.
+    /// The setup by which the programs share their work, if they are replicas of the trial.
     pub(crate) replicas: Option<Arc<Setup>>,
 }
 
@@ -39,10 +39,10 @@ impl Scenario {
         }
     }
 
-    /// Returns what plans choose from.
-    pub(crate) fn cast(&self) -> Cast {
+    /// Returns the bounds of plans.
+    pub(crate) fn plan_bounds(&self) -> PlanBounds {
         let customs = self.kinds.iter().filter(|kind| kind.is_custom()).count();
-        Cast {
+        PlanBounds {
             processes: self.programs.len(),
             kinds: self.kinds.len(),
             // Custom kinds stand last in the list.

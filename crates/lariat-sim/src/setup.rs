@@ -1,4 +1,4 @@
-//! How the replicas of a trial share their work, for the program and for the checkers.
+//! The setup of the replicas of a trial, for the program and for the checkers.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::rate::Rate;
 /// The annotation in which a handler leaves the mark of its write.
 pub(crate) const WRITER: &str = "sim.dev/writer";
 
-/// How long it takes until the caches of a process are filled after the last fault.
+/// The time until the caches of a process are filled after the last fault.
 const CACHES: Duration = Duration::from_secs(60);
 
-/// What the replicas of a trial have in common.
+/// The setup that the replicas of a trial have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
     pub(crate) seed: u64,
@@ -20,9 +20,9 @@ pub(crate) struct Setup {
     pub(crate) is_sharded: bool,
     pub(crate) times: Times,
     pub(crate) workers: usize,
-    /// How many handlers each kind has.
+    /// The number of handlers of each kind.
     pub(crate) handlers: usize,
-    /// How fast the clock of each replica runs.
+    /// The rate of the clock of each replica.
     pub(crate) rates: Vec<Rate>,
 }
 
@@ -46,15 +46,15 @@ impl Setup {
         rate.copied().unwrap_or(Rate::TRUE)
     }
 
-    /// Returns how long after the last fault everything has a holder.
+    /// Returns the time after the last fault by which everything has a holder.
     ///
-    /// That is two lease durations, the drain timeout, and what the caches of a process take that is started by then, or
-    /// that has waited for an answer that never comes.
+    /// It is two lease durations, the drain timeout, and the time in which caches are filled of a process that is started
+    /// by then, or that has waited for an answer that never comes.
     pub(crate) fn settles(&self) -> Duration {
         2 * self.times.duration + self.times.drain + CACHES
     }
 
-    /// Returns how long a write may at least be in flight after its call was dropped.
+    /// Returns the least time a write may be in flight after its call was dropped.
     ///
     /// By the clocks of the program that is the lease duration less the renew deadline. A process whose clock is fast waits
     /// less for the lease of one whose clock is slow.

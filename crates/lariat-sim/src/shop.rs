@@ -54,7 +54,7 @@ pub(crate) fn spec(random: u64) -> Value {
     }})
 }
 
-/// Returns the key of the ledger of a shop: what its cleanup writes.
+/// Returns the key of the ledger of a shop, which its cleanup writes.
 pub(crate) fn ledger(uid: &str) -> ObjectKey {
     ObjectKey::namespaced(LEDGERS, &format!("ledger-{uid}"))
 }
@@ -106,7 +106,7 @@ pub(crate) fn wanted(key: &ObjectKey, shop: &Value) -> [(&'static str, Vec<Value
     [("stock", maps), ("keys", secrets)]
 }
 
-/// Returns what a shop wants by kind and key.
+/// Returns the children that a shop wants, by kind and key.
 pub(crate) fn wanted_by_key(key: &ObjectKey, shop: &Value) -> BTreeMap<(Gvk, ObjectKey), Value> {
     let all = wanted(key, shop)
         .into_iter()

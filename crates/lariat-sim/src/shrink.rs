@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::driver::Driver;
 use crate::failure::Failure;
-use crate::plan::{Change, Fate, FaultKind, Happening, PlanStep};
+use crate::plan::{Change, FaultKind, PlanStep, ProcessFault, StepAction};
 use crate::scenario::Scenario;
 
-/// How many runs shrinking may take, and how much real time.
+/// The largest number of runs for shrinking, and the real time they may take.
 const RUNS: usize = 300;
 const TIME: Duration = Duration::from_secs(60);
 
-/// What is not made shorter by shrinking.
+/// The duration below which shrinking makes nothing shorter.
 const SHORT: Duration = Duration::from_millis(100);
 
 /// Makes the plan of a failure smaller as long as the same check fails first.
@@ -59,7 +59,7 @@ impl Shrinking {
         self.runs < RUNS && self.began.elapsed() < TIME
     }
 
-    /// Takes a plan if the same check fails with it.
+    /// Accepts a plan if the same check fails with it.
     fn takes(&mut self, plan: &[PlanStep]) -> bool {
         if !self.may_go_on() {
             return false;
@@ -139,16 +139,16 @@ fn check_of(failure: &Failure) -> Option<&'static str> {
 
 fn process_of(step: &PlanStep) -> Option<usize> {
     match &step.what {
-        Happening::Write(_) => None,
-        Happening::Fault(fault) => fault.process,
-        Happening::Process { process, .. } | Happening::Command { process, .. } => Some(*process),
+        StepAction::Write(_) => None,
+        StepAction::Fault(fault) => fault.process,
+        StepAction::Process { process, .. } | StepAction::Command { process, .. } => Some(*process),
     }
 }
 
 /// Makes something simpler; returns whether it could be.
-fn simplify(what: &mut Happening) -> bool {
+fn simplify(what: &mut StepAction) -> bool {
     match what {
-        Happening::Write(write) => match write.what {
+        StepAction::Write(write) => match write.what {
             Change::Burst(times @ 3..) => {
                 write.what = Change::Burst(times / 2);
                 true
@@ -160,16 +160,18 @@ fn simplify(what: &mut Happening) -> bool {
             _ => false,
         },
         // At once to one, not by halves: a fault that has to happen twice is rare, and each trial is a whole run.
-        Happening::Fault(fault) if fault.times > 1 => {
+        StepAction::Fault(fault) if fault.times > 1 => {
             fault.times = 1;
             true
         }
-        Happening::Fault(fault) => halve_fault(&mut fault.kind) || halve(&mut fault.lasts),
-        Happening::Process { what, .. } => match what {
-            Fate::Kill(length) | Fate::Restart(length) | Fate::Pause(length) => halve(length),
-            Fate::Clock(_) => false,
+        StepAction::Fault(fault) => halve_fault(&mut fault.kind) || halve(&mut fault.lasts),
+        StepAction::Process { what, .. } => match what {
+            ProcessFault::Kill(length)
+            | ProcessFault::Restart(length)
+            | ProcessFault::Pause(length) => halve(length),
+            ProcessFault::Clock(_) => false,
         },
-        Happening::Command { .. } => false,
+        StepAction::Command { .. } => false,
     }
 }
 
@@ -195,7 +197,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{simplify, without};
-    use crate::plan::{Change, Fate, Happening, PlanStep, Write};
+    use crate::plan::{Change, PlanStep, ProcessFault, StepAction, Write};
 
     fn put(name: u16) -> PlanStep {
         let write = Write {
@@ -205,7 +207,7 @@ mod tests {
         };
         PlanStep {
             at: Duration::ZERO,
-            what: Happening::Write(write),
+            what: StepAction::Write(write),
         }
     }
 
@@ -223,10 +225,10 @@ mod tests {
             name: 0,
             what: Change::Burst(11),
         };
-        let kill = Fate::Kill(Duration::from_secs(100));
+        let kill = ProcessFault::Kill(Duration::from_secs(100));
         let many = [
-            Happening::Write(burst),
-            Happening::Process {
+            StepAction::Write(burst),
+            StepAction::Process {
                 process: 0,
                 what: kill,
             },

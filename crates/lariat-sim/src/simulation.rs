@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::scenario::Scenario;
 use crate::shrink;
 
-/// Makes a plan, of what may happen.
+/// Makes the plan of a run.
 pub(crate) type Planner = Arc<dyn Fn(&Chaos) -> Vec<PlanStep> + Send + Sync>;
 
 /// A simulation of programs on one cluster, from one seed.
@@ -71,6 +71,18 @@ impl Simulation {
     ///
     /// Replicas are several processes with the same program. A program must run until [`Process::terminated`] resolves;
     /// one that returns earlier, or returns an error, fails the run.
+    ///
+    /// ```
+    /// use lariat::sim::Simulation;
+    ///
+    /// // Two replicas of one program.
+    /// let program = |process: lariat::sim::Process| async move {
+    ///     process.terminated().await;
+    ///     Ok(())
+    /// };
+    /// let simulation = Simulation::new(7).program("replica-0", program).program("replica-1", program);
+    /// # drop(simulation);
+    /// ```
     pub fn program<F, Fut>(mut self, name: &str, program: F) -> Self
     where
         F: Fn(Process) -> Fut + Send + Sync + 'static,
@@ -168,7 +180,7 @@ impl Simulation {
         let Scenario { seed, chaos, .. } = &self.scenario;
         let plan = match &self.planner {
             Some(planner) => planner(chaos),
-            None => plan::generate(*seed, chaos, self.scenario.cast()),
+            None => plan::generate(*seed, chaos, self.scenario.plan_bounds()),
         };
         let failure = match self.run_plan(&plan) {
             Ok(report) => return Ok(report),

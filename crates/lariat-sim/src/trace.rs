@@ -3,15 +3,17 @@
 use std::collections::VecDeque;
 use std::fmt::Write;
 
+use lariat_core::fnv1a;
+
 use crate::polls::mix;
 
-/// How many lines of a trace are kept; the hash covers all.
+/// The number of lines of a trace that are kept; the hash covers all.
 const KEPT: usize = 20_000;
 
-/// How many lines before a difference are shown.
+/// The number of lines that are shown before a difference.
 const CONTEXT: usize = 10;
 
-/// What happened in a run, line by line, and a hash over all of it.
+/// The log of a run, line by line, and a hash over all of it.
 ///
 /// Two runs of one simulation with one seed have equal traces. The hash covers more than the lines: with
 /// `--cfg tokio_unstable` also the order in which tasks were polled.
@@ -47,10 +49,7 @@ struct Line {
 
 impl Trace {
     pub(crate) fn push(&mut self, text: String) {
-        // FNV-1a: the same on every machine and in every process.
-        for byte in text.bytes().chain([b'\n']) {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.hash = fnv1a(fnv1a(self.hash, text.as_bytes()), b"\n");
         self.count += 1;
         // The hash of a line covers all lines before it, so dropping them loses no difference.
         if self.lines.len() == KEPT {
@@ -60,7 +59,7 @@ impl Trace {
         self.lines.push_back(Line { text, hash });
     }
 
-    /// Takes something into the hash that has no line.
+    /// Mixes a number into the hash that has no line.
     pub(crate) fn fold(&mut self, number: u64) {
         self.hash = mix(self.hash, number);
     }
@@ -71,7 +70,7 @@ impl Trace {
         self.lines.iter().map(|line| line.text.as_str())
     }
 
-    /// Returns how many lines there were.
+    /// Returns the number of lines, dropped ones included.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
@@ -89,6 +88,26 @@ impl Trace {
     ///
     /// They differ: the text shows the first line that is different in one of them and the lines before it. Where all
     /// lines kept are equal, it names the line before which the order of tasks began to differ.
+    ///
+    /// ```
+    /// use lariat::sim::{Chaos, Simulation};
+    /// use std::time::Duration;
+    ///
+    /// let trace = |seed| {
+    ///     let simulation = Simulation::new(seed)
+    ///         .chaos(Chaos::default().duration(Duration::from_secs(1)).settle(Duration::from_secs(60)))
+    ///         .program("idle", |process| async move {
+    ///             process.note(process.name());
+    ///             process.terminated().await;
+    ///             Ok(())
+    ///         });
+    ///     simulation.run().map(|report| report.trace().clone())
+    /// };
+    /// let (one, other) = (trace(1).unwrap(), trace(2).unwrap());
+    /// assert!(one.compare(&one).is_ok());
+    /// let difference = one.compare(&other).unwrap_err();
+    /// assert!(!difference.is_empty());
+    /// ```
     pub fn compare(&self, other: &Self) -> Result<(), String> {
         // Polls after the last line are in the hash of the trace, but in that of no line.
         if self.hash == other.hash && self.count == other.count {

@@ -6,7 +6,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Event;
 use lariat::cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{TestCluster, deployment, wait_for, wait_until_gone};
-use lariat::cluster::{Cluster, Request, Workloads};
+use lariat::cluster::{Cluster, RecordedRequest, Workloads};
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat::{Operator, SharedControllerFactory};
@@ -276,7 +276,8 @@ async fn a_server_in_trouble_and_a_watch_that_is_silent_change_nothing_in_the_en
     ] {
         let bench = Bench::new().await;
         let trouble = Rule::new(action.clone()).times(3);
-        let is_write = |request: &Request| !matches!(&*request.verb, "get" | "list" | "watch");
+        let is_write =
+            |request: &RecordedRequest| !matches!(&*request.verb, "get" | "list" | "watch");
         bench.cluster.faults().add(trouble.when(is_write));
         let silent = Rule::new(Action::HangWatch(After::Events(0)));
         bench

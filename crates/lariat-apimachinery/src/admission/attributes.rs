@@ -1,4 +1,4 @@
-//! What a client wants to do, as admission sees it.
+//! The attributes of a request, as admission sees them.
 
 use lariat_core::Gvk;
 use serde_json::{Value, json};

@@ -44,7 +44,7 @@ pub struct Authorized {
 /// The authorizer: decides about a check.
 pub type Authorize = Arc<dyn Fn(&Check) -> Authorized + Send + Sync>;
 
-/// An authorizer, or what is made of it on the way to a check.
+/// An authorizer, or a step on the way to a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Asked(Check);
 
@@ -54,7 +54,7 @@ impl Opaque for Asked {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 struct Answered(Authorized);
 
@@ -72,7 +72,7 @@ fn no_overload() -> ExecutionError {
     ExecutionError::NoSuchOverload
 }
 
-/// Returns what a value asks so far.
+/// Returns the check that a value has built so far.
 // Each function gets a copy: an authorizer may be used for several checks, which must not change each other.
 fn check_of(value: &Cel) -> Result<Check, ExecutionError> {
     let Cel::Opaque(opaque) = value else {

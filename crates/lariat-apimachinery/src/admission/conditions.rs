@@ -39,7 +39,7 @@ impl Conditions {
 
     /// Evaluates the conditions; one that is false outweighs errors of others.
     #[must_use]
-    pub fn judge(&self, scope: &Scope, policy: FailurePolicy) -> MatchResult {
+    pub fn evaluate(&self, scope: &Scope, policy: FailurePolicy) -> MatchResult {
         let mut errors = Vec::new();
         for expression in &self.0 {
             match expression.evaluate(scope) {

@@ -18,6 +18,30 @@ use crate::structural::{self, Program, compile, describe, run, to_cel};
 use lariat_core::Gvk;
 
 /// A compiled CEL expression.
+///
+/// ```
+/// use lariat_apimachinery::admission::{Attributes, Expression, Operation, ResourceName, Scope};
+/// use lariat_core::Gvk;
+/// use serde_json::{Value, json};
+///
+/// let resource = ResourceName { group: "apps".into(), version: "v1".into(), plural: "deployments".into() };
+/// let kind = Gvk::new("apps", "v1", "Deployment");
+/// let attributes = Attributes {
+///     operation: Operation::Update,
+///     resource: resource.clone(),
+///     subresource: String::new(),
+///     kind: kind.clone(),
+///     namespace: "shop".into(),
+///     name: "web".into(),
+///     options: Value::Null,
+///     dry_run: false,
+///     user: json!({"username": "ann"}),
+/// };
+/// let object = json!({"spec": {"replicas": 7}});
+/// let scope = Scope::new(&attributes, (&resource, &kind), object.as_object(), None);
+/// let text = "object.spec.replicas > 5 && request.userInfo.username == 'ann'";
+/// assert_eq!(Expression::new(text).holds(&scope), Ok(true));
+/// ```
 #[derive(Debug)]
 pub struct Expression {
     text: String,

@@ -1,4 +1,4 @@
-//! What a webhook or a policy applies to.
+//! The matching of requests by webhooks and policies.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// Reads what a webhook applies to; parts of a wrong type count as absent.
+    /// Reads the match rules of a webhook; parts of a wrong type count as absent.
     #[must_use]
     pub fn of_webhook(webhook: &Value) -> Self {
         Self {

@@ -20,6 +20,6 @@ pub use conditions::{Conditions, MatchResult};
 pub use expression::{Expression, Scope};
 pub use matching::Matching;
 pub use policy::{Binding, Evaluation, Mutation, ParamRef, Policy, Violation};
-pub use review::{Allowance, Denial, ReviewError, ReviewVersion};
-pub use rules::{Rules, Scoped};
+pub use review::{AdmissionResponse, Denial, ReviewError, ReviewVersion};
+pub use rules::{RuleScope, Rules};
 pub use webhook::{FailurePolicy, Reinvocation, Webhook};

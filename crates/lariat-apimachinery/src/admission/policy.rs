@@ -15,7 +15,7 @@ use crate::object::{Object, metadata_text};
 // `MaxEvaluatedMessageExpressionSizeBytes`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
-/// How much of a value for the audit log is kept.
+/// The number of bytes of a value that the audit log keeps.
 // `maxAuditAnnotationValueLength`.
 const LONGEST_ANNOTATION: usize = 10 * 1024;
 
@@ -161,7 +161,7 @@ impl Policy {
     pub fn applies(&self, scope: &mut Scope) -> Result<bool, String> {
         // Before the conditions, so that a scope has them once, although conditions may not use variables.
         scope.add_variables(&self.variables);
-        match self.conditions.judge(scope, self.failure_policy) {
+        match self.conditions.evaluate(scope, self.failure_policy) {
             MatchResult::Yes => Ok(true),
             MatchResult::No => Ok(false),
             MatchResult::Error(reason) => Err(reason),
@@ -170,7 +170,7 @@ impl Policy {
 
     /// Evaluates the validations of the policy, which [applies](Self::applies).
     #[must_use]
-    pub fn judge(&self, scope: &Scope) -> Evaluation {
+    pub fn evaluate(&self, scope: &Scope) -> Evaluation {
         let mut evaluation = Evaluation::default();
         let fails = self.failure_policy == FailurePolicy::Fail;
         for (index, validation) in self.validations.iter().enumerate() {
@@ -217,7 +217,7 @@ impl Policy {
     }
 }
 
-/// Returns how Go writes the type of a value.
+/// Returns the Go type of a value.
 fn type_of(value: &Cel) -> &'static str {
     match value {
         Cel::Null => "null_type",
@@ -329,7 +329,7 @@ mod tests {
             json!({"spec": {"failurePolicy": failure_policy, "auditAnnotations": [annotation]}});
         let policies = Policy::read(policy.as_object().unwrap());
         let seen = (&attributes.resource, &attributes.kind);
-        policies[0].judge(&Scope::new(&attributes, seen, None, None))
+        policies[0].evaluate(&Scope::new(&attributes, seen, None, None))
     }
 
     #[test]

@@ -21,9 +21,9 @@ pub enum ReviewVersion {
     V1Beta1,
 }
 
-/// The answer of a webhook.
+/// The response of an admission webhook.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Allowance {
+pub struct AdmissionResponse {
     /// The denial, if it denies the request.
     pub denial: Option<Denial>,
     /// The JSON patch of the object, which may be empty.
@@ -76,7 +76,7 @@ impl ReviewVersion {
 
     /// Creates the AdmissionReview of a request.
     #[must_use]
-    pub fn ask(
+    pub fn request(
         self,
         uid: &str,
         attributes: &Attributes,
@@ -96,13 +96,13 @@ impl ReviewVersion {
     /// # Errors
     ///
     /// It is no answer to it.
-    pub fn read_answer(
+    pub fn read_response(
         self,
         uid: &str,
         mutates: bool,
         webhook: &Webhook,
         review: &Value,
-    ) -> Result<Allowance, ReviewError> {
+    ) -> Result<AdmissionResponse, ReviewError> {
         let refuse = |reason: String| Err(ReviewError(reason));
         let response = &review["response"];
         if !response.is_object() {
@@ -132,7 +132,7 @@ impl ReviewVersion {
             let key = format!("{}/{key}", webhook.name);
             (key, value.as_str().unwrap_or_default().to_owned())
         };
-        Ok(Allowance {
+        Ok(AdmissionResponse {
             // Absent is not allowed.
             denial: (response["allowed"] != true)
                 .then(|| Denial::read(&webhook.name, &response["status"])),

@@ -7,6 +7,31 @@ use serde_json::Value;
 use super::attributes::{Attributes, ResourceName};
 
 /// A list of rules, compiled.
+///
+/// ```
+/// use lariat_apimachinery::admission::{Attributes, Operation, ResourceName, Rules};
+/// use lariat_core::Gvk;
+/// use serde_json::{Value, json};
+///
+/// let rules = Rules::read(&json!([
+///     {"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["deployments"]},
+/// ]));
+/// let mut attributes = Attributes {
+///     operation: Operation::Create,
+///     resource: ResourceName { group: "apps".into(), version: "v1".into(), plural: "deployments".into() },
+///     subresource: String::new(),
+///     kind: Gvk::new("apps", "v1", "Deployment"),
+///     namespace: "shop".into(),
+///     name: "web".into(),
+///     options: Value::Null,
+///     dry_run: false,
+///     user: Value::Null,
+/// };
+/// assert!(rules.match_exactly(&attributes));
+/// // A subresource has a rule of its own.
+/// attributes.subresource = "scale".into();
+/// assert!(!rules.match_exactly(&attributes));
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Rules(Vec<Rule>);
 
@@ -19,12 +44,12 @@ struct Rule {
     resources: Vec<String>,
     /// The names it is limited to, if it is, which only rules of policies are.
     names: Vec<String>,
-    scope: Scoped,
+    scope: RuleScope,
 }
 
 /// The scope of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scoped {
+pub enum RuleScope {
     /// All objects.
     All,
     /// Cluster-scoped objects, namespaces included.
@@ -88,9 +113,9 @@ impl Rule {
             resources: texts("resources"),
             names: texts("resourceNames"),
             scope: match rule["scope"].as_str() {
-                Some("Cluster") => Scoped::Cluster,
-                Some("Namespaced") => Scoped::Namespaced,
-                _ => Scoped::All,
+                Some("Cluster") => RuleScope::Cluster,
+                Some("Namespaced") => RuleScope::Namespaced,
+                _ => RuleScope::All,
             },
         }
     }
@@ -112,9 +137,9 @@ impl Rule {
         let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
         let is_inside = !is_namespace && !attributes.namespace.is_empty();
         match self.scope {
-            Scoped::All => true,
-            Scoped::Cluster => !is_inside,
-            Scoped::Namespaced => is_inside,
+            RuleScope::All => true,
+            RuleScope::Cluster => !is_inside,
+            RuleScope::Namespaced => is_inside,
         }
     }
 

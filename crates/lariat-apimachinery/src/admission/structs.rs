@@ -1,4 +1,4 @@
-//! What the interpreter does not know: structs, which are evaluated as maps, and a name with a dot.
+//! Rewrites what the interpreter does not know: structs, which are evaluated as maps, and a name with a dot.
 //!
 //! `Object{spec: Object.spec{replicas: 3}}` is the value `{"spec": {"replicas": 3}}`: the interpreter knows no types.
 

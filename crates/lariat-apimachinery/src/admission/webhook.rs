@@ -27,7 +27,7 @@ pub struct Webhook {
     pub failure_policy: FailurePolicy,
     /// Whether it may be called for a dry run.
     pub takes_dry_runs: bool,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub timeout: Duration,
     /// The version of its reviews; `None` if it supports no known one.
     pub review: Option<ReviewVersion>,
@@ -77,6 +77,20 @@ impl Reinvocation {
 
 impl Webhook {
     /// Reads the webhooks of a configuration, in their order.
+    ///
+    /// ```
+    /// use lariat_apimachinery::admission::{FailurePolicy, Webhook};
+    /// use serde_json::json;
+    ///
+    /// let configuration = json!({"metadata": {"name": "shop"}, "webhooks": [{
+    ///     "name": "pods.shop.dev", "clientConfig": {"url": "https://shop.dev/pods"}, "failurePolicy": "Ignore",
+    ///     "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
+    ///     "admissionReviewVersions": ["v1"], "sideEffects": "None",
+    /// }]});
+    /// let webhooks = Webhook::read_all(configuration.as_object().expect("an object"));
+    /// assert_eq!(webhooks[0].failure_policy, FailurePolicy::Ignore);
+    /// assert!(webhooks[0].takes_dry_runs);
+    /// ```
     #[must_use]
     pub fn read_all(configuration: &Object) -> Vec<Self> {
         let name = metadata_text(configuration, "name");

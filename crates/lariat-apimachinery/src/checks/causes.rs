@@ -1,4 +1,4 @@
-//! What was found wrong with an object.
+//! The causes for which an object is invalid.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::structs::{self, Members};
 use crate::cause::StatusCause;
 use crate::go_text;
 
-/// Collects what is wrong with an object.
+/// Collects the causes for which an object is invalid.
 ///
 /// The methods without a condition in their name add a cause; the others look at the value first.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Causes {
 }
 
 impl Causes {
-    /// Returns what was found.
+    /// Returns the causes that were found.
     pub(crate) fn into_list(self) -> Vec<StatusCause> {
         self.list
     }
@@ -101,7 +101,7 @@ impl Causes {
         self.add("FieldValueNotFound", at, message);
     }
 
-    /// Adds a name of something that is not there, and says where it should be.
+    /// Adds a reference to something that does not exist, with where it should be.
     pub(crate) fn not_found_because(&mut self, at: &Field<'_>, shown: &str, detail: &str) {
         self.add(
             "FieldValueNotFound",

@@ -1,4 +1,4 @@
-//! When two values are the same to the API server.
+//! Semantic equality of values, as the API server has it.
 
 use serde_json::Value;
 

@@ -9,7 +9,7 @@ use crate::object::Object;
 
 /// A value in an object that knows its path; the value may be missing.
 ///
-/// What is missing reads as the zero of its type, as in Go: an empty text, an empty list. The path becomes text only
+/// A missing member reads as the zero of its type, as in Go: an empty text, an empty list. The path becomes text only
 /// where something is wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Field<'a> {

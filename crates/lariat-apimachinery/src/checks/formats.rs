@@ -16,14 +16,14 @@ pub(crate) fn masked(prefix: &str) -> String {
     }
 }
 
-/// Checks a text: what is wrong with it, one message a broken rule.
+/// Checks a text, and returns one message for each broken rule.
 pub(crate) type Format = fn(&str) -> Vec<String>;
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const QUALIFIED: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// Words a broken rule about a form: what it demands, examples, the expression.
+/// Returns the message of a broken rule: the demand, examples, the expression.
 pub(crate) fn regex_message(rule: &str, examples: &[&str], expression: &str) -> String {
     if examples.is_empty() {
         return format!("{rule} (regex used for validation is '{expression}')");

@@ -13,7 +13,7 @@ pub(crate) fn check_labels(labels: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// How long all keys and values of annotations may be together, in bytes.
+/// The largest size of all keys and values of annotations together, in bytes.
 // `TotalAnnotationSizeLimitB`.
 const MOST_BYTES: usize = 256 << 10;
 
@@ -31,7 +31,7 @@ pub(crate) fn check_annotations(annotations: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// How strictly label selectors are checked: old invalid ones stay (ratcheting).
+/// The strictness of checks of label selectors: old invalid ones stay (ratcheting).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SelectorOptions {
     /// Whether values in expressions may be no values of labels.

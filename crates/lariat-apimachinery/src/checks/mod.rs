@@ -1,4 +1,4 @@
-//! What rules are made of: a value with its path, the causes that are found, forms of texts, parts of metadata.
+//! Parts of validation rules: a value with its path, the causes that are found, formats of texts, parts of metadata.
 //!
 //! `validation` has the rules of kinds, `structural` those of schemas, and `crd` those of CRDs; all of them add
 //! to `Causes`.

@@ -1,10 +1,10 @@
-//! How messages show structures: as Go's internal types, member by member.
+//! Structures in messages: as Go's internal types, member by member.
 
 use serde_json::Value;
 
 use crate::object::Object;
 
-/// How a member is shown.
+/// The form of a member in messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
     /// As its JSON, `null` if it is missing: a pointer, a list or a map in Go.

@@ -45,7 +45,7 @@ fn webhook(hook: &mut Object) {
     }
 }
 
-/// Fills in what is matched: equivalent kinds, everywhere.
+/// Sets the defaults of match rules: equivalent kinds, everywhere.
 // `SetDefaults_MatchResources`. Empty selectors match everything; absent ones are made visible by this.
 fn matched(holder: &mut Object) {
     set(holder, "matchPolicy", "Equivalent");

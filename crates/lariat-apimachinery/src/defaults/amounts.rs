@@ -20,7 +20,7 @@ pub(super) fn round(holder: &mut Object, members: &[&str]) {
     }
 }
 
-/// Rounds what is requested and what is the limit.
+/// Rounds requests and limits.
 pub(super) fn round_resources(holder: &mut Object) {
     if let Some(resources) = inner(holder, "resources") {
         round(resources, &["limits", "requests"]);

@@ -38,7 +38,7 @@ pub(super) fn container(container: &mut Object) {
     }
 }
 
-/// Fills in what a probe or a hook does.
+/// Sets the defaults of the action of a probe or a hook.
 fn action(holder: &mut Object) {
     if let Some(get) = inner(holder, "httpGet") {
         set(get, "path", "/");
@@ -111,7 +111,7 @@ pub(super) fn pull_policy(image: &str) -> &'static str {
     }
 }
 
-/// Requests what is limited and not requested.
+/// Sets requests to the limits of resources that are not requested.
 pub(super) fn requests(container: &mut Object) {
     let Some(resources) = made(container, "resources") else {
         return;

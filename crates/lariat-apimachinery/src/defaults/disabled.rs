@@ -99,7 +99,7 @@ pub(super) fn drop_from_devices(slice: &mut Object) {
     });
 }
 
-/// Drops from the status of a Pod what the server would not keep.
+/// Drops the members of a Pod's status that the server would not keep.
 fn drop_from_pod_status(pod: &mut Object) {
     let Some(status) = inner(pod, "status") else {
         return;
@@ -118,7 +118,7 @@ fn drop_from_pod_status(pod: &mut Object) {
     }
 }
 
-/// Drops from the spec of a Pod what the server would not keep.
+/// Drops the members of a Pod's spec that the server would not keep.
 fn drop_from_pod(spec: &mut Object) {
     spec.remove("schedulingGroup");
     each(spec, "volumes", |volume| {

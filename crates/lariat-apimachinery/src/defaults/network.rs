@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::members::{each, has, inner, made, set, text};
 use crate::object::Object;
 
-/// How long a client stays with its Pod, in seconds.
+/// The time a client stays with its Pod, in seconds.
 // `DefaultClientIPServiceAffinitySeconds`.
 const AFFINITY_SECONDS: i32 = 3 * 60 * 60;
 

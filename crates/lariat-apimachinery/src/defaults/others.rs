@@ -220,7 +220,7 @@ fn device_count(request: &mut Object) {
     tolerations(request);
 }
 
-/// Fills in what was allocated to a claim.
+/// Sets the defaults of the allocation of a claim.
 pub(super) fn allocation(claim: &mut Object) {
     let path = ["status", "allocation", "devices"];
     let devices = path

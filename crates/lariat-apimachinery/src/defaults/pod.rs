@@ -74,7 +74,7 @@ fn fill_spec(spec: &mut Object) {
     amounts::round_resources(spec);
 }
 
-/// What files of a volume may be done with: 0644.
+/// The default mode of files of a volume: 0644.
 const DEFAULT_MODE: i32 = 0o644;
 
 fn volume(volume: &mut Object) {

@@ -1,4 +1,4 @@
-//! What runs Pods.
+//! Defaults of workloads.
 
 use serde_json::{Value, json};
 
@@ -209,7 +209,7 @@ pub(super) fn autoscaler(object: &mut Object) {
     }
 }
 
-/// Fills in how fast is scaled, where anything is said about it.
+/// Sets the default policies of scaling, if the behavior is configured.
 fn scaling(behavior: &mut Object) {
     let policy = |kind: &str, value| json!({"type": kind, "value": value, "periodSeconds": 15});
     // `GenerateHPAScaleUpRules` and `GenerateHPAScaleDownRules`: up fast, down slowly.

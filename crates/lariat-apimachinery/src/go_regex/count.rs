@@ -44,7 +44,7 @@ impl Count {
         self.most.unwrap_or(self.least) >= 2
     }
 
-    /// Returns what counts come to if this one is around them.
+    /// Returns the product of this count and the counts inside of it.
     pub(super) fn times(self, inner: u32) -> u32 {
         match self.most {
             Some(0) => 1,

@@ -27,7 +27,7 @@ pub(crate) fn compile(expression: &str) -> Result<Regex, String> {
     Regex::new(&translated).map_err(|error| error.to_string())
 }
 
-/// Checks an expression of Go, which may be larger than what [`compile`] accepts.
+/// Checks an expression of Go, which may be larger than [`compile`] accepts.
 ///
 /// # Errors
 ///
@@ -64,14 +64,14 @@ struct Group {
     /// The flags before it.
     flags: Flags,
     start: usize,
-    /// What the repeat counts in it come to.
+    /// The largest product of nested repeat counts in it.
     repeated: u32,
 }
 
 /// The last atom, to which a repeat applies.
 #[derive(Debug, Clone, Copy)]
 struct Atom {
-    /// Where it begins in the output.
+    /// Its start in the output.
     start: usize,
     repeated: u32,
     is_repeat: bool,
@@ -137,7 +137,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Reads what is no repeat.
+    /// Reads one step that is no repeat.
     fn step(&mut self, next: char) -> Result<(), String> {
         match next {
             '(' if self.rest.starts_with("(?") => return self.perl_group(),
@@ -233,6 +233,7 @@ impl<'a> Translator<'a> {
                 return Err(error(BAD_COUNT, part));
             }
         }
+        // Flags between two repeats, as in `a*(?i)+`, are no error to Go, which repeats the repeat.
         if atom.is_repeat {
             self.out.insert_str(atom.start, "(?:");
             self.out.push(')');
@@ -322,7 +323,7 @@ impl<'a> Translator<'a> {
         Err(error(BAD_PERL, &whole[..read]))
     }
 
-    /// Reads what begins with a backslash, outside of a class.
+    /// Reads an escape, outside of a class.
     fn escape(&mut self) -> Result<(), String> {
         let text = self.rest;
         let simple = match text[1..].chars().next() {

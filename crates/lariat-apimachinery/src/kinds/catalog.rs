@@ -29,24 +29,24 @@ pub struct Catalog {
     /// The served versions of each table and group, computed at first use.
     served: Arc<OnceLock<Served>>,
     /// The OpenAPI document of all of them.
-    whole: Arc<Written>,
+    whole: Arc<OpenApiDocument>,
 }
 
 /// Versions by the table of a resource and its group.
 type Served = HashMap<(TableId, String), Vec<String>>;
 
-/// What is served in one version.
+/// The resources of one version.
 #[derive(Debug, Clone, Default)]
 struct Version {
     /// In the order of registration.
     resources: Vec<Arc<Resource>>,
     /// The OpenAPI document of these resources.
-    document: Arc<Written>,
+    document: Arc<OpenApiDocument>,
 }
 
 /// A document, of which each part is created at the first request for it.
 #[derive(Debug, Default)]
-pub struct Written {
+pub struct OpenApiDocument {
     /// A digest of all that its content depends on, as an `ETag` has it.
     pub digest: OnceLock<String>,
     /// The document as JSON, compressed.
@@ -126,13 +126,13 @@ impl Catalog {
 
     /// Returns the OpenAPI document of all resources.
     #[must_use]
-    pub fn whole(&self) -> &Written {
+    pub fn openapi(&self) -> &OpenApiDocument {
         &self.whole
     }
 
     /// Returns the OpenAPI document of a version; `None` if it is not served.
     #[must_use]
-    pub fn document(&self, group: &str, version: &str) -> Option<&Written> {
+    pub fn openapi_of(&self, group: &str, version: &str) -> Option<&OpenApiDocument> {
         Some(&self.version(group, version)?.document)
     }
 

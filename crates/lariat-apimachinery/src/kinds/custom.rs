@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition says about the kinds it defines.
+//! The definition of custom kinds by a CustomResourceDefinition.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -16,11 +16,11 @@ use crate::structural::json_path::{JsonPath, PathError};
 /// The parts of a CustomResourceDefinition that decide how its kind is served.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Definition {
-    /// What the CRD defines.
+    /// The spec of the CRD.
     pub spec: Spec,
 }
 
-/// What a CRD defines, as far as it decides how the kind is served.
+/// The spec of a CRD, as far as it decides how the kind is served.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Spec {
     /// The group of the kind.
@@ -31,7 +31,7 @@ pub struct Spec {
     pub names: Names,
     /// All versions, served or not.
     pub versions: Vec<Version>,
-    /// How objects are converted between them.
+    /// The conversion between them, as the CRD has it.
     #[serde(default)]
     pub conversion: Value,
 }
@@ -121,7 +121,7 @@ struct SelectableField {
     json_path: String,
 }
 
-/// Reads what Go takes as absent when it is null.
+/// Reads null as the default, as Go does.
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

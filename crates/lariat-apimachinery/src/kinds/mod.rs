@@ -9,7 +9,7 @@ mod resource;
 mod row;
 mod version;
 
-pub use catalog::{Catalog, Written};
+pub use catalog::{Catalog, OpenApiDocument};
 pub use custom::{Definition, Names, Spec, resources_of};
 pub use registry::Kinds;
 pub use resource::{Column, Conversion, Generation, Resource, Scale, TableId, qualified};

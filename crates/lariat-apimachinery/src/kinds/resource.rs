@@ -35,13 +35,13 @@ pub struct Resource {
     pub categories: Vec<String>,
     /// Whether its objects are in namespaces.
     pub namespaced: bool,
-    /// How it is treated.
+    /// The rules by which the server treats it.
     pub rules: Rules,
-    /// Where its objects are stored.
+    /// The table in which its objects are stored.
     pub table: TableId,
     /// The kind is being removed: nothing new may be created.
     pub terminating: Arc<AtomicBool>,
-    /// What a CRD says about the content of the objects.
+    /// The schema that a CRD has for the content of the objects.
     pub schema: Option<Arc<Structural>>,
     /// The schema of the version in which objects are stored, if that is another one.
     pub storage_schema: Option<Arc<Structural>>,
@@ -51,7 +51,7 @@ pub struct Resource {
     pub conversion: Option<Arc<Conversion>>,
     /// The types of the fields, computed at the first use.
     pub types: OnceLock<Schema>,
-    /// What is stored may not be as the schema wants it.
+    /// The stored objects that may not conform to the present schema.
     pub outdated: Outdated,
     /// The columns a CRD adds to tables.
     pub columns: Vec<Column>,
@@ -66,13 +66,13 @@ pub struct TableId(pub usize);
 /// The webhook that converts objects of a kind between its versions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversion {
-    /// Where it is.
+    /// The address of the webhook.
     pub client: ClientConfig,
     /// The version of the reviews it is sent, such as `v1`.
     pub review: String,
 }
 
-/// Which stored objects may have been written under another schema.
+/// The stored objects that may have been written under another schema.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outdated {
     /// All may have been, since the versions of the kind have different schemas.
@@ -94,7 +94,7 @@ pub struct Column {
     pub description: String,
     /// 0 for columns that are always shown; others are for `-o wide`.
     pub priority: i32,
-    /// Where its value is in an object.
+    /// The path of its value in an object.
     pub path: JsonPath,
 }
 
@@ -132,13 +132,13 @@ pub struct Rules {
     pub review: bool,
     /// Whether only the server itself writes its objects, and nothing watches them.
     pub read_only: bool,
-    /// What a name of this kind must look like.
+    /// The rule for names of this kind.
     pub names: NameRule,
     /// The scale subresource of a custom resource.
     pub scale: Option<Scale>,
 }
 
-/// Which changes raise `metadata.generation`.
+/// The changes that raise `metadata.generation`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Generation {
     /// The kind has no generation.
@@ -176,6 +176,15 @@ impl Resource {
     }
 
     /// Returns the plural with its group, as messages name a resource.
+    ///
+    /// ```
+    /// use lariat_apimachinery::kinds::{Kinds, TableId};
+    ///
+    /// let catalog = Kinds::new(|_| TableId(0)).catalog();
+    /// let deployments = catalog.resource("apps", "v1", "deployments").expect("it is built in");
+    /// assert_eq!(deployments.qualified(), "deployments.apps");
+    /// assert_eq!(deployments.api_version(), "apps/v1");
+    /// ```
     pub fn qualified(&self) -> String {
         qualified(&self.plural, &self.group)
     }

@@ -16,7 +16,7 @@ pub(super) struct Row {
     pub(super) short_names: &'static [&'static str],
     pub(super) categories: &'static [&'static str],
     pub(super) rules: Rules,
-    /// What clients are warned of who use the kind.
+    /// The warning for clients that use the kind.
     pub(super) deprecation: Option<&'static str>,
 }
 

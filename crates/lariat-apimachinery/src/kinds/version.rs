@@ -1,10 +1,10 @@
-//! Which version of a group is preferred.
+//! The preference order of the versions of a group.
 
 use std::cmp::Reverse;
 
 /// Orders versions as Kubernetes prefers them.
 ///
-/// That is `v2 > v1 > v1beta2 > v1alpha1 > anything else`.
+/// The order is `v2 > v1 > v1beta2 > v1alpha1 > anything else`.
 ///
 /// Source: `k8s.io/apimachinery/pkg/version.CompareKubeAwareVersionStrings`.
 pub(super) fn version_order(version: &str) -> (u8, u64, u64, Reverse<String>) {

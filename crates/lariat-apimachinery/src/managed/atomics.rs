@@ -1,4 +1,4 @@
-//! What of an object is taken as a whole.
+//! Finds the atomic parts of an object.
 //!
 //! Source: `k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch/smd.go`.
 

@@ -37,12 +37,12 @@ pub struct Manager {
     pub subresource: String,
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Debug, Clone)]
 pub(crate) struct Owned {
     pub(crate) set: Set,
     pub(crate) api_version: String,
-    /// When the manager last changed something.
+    /// The time of the manager's last change.
     pub(crate) time: Option<String>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Managed {
 }
 
 impl Manager {
-    /// Names the manager as conflicts do.
+    /// Formats the manager as conflicts do.
     pub(super) fn shown(&self) -> String {
         let mut shown = format!("{:?}", self.name);
         if !self.subresource.is_empty() {

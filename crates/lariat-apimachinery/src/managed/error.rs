@@ -14,7 +14,7 @@ pub enum ApplyError {
     UntypedLive {
         /// Whether the object has no managers yet.
         is_unmanaged: bool,
-        /// What does not match.
+        /// The mismatches, each as a sentence.
         errors: Vec<String>,
     },
     /// Others own fields that it would change.

@@ -13,10 +13,10 @@ use crate::go_text;
 use crate::object::{Object, metadata_mut};
 use crate::schema::Schema;
 
-/// Where `kubectl apply` keeps what it applied last.
+/// The annotation in which `kubectl apply` keeps what it applied last.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How large all annotations of an object may be together, in bytes.
+/// The largest size of all annotations of an object together, in bytes.
 // `TotalAnnotationSizeLimitB`.
 const MOST_ANNOTATIONS: usize = 256 << 10;
 
@@ -68,7 +68,7 @@ fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
     )
 }
 
-/// Updates the annotation of what an apply made, if it has one.
+/// Updates the annotation of the result of an apply, if it has one.
 ///
 /// It gets what was applied, without fields that other managers set.
 // `lastAppliedUpdater.Apply`.

@@ -26,6 +26,6 @@ pub use check::check_entries;
 pub use differ::{differ, differ_outside};
 pub use entries::{Manager, manager_name};
 pub use error::{ApplyError, Conflict};
-pub use scale::Scaled;
+pub use scale::ScaleHandler;
 pub use set::Set;
 pub use write::Write;

@@ -19,15 +19,32 @@ static IN_SCALE: LazyLock<Set> = LazyLock::new(|| Set::of(&["spec.replicas"]));
 ///
 /// In `managedFields` of the scale, its writer has an entry under `autoscaling/v1`. In the object, the writer has an
 /// entry for the replicas alone, under the version of the object and without a time.
+///
+/// ```
+/// use lariat_apimachinery::managed::ScaleHandler;
+/// use lariat_apimachinery::object::Object;
+/// use serde_json::json;
+///
+/// let entry = |version: &str, time: Option<&str>| json!({
+///     "manager": "kubectl", "operation": "Update", "apiVersion": version, "time": time,
+///     "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+/// });
+/// let owners = json!({"managedFields": [entry("apps/v1", Some("2026-01-01T00:00:00Z"))]});
+/// let deployment = Object::from_iter([("metadata".to_owned(), owners)]);
+/// let mut scale = Object::new();
+/// let handler = ScaleHandler { path: &["spec", "replicas"], api_version: "apps/v1" };
+/// handler.to_scale(&deployment, &mut scale);
+/// assert_eq!(scale["metadata"]["managedFields"][0]["apiVersion"], "autoscaling/v1");
+/// ```
 #[derive(Debug)]
-pub struct Scaled<'a> {
-    /// Where the replicas are in the object, such as `["spec", "replicas"]`.
+pub struct ScaleHandler<'a> {
+    /// The path of the replicas in the object, such as `["spec", "replicas"]`.
     pub path: &'a [&'a str],
     /// The version in which the object is written.
     pub api_version: &'a str,
 }
 
-impl Scaled<'_> {
+impl ScaleHandler<'_> {
     /// Gives a scale the owners that the replicas of its object have.
     pub fn to_scale(&self, object: &Object, scale: &mut Object) {
         let mut managed = Managed::of(object).unwrap_or_default();

@@ -34,6 +34,18 @@ impl Set {
     }
 
     /// Makes a set of paths of members, each given as `a.b.c`.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::{Set, Write};
+    /// use lariat_apimachinery::schema;
+    ///
+    /// // A write of the status changes nothing else.
+    /// let ignored = Set::of(&["spec", "metadata.labels"]);
+    /// let schema = schema::builtin("v1", "Pod").expect("it is built in");
+    /// let write = Write::new(&schema, "v1", "kubelet", "2026-01-01T00:00:00Z");
+    /// let write = Write { subresource: "status", ignored: &ignored, ..write };
+    /// # drop(write);
+    /// ```
     #[must_use]
     pub fn of(paths: &[&str]) -> Self {
         let mut set = Self::default();
@@ -56,7 +68,7 @@ impl Set {
         }
     }
 
-    /// Adds an element and what lies below it.
+    /// Adds an element and the set below it.
     pub(crate) fn add(&mut self, element: PathElement, member: bool, below: Self) {
         // Otherwise the node would break the invariant, and empty sets would not be equal.
         if !member && below.is_empty() {
@@ -71,7 +83,7 @@ impl Set {
         self.nodes.get(element).is_some_and(|node| node.member)
     }
 
-    /// Returns what lies below an element, if anything does.
+    /// Returns the set below an element, if there is one.
     pub(crate) fn below(&self, element: &PathElement) -> Option<&Self> {
         let node = self.nodes.get(element)?;
         (!node.below.is_empty()).then_some(&node.below)
@@ -93,7 +105,7 @@ impl Set {
         self
     }
 
-    /// Returns what is in both.
+    /// Returns the paths that are in both sets.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let common = self.nodes.iter().filter_map(|(element, node)| {
             let theirs = other.nodes.get(element)?;
@@ -109,13 +121,13 @@ impl Set {
         }
     }
 
-    /// Returns what is not in the other; what lies below the other's paths stays.
+    /// Returns the paths that are not in the other set; those below the other's paths stay.
     pub(crate) fn difference(mut self, other: &Self) -> Self {
         self.subtract(other, false);
         self
     }
 
-    /// Returns what is neither in the other nor below any of its paths.
+    /// Returns the paths that are neither in the other set nor below any of its paths.
     pub(crate) fn recursive_difference(mut self, other: &Self) -> Self {
         self.subtract(other, true);
         self

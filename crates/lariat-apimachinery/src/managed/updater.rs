@@ -48,7 +48,7 @@ impl Writer<'_> {
         takes
     }
 
-    /// Takes what differs in this version from those who own fields in it.
+    /// Removes the fields that differ in this version from their owners in it.
     pub(super) fn disown(&self, managed: &mut Managed, live: &Value, new: &Value) {
         let difference = typed::compare(self.typed, live, new).without(self.ignored);
         let owners = managed.owners.values_mut();
@@ -125,6 +125,8 @@ impl Writer<'_> {
 
     /// Removes the applier's fields that are no longer applied and have no other owner.
     fn prune(&self, merged: &Value, managed: &Managed, last: &Set) -> Value {
+        // Three passes, as Go's `prune`, `addBackOwnedItems` and `addBackDanglingItems`. Go adds back what it has removed
+        // by removing less from the merged object.
         let named = |set: &Set| set.with_named_fields(self.typed);
         let last = named(last);
         // Removes too much, since removing an item of a list or map removes all its fields. The result only shows which

@@ -146,6 +146,25 @@ impl Write<'_> {
     /// Removes the fields that a write in another version changed from their owners.
     ///
     /// `live` and `new` are the two states in this version; the owners are those in `object`.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::Write;
+    /// use lariat_apimachinery::{object::Object, schema};
+    /// use serde_json::json;
+    ///
+    /// let schema = schema::builtin("apps/v1", "Deployment").expect("it is built in");
+    /// let spec = |replicas: u32| Object::from_iter([("spec".to_owned(), json!({"replicas": replicas}))]);
+    /// let (live, new) = (spec(1), spec(2));
+    /// let mut stored = new.clone();
+    /// let metadata = json!({"managedFields": [{
+    ///     "manager": "ann", "operation": "Apply", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+    ///     "fieldsV1": {"f:spec": {"f:replicas": {}}},
+    /// }]});
+    /// stored.insert("metadata".to_owned(), metadata);
+    /// Write::new(&schema, "apps/v1", "hpa", "2026-01-01T00:00:00Z").disown(&live, &new, &mut stored);
+    /// // The other version's write took the replicas from ann, who owns nothing any more.
+    /// assert!(stored["metadata"].get("managedFields").is_none());
+    /// ```
     pub fn disown(&self, live: &Object, new: &Object, object: &mut Object) {
         let Some(mut managed) = Managed::of(object) else {
             return;
@@ -161,7 +180,7 @@ impl Write<'_> {
         managed.write(metadata_mut(object));
     }
 
-    /// Makes the writer own what differs; returns whether both objects fit their types.
+    /// Makes the writer own the fields that differ; returns whether both objects fit their types.
     ///
     /// If one does not, nothing is compared and the object is stored without managed fields, as by the API server.
     fn take_over(&self, managed: &mut Managed, live: &Value, new: &Value) -> bool {
@@ -242,6 +261,23 @@ impl Write<'_> {
     /// - [`ApplyError::Untyped`]: the applied object does not match its schema.
     /// - [`ApplyError::UntypedLive`]: the live object does not match its schema.
     /// - [`ApplyError::Conflicts`]: other managers own fields that it would change, and `force` is not set.
+    ///
+    /// ```
+    /// use lariat_apimachinery::managed::{ApplyError, Write};
+    /// use lariat_apimachinery::{object::Object, schema};
+    /// use serde_json::json;
+    ///
+    /// let schema = schema::builtin("v1", "ConfigMap").expect("it is built in");
+    /// let of = |color: &str| Object::from_iter([("data".to_owned(), json!({"color": color}))]);
+    /// let write = |manager| Write::new(&schema, "v1", manager, "2026-01-01T00:00:00Z");
+    /// let live = write("ann").apply(None, &of("red"), false)?;
+    /// let conflict = write("bob").apply(Some(&live), &of("blue"), false);
+    /// assert!(matches!(conflict, Err(ApplyError::Conflicts(conflicts)) if conflicts[0].path == ".data.color"));
+    /// // With force the field is taken over.
+    /// let live = write("bob").apply(Some(&live), &of("blue"), true)?;
+    /// assert_eq!(live["data"]["color"], "blue");
+    /// # Ok::<(), ApplyError>(())
+    /// ```
     pub fn apply(
         &self,
         live: Option<&Object>,

@@ -1,6 +1,6 @@
-//! Why a patch cannot be read or applied.
+//! The error of a patch.
 
-/// Why a patch cannot be read or applied.
+/// The error of a patch that cannot be read or applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {
@@ -10,15 +10,15 @@ pub enum PatchError {
     /// It has more operations than the API server takes.
     #[error("the patch has {sent} operations, at most {limit} are allowed")]
     TooManyOperations {
-        /// How many operations a patch may have.
+        /// The largest number of operations of a patch.
         limit: usize,
-        /// How many this one has.
+        /// The number of operations of this one.
         sent: usize,
     },
     /// An operation of a JSON patch cannot be carried out.
     #[error("{0}")]
     Inapplicable(String),
-    /// What it makes is no object.
+    /// The result is no object.
     #[error("the patch does not make an object")]
     NoObject,
     /// A strategic merge patch contradicts itself or the format.

@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 
 use crate::nesting::{DEEPEST, is_deeper};
 
-/// How much a patch may copy, in bytes: as much as a body may have.
+/// The number of bytes that a patch may copy: as many as a body may have.
 // `AccumulatedCopySizeLimit`: a patch that copies a value into itself doubles it with each operation.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
-/// How many operations a patch may have.
+/// The largest number of operations of a patch.
 // `maxJSONPatchOperations`.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
-/// One operation. What is wrong with it shows when it is applied.
+/// One operation of a JSON patch; its errors are found when it is applied.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct Operation {
     #[serde(default)]
@@ -75,7 +75,7 @@ impl Operation {
         }
     }
 
-    /// Words why it cannot be carried out, as Go's library does.
+    /// Returns the error of Go's library for an operation that failed.
     fn describe(&self, reason: &str) -> String {
         let (op, path) = (self.op.as_str(), self.path.as_str());
         let key = unescape(path.rsplit('/').next().unwrap_or_default());
@@ -172,7 +172,7 @@ fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'s
     Ok(at)
 }
 
-/// Splits a path; as in `findObject`, what is before the first slash does not count.
+/// Splits a path; as in `findObject`, the text before the first slash does not count.
 fn tokens(path: &str) -> impl Iterator<Item = String> {
     let rest = path.split_once('/').map(|(_, rest)| rest);
     rest.into_iter()

@@ -34,6 +34,15 @@ impl Patch {
     /// # Errors
     ///
     /// [`PatchError::Unreadable`] and [`PatchError::TooManyOperations`].
+    ///
+    /// ```
+    /// use lariat_apimachinery::patch::{Patch, PatchError};
+    ///
+    /// let patch = Patch::json(br#"[{"op": "remove", "path": "/spec/replicas"}]"#)?;
+    /// assert!(matches!(patch, Patch::Json(operations) if operations.len() == 1));
+    /// assert!(Patch::json(b"{}").is_err());
+    /// # Ok::<(), PatchError>(())
+    /// ```
     pub fn json(text: &[u8]) -> Result<Self, PatchError> {
         let unreadable = |error: serde_json::Error| {
             let syntax = go_json::syntax_error(text);
@@ -78,6 +87,23 @@ impl Patch {
     ///
     /// The patch does not fit the object ([`PatchError::Inapplicable`]), results in something else than an object, or
     /// contradicts itself.
+    ///
+    /// ```
+    /// use lariat_apimachinery::patch::{Patch, PatchError};
+    /// use lariat_apimachinery::{object::Object, schema};
+    /// use serde_json::{Value, json};
+    ///
+    /// let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+    /// let pod = object(json!({"spec": {"containers": [{"name": "web", "image": "web:1"}, {"name": "log"}]}}));
+    /// let types = schema::builtin("v1", "Pod").expect("it is built in");
+    ///
+    /// // Containers are merged by their names.
+    /// let patch = object(json!({"spec": {"containers": [{"name": "web", "image": "web:2"}]}}));
+    /// let patched: Object = Patch::Strategic(patch).apply(types.root(), pod)?;
+    /// assert_eq!(patched["spec"]["containers"][0]["image"], "web:2");
+    /// assert_eq!(patched["spec"]["containers"][1]["name"], "log");
+    /// # Ok::<(), PatchError>(())
+    /// ```
     pub fn apply(&self, typed: TypeRef<'_>, object: Object) -> Result<Object, PatchError> {
         let mut document = Value::Object(object);
         match self {

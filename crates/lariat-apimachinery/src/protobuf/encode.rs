@@ -1,6 +1,6 @@
 //! Objects written as messages.
 //!
-//! What is not of its type is left out; the server stores no such objects.
+//! A value that is not of its type is left out; the server stores no such objects.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::wire::PREFIX;
 use super::writer::Writer;
 use crate::object::Object;
-use crate::schema::{self, Or, Scalar, Schema, Type, TypeRef};
+use crate::schema::{self, Scalar, Schema, SchemaAlternative, Type, TypeRef};
 
 /// Encodes an object in its envelope; `None` if its kind has no message type.
 ///
@@ -37,7 +37,7 @@ pub fn encode(object: &Object) -> Option<Vec<u8>> {
 /// `None` if its kind is not in the table of types.
 #[must_use]
 pub fn encode_list(list: &Object, items: impl Iterator<Item = Object>) -> Option<Vec<u8>> {
-    /// Where every list has its items.
+    /// The field number of the items of every list.
     const ITEMS: u32 = 2;
     let schema = schema_of(list)?;
     let item = schema.root().member("items")?.item();
@@ -209,7 +209,7 @@ fn scalar(writer: &mut Writer, of: Scalar, number: u32, value: &Value) -> Option
 fn either(
     writer: &mut Writer,
     owner: TypeRef<'_>,
-    or: Or,
+    or: SchemaAlternative,
     (typed, number): (TypeRef<'_>, u32),
     value: &Value,
 ) {
@@ -234,7 +234,7 @@ fn either(
                 }
             }
         }
-        Value::Object(schema) if or == Or::Bool => {
+        Value::Object(schema) if or == SchemaAlternative::Bool => {
             // A schema allows what it describes.
             writer.varint(1, 1);
             writer.message(2, |below| fields(below, owner, schema));

@@ -31,7 +31,7 @@ pub struct Envelope<'a> {
     /// The kind of the object; empty if the body does not say it.
     pub kind: Cow<'a, str>,
     raw: &'a [u8],
-    /// How many envelopes and messages it is in.
+    /// The number of envelopes and messages around it.
     depth: usize,
 }
 

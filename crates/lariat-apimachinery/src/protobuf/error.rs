@@ -1,6 +1,6 @@
-//! Why a body cannot be read.
+//! The error of a body that cannot be read.
 
-/// How deep messages may be nested; schemas of CRDs are what is deep.
+/// The deepest nesting of messages; schemas of CRDs are the deepest.
 pub(super) const DEPTH: usize = 100;
 
 /// The error of decoding a protobuf body.
@@ -23,7 +23,7 @@ pub enum ProtobufError {
     Tag {
         /// The number of the field.
         number: u64,
-        /// How it is written.
+        /// Its wire type.
         wire_type: u8,
     },
     /// A field is written in a way that there is not.
@@ -35,7 +35,7 @@ pub enum ProtobufError {
     /// A known field is written in another way than its type is.
     #[error("proto: wrong wireType = {wire_type} for field {field}")]
     Field {
-        /// How it is written.
+        /// Its wire type.
         wire_type: u8,
         /// The name of the field.
         field: String,

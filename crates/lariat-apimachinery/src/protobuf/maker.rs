@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::schema::{Or, Scalar, Type, TypeRef, builtin};
+use crate::schema::{Scalar, SchemaAlternative, Type, TypeRef, builtin};
 
 /// Generates an object of a built-in kind that survives a round trip.
 #[must_use]
@@ -46,15 +46,15 @@ impl Maker {
         Value::Object(object)
     }
 
-    fn either(&mut self, schema: TypeRef<'_>, typed: TypeRef<'_>, or: Or) -> Value {
+    fn either(&mut self, schema: TypeRef<'_>, typed: TypeRef<'_>, or: SchemaAlternative) -> Value {
         if matches!(typed.get(), Some(Type::Map(_))) {
             return json!({"a": self.either(schema, typed.any(), or)});
         }
         match or {
             _ if self.random.bool() => self.object(schema, 9),
-            Or::Bool => self.random.bool().into(),
-            Or::List => json!([self.object(schema, 9), {}]),
-            Or::Strings => json!(["a", ""]),
+            SchemaAlternative::Bool => self.random.bool().into(),
+            SchemaAlternative::List => json!([self.object(schema, 9), {}]),
+            SchemaAlternative::Strings => json!(["a", ""]),
         }
     }
 

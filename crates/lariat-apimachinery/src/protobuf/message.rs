@@ -6,7 +6,7 @@ use super::envelope::Envelope;
 use super::error::{DEPTH, ProtobufError};
 use super::scalar::{scalar, varint};
 use super::wire::{Message, PREFIX, Payload};
-use crate::schema::{Field, Or, Scalar, Type, TypeRef, Wire};
+use crate::schema::{Field, Scalar, SchemaAlternative, Type, TypeRef, Wire};
 
 /// Reads messages of a type with fields.
 #[derive(Debug, Clone, Copy)]
@@ -113,7 +113,7 @@ struct FieldReader<'a> {
     typed: TypeRef<'a>,
     /// The type that has the field; schemas are found by it.
     owner: TypeRef<'a>,
-    or: Option<Or>,
+    or: Option<SchemaAlternative>,
     depth: usize,
 }
 
@@ -235,7 +235,7 @@ impl<'a> FieldReader<'a> {
     }
 
     /// Reads a schema or its substitute.
-    fn schema_or(self, or: Or, message: &[u8]) -> Result<Value, ProtobufError> {
+    fn schema_or(self, or: SchemaAlternative, message: &[u8]) -> Result<Value, ProtobufError> {
         let schema = Self {
             or: None,
             ..self.with(self.owner).deeper()
@@ -243,21 +243,25 @@ impl<'a> FieldReader<'a> {
         let (mut read, mut items, mut allowed) = (None, Vec::new(), false);
         for field in Message::of(message) {
             match (or, field?) {
-                (Or::Bool, (1, payload)) => allowed = payload.varint()? != 0,
-                (Or::Bool, (2, payload)) | (_, (1, payload)) => {
-                    // In a message of `Or::Bool` the schema is the second field, in the others the first.
+                (SchemaAlternative::Bool, (1, payload)) => allowed = payload.varint()? != 0,
+                (SchemaAlternative::Bool, (2, payload)) | (_, (1, payload)) => {
+                    // In a message of `SchemaAlternative::Bool` the schema is the second field, in the others the first.
                     read = Some(schema.read(payload, read)?);
                 }
-                (Or::List, (2, payload)) => items.push(schema.read(payload, None)?),
-                (Or::Strings, (2, payload)) => items.push(scalar(Scalar::String, payload)?),
+                (SchemaAlternative::List, (2, payload)) => items.push(schema.read(payload, None)?),
+                (SchemaAlternative::Strings, (2, payload)) => {
+                    items.push(scalar(Scalar::String, payload)?)
+                }
                 _ => {}
             }
         }
         Ok(match (or, read) {
-            (Or::List | Or::Strings, _) if !items.is_empty() => Value::Array(items),
+            (SchemaAlternative::List | SchemaAlternative::Strings, _) if !items.is_empty() => {
+                Value::Array(items)
+            }
             (_, Some(schema)) => schema,
             // Without a schema it is a bool; `false` is not written and therefore the empty message.
-            (Or::Bool, None) => allowed.into(),
+            (SchemaAlternative::Bool, None) => allowed.into(),
             (_, None) => Value::Null,
         })
     }

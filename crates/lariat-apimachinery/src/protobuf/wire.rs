@@ -2,7 +2,7 @@
 
 use super::error::ProtobufError;
 
-/// What every body begins with.
+/// The magic number at the beginning of every body.
 pub(super) const PREFIX: &[u8] = b"k8s\0";
 
 /// A message of which field after field is read.

@@ -6,7 +6,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use super::resolve::{Schema, TypeRef};
 use super::types::{
-    Field, List, ListKind, Map, Or, PatchStrategy, Scalar, Struct, Type, TypeId, Types, Wire, Zero,
+    Field, List, ListKind, Map, PatchStrategy, Scalar, SchemaAlternative, Struct, Type, TypeId,
+    Types, Wire, Zero,
 };
 
 /// Made by `scripts/schema-table.py`, which describes the format.
@@ -29,6 +30,14 @@ pub(super) struct Builtin {
 }
 
 /// Returns the type of a built-in kind, if the table has it.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+///
+/// let deployment = schema::builtin("apps/v1", "Deployment").expect("it is built in");
+/// assert!(deployment.root().member("spec").is_some());
+/// assert!(schema::builtin("apps/v1", "Widget").is_none());
+/// ```
 #[must_use]
 pub fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
     let root = *BUILTIN.kinds.get(&(api_version, kind))?;
@@ -139,7 +148,7 @@ pub(super) fn is_raw(typed: TypeRef<'_>) -> bool {
     id.and_then(|id| BUILTIN.aliases.get(&id)) == Some(&RAW)
 }
 
-/// The name of the type of what is embedded without being read.
+/// The name of the type of embedded JSON that is not decoded.
 const RAW: &str = "runtime.RawExtension";
 
 /// Returns the version and name of each kind.
@@ -172,7 +181,7 @@ impl Reader {
             .or_insert_with(|| types.add(Type::Any))
     }
 
-    /// Gives a field a copy of its structure that merges by member.
+    /// Copies the structure of a field, so that the copy merges by member.
     ///
     /// Returns the copy with its name.
     fn separate(&mut self, owner: &str, field: &str) -> Option<(TypeId, &'static str)> {
@@ -316,9 +325,9 @@ fn wire_of(flags: &str) -> Option<Wire> {
         or: flags
             .filter_map(|flag| flag.strip_prefix("or="))
             .find_map(|or| match or {
-                "bool" => Some(Or::Bool),
-                "list" => Some(Or::List),
-                "strings" => Some(Or::Strings),
+                "bool" => Some(SchemaAlternative::Bool),
+                "list" => Some(SchemaAlternative::List),
+                "strings" => Some(SchemaAlternative::Strings),
                 _ => None,
             }),
     })

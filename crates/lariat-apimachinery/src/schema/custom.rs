@@ -13,6 +13,18 @@ use super::types::{
 };
 
 /// Reads the `openAPIV3Schema` of a version; without one, members may be anything.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let size = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+/// let widget = json!({"type": "object", "properties": {"spec": size}});
+/// let types = schema::custom(Some(&widget));
+/// let spec = types.root().member("spec").expect("the schema has it");
+/// assert!(spec.member("size").is_some());
+/// assert!(spec.member("color").is_none());
+/// ```
 #[must_use]
 pub fn custom(schema: Option<&Value>) -> Schema {
     let mut reader = Reader::default();
@@ -27,7 +39,7 @@ pub fn custom(schema: Option<&Value>) -> Schema {
     }
 }
 
-/// What is a text or a number.
+/// A text or a number.
 const ANY_SCALAR: Scalar = Scalar::Quantity;
 
 #[derive(Default)]
@@ -138,7 +150,7 @@ impl Reader {
             .collect()
     }
 
-    /// Copies a type, and what it refers to, from other types.
+    /// Copies a type, and the types it refers to, from other types.
     fn import(&mut self, from: &Types, id: TypeId) -> TypeId {
         if let Some(known) = self.imported.get(&id.0) {
             return *known;

@@ -5,14 +5,14 @@
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
-use base64::{DecodeError, Engine};
+use base64::{DecodeError as Base64Error, Engine};
 use jiff::Timestamp;
 use serde_json::{Map, Number, Value};
 
+use super::decode_error::DecodeError;
 use super::field_path::FieldPath;
-use super::misfit::Misfit;
 use super::resolve::{Resolved, TypeRef};
-use super::types::{Field, Or, Scalar, Type, Zero};
+use super::types::{Field, Scalar, SchemaAlternative, Type, Zero};
 use crate::quantity::Quantity;
 use crate::{go_text, go_time};
 
@@ -27,7 +27,28 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// # Errors
 ///
 /// The first value of a wrong type, by the names of members.
-pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec<String>, Misfit> {
+///
+/// ```
+/// use lariat_apimachinery::schema::{self, DecodeError};
+/// use serde_json::json;
+///
+/// let types = schema::builtin("v1", "Pod").expect("it is built in");
+/// let pod = json!({"spec": {"hostNetwork": true, "hostNetwrok": true}});
+/// let mut pod = pod.as_object().cloned().unwrap_or_default();
+/// assert_eq!(schema::decode(types.root(), &mut pod)?, ["spec.hostNetwrok"]);
+///
+/// let wrong = json!({"spec": {"hostNetwork": "yes"}});
+/// let error = schema::decode(types.root(), &mut wrong.as_object().cloned().unwrap_or_default());
+/// assert_eq!(
+///     error.unwrap_err().to_string(),
+///     "json: cannot unmarshal string into Go struct field PodSpec.spec.hostNetwork of type bool"
+/// );
+/// # Ok::<(), DecodeError>(())
+/// ```
+pub fn decode(
+    typed: TypeRef<'_>,
+    object: &mut Map<String, Value>,
+) -> Result<Vec<String>, DecodeError> {
     let mut unknown = Vec::new();
     members(typed, object, &FieldPath::ROOT, &mut unknown)?;
     Ok(unknown)
@@ -38,13 +59,13 @@ pub fn decode(typed: TypeRef<'_>, object: &mut Map<String, Value>) -> Result<Vec
 /// # Errors
 ///
 /// As for [`decode`].
-pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, Misfit> {
+pub(crate) fn decode_metadata(metadata: &mut Value) -> Result<Vec<String>, DecodeError> {
     let (types, id) = super::builtin::object_meta();
     let typed = TypeRef::new(types, id);
     match metadata {
         Value::Null => *metadata = Value::Object(Map::new()),
         Value::Object(members) => return decode(typed, members),
-        other => return Err(Misfit::new(other, typed)),
+        other => return Err(DecodeError::new(other, typed)),
     }
     Ok(Vec::new())
 }
@@ -54,7 +75,7 @@ fn members(
     object: &mut Map<String, Value>,
     path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), Misfit> {
+) -> Result<(), DecodeError> {
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
         // Unknown members are dropped and reported; whether that is an error depends on the field validation of the
@@ -65,12 +86,12 @@ fn members(
             continue;
         };
         let was_null = value.is_null();
-        match field.and_then(Field::instead_of_schema) {
+        match field.and_then(Field::schema_alternative) {
             // What is unknown in there Go does not tell.
             Some(or) => schema_or(typed, or, value),
             None => walk(below, value, &path.member(name), unknown),
         }
-        .map_err(|misfit| misfit.below(typed, name))?;
+        .map_err(|error| error.below(typed, name))?;
         // An entry of a map: a null there is the zero of the map's value type, while a null field is absent.
         if field.is_none() {
             fill_null(below, value);
@@ -90,7 +111,7 @@ fn members(
 
 /// Returns whether Go reads a member as if it were absent.
 ///
-/// What is then written nevertheless is filled in by [`fill_zeros`](super::fill_zeros).
+/// Zeros that Go writes nevertheless are filled in by [`fill_zeros`](super::fill_zeros).
 // This is no part of `members`, whose frames are on the stack once a level.
 fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
     // What Go writes in any case is null or empty, as it came.
@@ -105,7 +126,8 @@ fn is_empty(field: Option<&Field>, name: &str, below: TypeRef<'_>, value: &Value
         }
         Value::Object(map) => {
             // An empty `dependencies` is kept, so that validation can refuse it.
-            let may_be_strings = field.and_then(Field::instead_of_schema) == Some(Or::Strings);
+            let may_be_strings =
+                field.and_then(Field::schema_alternative) == Some(SchemaAlternative::Strings);
             is_omitted && map.is_empty() && is_map(below) && !may_be_strings
         }
         value => match (field, below.get()) {
@@ -150,22 +172,27 @@ fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
     }
 }
 
-/// Decodes what is a schema of a CRD or something else.
+/// Decodes a schema of a CRD, or the alternative to one.
 ///
 /// Source: the `UnmarshalJSON` of `JSONSchemaPropsOrBool` and its relatives.
-fn schema_or(typed: TypeRef<'_>, or: Or, value: &mut Value) -> Result<(), Misfit> {
+fn schema_or(
+    typed: TypeRef<'_>,
+    or: SchemaAlternative,
+    value: &mut Value,
+) -> Result<(), DecodeError> {
     match (value, or) {
-        (Value::Object(members), Or::Strings) => members
+        (Value::Object(members), SchemaAlternative::Strings) => members
             .values_mut()
             .filter(|value| value.is_object())
             .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         (value @ Value::Object(_), _) => walk(typed, value, &FieldPath::ROOT, &mut Vec::new()),
-        (Value::Array(schemas), Or::List) => schemas
+        (Value::Array(schemas), SchemaAlternative::List) => schemas
             .iter_mut()
             .try_for_each(|schema| walk(typed, schema, &FieldPath::ROOT, &mut Vec::new())),
         // These two decoders ignore what they do not know, while that of a bool has an error for it.
-        (Value::Bool(_) | Value::Null, Or::Bool) | (_, Or::List | Or::Strings) => Ok(()),
-        _ => Err(Misfit::unreadable(
+        (Value::Bool(_) | Value::Null, SchemaAlternative::Bool)
+        | (_, SchemaAlternative::List | SchemaAlternative::Strings) => Ok(()),
+        _ => Err(DecodeError::unreadable(
             "boolean or JSON schema expected".to_owned(),
         )),
     }
@@ -180,12 +207,12 @@ pub(super) fn walk(
     value: &mut Value,
     path: &FieldPath<'_>,
     unknown: &mut Vec<String>,
-) -> Result<(), Misfit> {
+) -> Result<(), DecodeError> {
     // Null fits every type: Go leaves the zero value.
     if value.is_null() {
         return Ok(());
     }
-    let wrong = |value: &Value| Err(Misfit::new(value, typed));
+    let wrong = |value: &Value| Err(DecodeError::new(value, typed));
     match typed.resolve(value) {
         Resolved::Scalar(None) | Resolved::AnyList | Resolved::AnyMap => Ok(()),
         Resolved::Scalar(Some(scalar)) => match fit(scalar, value) {
@@ -195,7 +222,7 @@ pub(super) fn walk(
                 Ok(())
             }
             Fit::Wrong => wrong(value),
-            Fit::Unreadable(error) => Err(Misfit::unreadable(error)),
+            Fit::Unreadable(error) => Err(DecodeError::unreadable(error)),
         },
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
@@ -254,6 +281,16 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
 }
 
 /// Converts whole numbers to integers, and wraps those that overflow, as Go does.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let types = schema::builtin("apps/v1", "Deployment").expect("it is built in");
+/// let mut deployment = json!({"spec": {"replicas": 4_294_967_297_i64}});
+/// schema::wrap_numbers(types.root(), &mut deployment);
+/// assert_eq!(deployment["spec"]["replicas"], 1);
+/// ```
 pub fn wrap_numbers(typed: TypeRef<'_>, value: &mut Value) {
     match value {
         // The conversion of unstructured content casts and checks nothing, so 2^32 becomes 0 where the JSON decoder
@@ -304,7 +341,16 @@ fn wrapped(number: i64) -> i32 {
 
 /// Writes whole numbers without a fraction, as Go does.
 ///
-/// What does not fit into 64 bits with a sign is a float, as Go reads it.
+/// A number that does not fit into 64 bits with a sign is a float, as Go reads it.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+/// use serde_json::json;
+///
+/// let mut numbers = json!([3.0, 2.5]);
+/// schema::write_whole_numbers(&mut numbers);
+/// assert_eq!(numbers.to_string(), "[3,2.5]");
+/// ```
 pub fn write_whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
@@ -377,7 +423,7 @@ fn bytes(text: &str) -> Fit {
         Ok(bytes) => written(text, BASE64.encode(bytes)),
         Err(error) => {
             let at = match error {
-                DecodeError::InvalidByte(at, _) => at,
+                Base64Error::InvalidByte(at, _) => at,
                 // Go names the first of the four bytes.
                 _ => text.len() / 4 * 4,
             };

@@ -43,10 +43,23 @@ fn reference(name: &str) -> Value {
 }
 
 /// Writes schemas of built-in types, each with those it refers to.
+///
+/// ```
+/// use lariat_apimachinery::schema::describe::{self, Describer};
+///
+/// let mut describer = Describer::new();
+/// describer.kind("v1", "ConfigMap");
+/// let schemas = describer.finish();
+/// let name = describe::name("v1", "ConfigMap").expect("it is built in");
+/// assert_eq!(name, "io.k8s.api.core.v1.ConfigMap");
+/// assert_eq!(schemas[&name]["properties"]["data"]["type"], "object");
+/// // With the types it refers to.
+/// assert!(schemas.contains_key("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+/// ```
 #[derive(Debug)]
 pub struct Describer {
     types: &'static Builtin,
-    /// Which kinds a type is, as their groups, versions and names.
+    /// The kinds that a type is, as their groups, versions and names.
     kinds: BTreeMap<TypeId, Vec<Value>>,
     written: Members<String, Value>,
 }
@@ -244,7 +257,7 @@ impl Describer {
     }
 }
 
-/// Says what an absent value is read as.
+/// Adds the default that an absent value has.
 fn note_zero(scalar: Scalar, schema: &mut Value) {
     schema["default"] = match scalar {
         Scalar::String => "".into(),
@@ -254,7 +267,7 @@ fn note_zero(scalar: Scalar, schema: &mut Value) {
     };
 }
 
-/// Says how lists merge; those of objects in lists are never merged.
+/// Adds how lists merge; those of objects in lists are never merged.
 fn note_list(list: &List, of_objects: bool, schema: &mut Value) {
     let kind = match &list.kind {
         ListKind::Atomic if of_objects => return,

@@ -8,6 +8,15 @@ const LONGEST: usize = 1024;
 /// The path of a value below a root, written only when a message needs it.
 ///
 /// Each step refers to the one above, so that walking an object allocates nothing.
+///
+/// ```
+/// use lariat_apimachinery::schema::FieldPath;
+///
+/// let spec = FieldPath::ROOT.member("spec");
+/// let containers = spec.member("containers");
+/// let second = containers.item(1);
+/// assert_eq!(second.member("image").to_string(), "spec.containers[1].image");
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FieldPath<'a> {
     last: Option<(&'a FieldPath<'a>, Step<'a>)>,

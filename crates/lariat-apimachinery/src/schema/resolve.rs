@@ -14,7 +14,7 @@ pub struct Schema {
     pub(super) root: TypeId,
 }
 
-/// A type among those it refers to.
+/// A reference to a type of a schema.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeRef<'a> {
     types: &'a Types,
@@ -22,7 +22,7 @@ pub struct TypeRef<'a> {
     id: Option<TypeId>,
 }
 
-/// How a value is treated, given its type.
+/// The shape of a value, given its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Resolved<'a> {
     /// Some scalar; `None` is any.
@@ -70,7 +70,7 @@ impl<'a> TypeRef<'a> {
         }
     }
 
-    /// Returns the type of what nothing is known about.
+    /// Returns the type of a value about which nothing is known.
     pub(crate) fn any(self) -> Self {
         Self { id: None, ..self }
     }

@@ -1,4 +1,4 @@
-//! What is unknown or twice in a document, in the order in which Go's decoder finds it.
+//! Finds unknown and duplicate members of a document, in the order of Go's decoder.
 //!
 //! Source: `sigs.k8s.io/json`.
 
@@ -11,16 +11,16 @@ use super::field_path::FieldPath;
 use super::resolve::TypeRef;
 use super::types::{Field, Type};
 
-/// How many unknown and duplicate members Go's decoder of JSON reports.
-pub const MOST_PROBLEMS: usize = 100;
+/// The largest number of unknown and duplicate members that Go's decoder reports.
+pub const MAX_STRICT_ERRORS: usize = 100;
 
-/// What is wrong with the members of a document, each said once.
+/// The unknown and duplicate members of a document, each reported once.
 #[derive(Debug, Default)]
-pub struct Problems {
+pub struct StrictErrors {
     found: Vec<String>,
 }
 
-impl Problems {
+impl StrictErrors {
     /// Adds a member that is there again.
     pub fn add_duplicate(&mut self, path: &FieldPath<'_>) {
         self.add("duplicate", path);
@@ -33,7 +33,7 @@ impl Problems {
     }
 
     fn add(&mut self, fault: &str, path: &FieldPath<'_>) {
-        if self.found.len() >= MOST_PROBLEMS {
+        if self.found.len() >= MAX_STRICT_ERRORS {
             return;
         }
         let sentence = format!("{fault} field {:?}", path.to_string());
@@ -44,31 +44,40 @@ impl Problems {
 }
 
 /// Finds unknown and duplicate members of an object of a built-in type in JSON.
+///
+/// ```
+/// use lariat_apimachinery::schema;
+///
+/// let types = schema::builtin("v1", "ConfigMap").expect("it is built in");
+/// let json = br#"{"data": {"a": "1", "a": "2"}, "dat": {}}"#;
+/// let errors = schema::strict_errors(types.root(), json);
+/// assert_eq!(errors, [r#"duplicate field "data.a""#, r#"unknown field "dat""#]);
+/// ```
 #[must_use]
-pub fn problems(typed: TypeRef<'_>, json: &[u8]) -> Vec<String> {
+pub fn strict_errors(typed: TypeRef<'_>, json: &[u8]) -> Vec<String> {
     read(Shape::Typed(typed), json)
 }
 
 /// Finds the same in a JSON patch.
 #[must_use]
-pub fn problems_of_patch(json: &[u8]) -> Vec<String> {
+pub fn strict_errors_of_patch(json: &[u8]) -> Vec<String> {
     read(Shape::Operations, json)
 }
 
 fn read(shape: Shape<'_>, json: &[u8]) -> Vec<String> {
-    let mut problems = Problems::default();
+    let mut errors = StrictErrors::default();
     let seed = Reader {
         shape,
         path: &FieldPath::ROOT,
-        problems: &mut problems,
+        errors: &mut errors,
     };
     let mut reader = serde_json::Deserializer::from_slice(json);
     // What cannot be read was refused before; what was found up to there counts.
     let _: Result<(), _> = seed.deserialize(&mut reader);
-    problems.into_sentences()
+    errors.into_sentences()
 }
 
-/// What Go reads a value into.
+/// The type into which Go reads a value.
 #[derive(Debug, Clone, Copy)]
 enum Shape<'a> {
     Typed(TypeRef<'a>),
@@ -86,7 +95,7 @@ impl<'a> Shape<'a> {
     fn member(self, name: &str) -> Option<Self> {
         match self {
             Self::Typed(typed) => typed.find(name).map(|(field, below)| {
-                let is_schema_or = field.and_then(Field::instead_of_schema).is_some();
+                let is_schema_or = field.and_then(Field::schema_alternative).is_some();
                 let is_raw = matches!(below.get(), Some(Type::Any) | None);
                 if is_schema_or || is_raw {
                     Self::Raw
@@ -117,7 +126,7 @@ impl<'a> Shape<'a> {
 struct Reader<'a, 'b> {
     shape: Shape<'b>,
     path: &'a FieldPath<'a>,
-    problems: &'a mut Problems,
+    errors: &'a mut StrictErrors,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
@@ -168,7 +177,7 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             let seed = Reader {
                 shape: self.shape.item(),
                 path: &path,
-                problems: self.problems,
+                errors: self.errors,
             };
             if items.next_element_seed(seed)?.is_none() {
                 break;
@@ -183,17 +192,17 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             let path = self.path.member(&name);
             let Some(shape) = self.shape.member(&name) else {
                 // Nothing below it is looked at.
-                self.problems.add("unknown", &path);
+                self.errors.add("unknown", &path);
                 members.next_value::<IgnoredAny>()?;
                 continue;
             };
             if seen.contains(&name) {
-                self.problems.add_duplicate(&path);
+                self.errors.add_duplicate(&path);
             }
             members.next_value_seed(Reader {
                 shape,
                 path: &path,
-                problems: self.problems,
+                errors: self.errors,
             })?;
             seen.insert(name);
         }
@@ -208,7 +217,11 @@ mod tests {
 
     fn check(api_version: &str, kind: &str, json: &str, expected: &[&str]) {
         let schema = builtin(api_version, kind).unwrap();
-        assert_eq!(problems(schema.root(), json.as_bytes()), expected, "{json}");
+        assert_eq!(
+            strict_errors(schema.root(), json.as_bytes()),
+            expected,
+            "{json}"
+        );
     }
 
     #[test]
@@ -261,7 +274,7 @@ mod tests {
             r#"unknown field "[1].a""#,
             r#"duplicate field "[1].path""#,
         ];
-        assert_eq!(problems_of_patch(patch.as_bytes()), expected);
+        assert_eq!(strict_errors_of_patch(patch.as_bytes()), expected);
     }
 
     #[test]
@@ -270,8 +283,8 @@ mod tests {
         let json = format!("{{{}}}", members.join(","));
         let schema = builtin("v1", "ConfigMap").unwrap();
         assert_eq!(
-            problems(schema.root(), json.as_bytes()).len(),
-            MOST_PROBLEMS
+            strict_errors(schema.root(), json.as_bytes()).len(),
+            MAX_STRICT_ERRORS
         );
     }
 }

@@ -51,7 +51,7 @@ pub(crate) struct List {
     pub(crate) kind: ListKind,
 }
 
-/// What identifies the items of a list.
+/// The identity of the items of a list: `listType`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ListKind {
     /// Nothing: the list is one value.
@@ -93,7 +93,7 @@ pub(crate) struct Field {
     pub(super) values: Option<&'static str>,
     pub(crate) patch: PatchStrategy,
     pub(crate) zero: Zero,
-    /// How it is written in protobuf, if it can be.
+    /// The protobuf encoding, if it has one.
     #[cfg_attr(
         not(feature = "protobuf"),
         allow(dead_code, reason = "only the feature `protobuf` reads it")
@@ -101,12 +101,12 @@ pub(crate) struct Field {
     pub(crate) wire: Option<Wire>,
 }
 
-/// What Go writes of a field that holds nothing.
+/// Go's output for a field that holds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zero {
     /// Nothing: a scalar that is zero, a list and a map without items are left out.
     Omitted,
-    /// What is absent is left out, and a zero is a value.
+    /// An absent field is left out, and a zero is a value.
     Kept,
     /// The zero of its type.
     Written,
@@ -114,18 +114,18 @@ pub(crate) enum Zero {
     Null,
 }
 
-/// How a field is written in protobuf.
+/// The protobuf encoding of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wire {
     /// The field number, after those of enclosing messages that JSON does not have.
     pub(crate) numbers: Box<[u32]>,
-    /// What may replace a schema.
-    pub(crate) or: Option<Or>,
+    /// The alternative to a schema that the field accepts.
+    pub(crate) or: Option<SchemaAlternative>,
 }
 
-/// What replaces a schema in some positions of a CRD's schema.
+/// The alternative to a schema in some positions of a CRD's schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Or {
+pub(crate) enum SchemaAlternative {
     Bool,
     /// A list of schemas.
     List,
@@ -133,7 +133,7 @@ pub(crate) enum Or {
     Strings,
 }
 
-/// How strategic merge patch treats a field.
+/// The treatment of a field by strategic merge patch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PatchStrategy {
     pub(crate) merge: bool,
@@ -159,8 +159,8 @@ impl Scalar {
 }
 
 impl Field {
-    /// Returns what may be there instead of a schema, if the field has one.
-    pub(crate) fn instead_of_schema(&self) -> Option<Or> {
+    /// Returns the alternative to a schema that the field accepts, if it has one.
+    pub(crate) fn schema_alternative(&self) -> Option<SchemaAlternative> {
         self.wire.as_ref().and_then(|wire| wire.or)
     }
 

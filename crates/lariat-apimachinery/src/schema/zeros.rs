@@ -14,12 +14,12 @@ pub fn fill(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
 
 /// Fills in zero values as after a round trip through protobuf.
 ///
-/// That encoding has no empty lists and maps.
+/// The encoding in storage has no empty lists and maps.
 pub fn store(typed: TypeRef<'_>, object: &mut Map<String, Value>) {
     fields(typed, object, Empty::Null);
 }
 
-/// What becomes of empty lists and maps that Go writes in any case.
+/// The treatment of empty lists and maps that Go writes in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Empty {
     Kept,
@@ -65,7 +65,7 @@ fn is_empty(typed: TypeRef<'_>, value: &Value) -> bool {
 
 /// Adds and removes fields as Go's encoder does, by the object's own type.
 ///
-/// What is of no built-in kind stays as it is.
+/// An object of no built-in kind stays as it is.
 #[must_use]
 pub fn as_go_writes(mut object: Map<String, Value>) -> Map<String, Value> {
     let text = |member| object.get(member).and_then(Value::as_str);

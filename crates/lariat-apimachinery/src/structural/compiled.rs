@@ -9,7 +9,7 @@ use super::validate::Subject;
 use super::{default_check, defaults, embedded, lists, prune, rules};
 use crate::cause::StatusCause;
 use crate::object::Object;
-use crate::schema::Misfit;
+use crate::schema::DecodeError;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
 // `hasBlockingErr`: a wrong type would make rules fail for other reasons, and the length limits keep the cost of rules
@@ -114,12 +114,12 @@ impl Structural {
     /// # Errors
     ///
     /// A type or metadata cannot be read.
-    pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, Misfit> {
+    pub fn coerce(&self, object: &mut Value) -> Result<Vec<String>, DecodeError> {
         let mut unknown = Vec::new();
         embedded::coerce_root(object, &mut unknown)?;
         if self.has_resources {
             embedded::coerce(object, &self.root, "", Level::Root, &mut unknown)
-                .map_err(|cause| Misfit::unreadable(cause.text()))?;
+                .map_err(|cause| DecodeError::unreadable(cause.text()))?;
         }
         Ok(unknown)
     }

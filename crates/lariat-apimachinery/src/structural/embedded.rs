@@ -9,7 +9,7 @@ use super::prune::child;
 use crate::cause::StatusCause;
 use crate::checks::metadata::validate_embedded;
 use crate::names::check_dns_1035;
-use crate::schema::{self, Misfit};
+use crate::schema::{self, DecodeError};
 
 /// What a value is, apart from what its schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,10 @@ impl Level {
 ///
 /// They cannot be read.
 // `unstructuredSchemaCoercer.apply`.
-pub(super) fn coerce_root(object: &mut Value, unknown: &mut Vec<String>) -> Result<(), Misfit> {
+pub(super) fn coerce_root(
+    object: &mut Value,
+    unknown: &mut Vec<String>,
+) -> Result<(), DecodeError> {
     match object.get_mut("metadata") {
         Some(metadata) => coerce_metadata(metadata, "metadata", unknown),
         None => Ok(()),
@@ -100,7 +103,7 @@ fn coerce_resource(
         let given = metadata.clone();
         let path = child(path, "metadata");
         coerce_metadata(metadata, &path, unknown)
-            .map_err(|misfit| StatusCause::invalid(&path, &given, &misfit.to_string()))?;
+            .map_err(|error| StatusCause::invalid(&path, &given, &error.to_string()))?;
     }
     Ok(())
 }
@@ -109,7 +112,7 @@ fn coerce_metadata(
     metadata: &mut Value,
     path: &str,
     unknown: &mut Vec<String>,
-) -> Result<(), Misfit> {
+) -> Result<(), DecodeError> {
     let mut found = schema::decode_metadata(metadata)?;
     found.sort_unstable();
     unknown.extend(found.iter().map(|name| format!("{path}.{name}")));

@@ -90,7 +90,7 @@ impl Amounts {
         self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// Takes for each resource the larger of two amounts.
+    /// Raises each amount to at least the other one.
     pub(super) fn at_least(&mut self, others: &Self) {
         for (name, amount) in &others.0 {
             let most = self
@@ -107,7 +107,7 @@ impl Amounts {
         Self(kept.map(|(name, amount)| (name.clone(), *amount)).collect())
     }
 
-    /// Returns by how much these exceed others, without what does not.
+    /// Returns the amounts by which these exceed others.
     pub(super) fn above(&self, others: &Self) -> Self {
         let more = self.0.iter().filter_map(|(name, amount)| {
             let before = others.get(name).unwrap_or(Quantity::ZERO);

@@ -9,7 +9,7 @@ use super::pods;
 use crate::object::{Object, metadata_mut};
 use crate::quantity::Quantity;
 
-/// Where it is noted what was set.
+/// The annotation that names the limits that were set.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 
 /// Sets the default requests and limits of a LimitRange in a Pod.
@@ -55,7 +55,7 @@ pub fn set_defaults(range: &Object, pod: &mut Object) {
     }
 }
 
-/// Sets what a container does not say; returns the names of what was set.
+/// Sets the missing amounts of a container; returns the names of those that were set.
 fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
     let known = Amounts::read(&container["resources"][part]);
     let missing = defaults.only(|name| !known.has(name));
@@ -81,7 +81,22 @@ fn fill(container: &mut Value, part: &str, defaults: &Amounts) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// What is wrong, in one text.
+/// The violated limits, in one text.
+///
+/// ```
+/// use lariat_apimachinery::usage::check_limits;
+/// use serde_json::json;
+///
+/// let range = json!({"spec": {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}});
+/// let resources = json!({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}});
+/// let pod = json!({"spec": {"containers": [{"name": "web", "resources": resources}]}});
+/// let refused = check_limits(
+///     range.as_object().expect("an object"),
+///     "pods",
+///     pod.as_object().expect("an object"),
+/// );
+/// assert!(refused.unwrap_err().contains("maximum cpu usage per Container is 1"));
+/// ```
 pub fn check_limits(range: &Object, plural: &str, object: &Object) -> Result<(), String> {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let mut faults = Vec::new();
@@ -143,9 +158,9 @@ fn of_type<'a>(range: &'a Object, wanted: &'a str) -> impl Iterator<Item = &'a V
     all(range).filter(move |limit| limit["type"] == wanted)
 }
 
-/// What something needs.
+/// The resources of a Pod or of a container.
 struct Need {
-    /// What it is.
+    /// The type of the object, as limit ranges name it.
     of: &'static str,
     requests: Amounts,
     limits: Amounts,

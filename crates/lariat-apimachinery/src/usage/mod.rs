@@ -1,4 +1,4 @@
-//! What objects use, and what limits it: quotas and limit ranges.
+//! Usage of resources by objects, and its limits: quotas and limit ranges.
 //!
 //! Source: `k8s.io/kubernetes/pkg/quota/v1` and `plugin/pkg/admission/limitranger`.
 

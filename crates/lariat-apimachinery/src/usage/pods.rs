@@ -1,4 +1,4 @@
-//! What a Pod requests, and what it is limited to.
+//! The requests and limits of a Pod.
 //!
 //! Source: `PodRequests` and `PodLimits` in `k8s.io/component-helpers/resource`.
 
@@ -39,7 +39,7 @@ pub(super) fn total(spec: &Value, part: &str) -> Amounts {
     with_overhead(spec, part, sum(spec, part, is_of_pod, &sent(part)))
 }
 
-/// Sums up what a Pod has of `requests` or `limits` until a kubelet has done what its last resize asked for.
+/// Sums up the `requests` or `limits` of a Pod, until a kubelet has done its last resize.
 // `PodResourcesOptions.UseStatusResources`, which Go applies to containers, and to init containers that keep running.
 pub(super) fn held(pod: &Object, part: &str) -> Amounts {
     let member = |name: &str| pod.get(name).unwrap_or(&Value::Null);
@@ -68,7 +68,7 @@ pub(super) fn held(pod: &Object, part: &str) -> Amounts {
     with_overhead(spec, part, sum(spec, part, is_of_pod, &of))
 }
 
-/// Returns whether a kubelet cannot do what a resize asks for.
+/// Returns whether a kubelet cannot do the resize.
 // `IsPodResizeInfeasible`.
 fn is_infeasible(status: &Value) -> bool {
     let mut conditions = containers(status, "conditions");
@@ -94,12 +94,12 @@ pub(super) fn limited(spec: &Value, part: &str) -> Amounts {
     sum(spec, part, is_basic, &sent(part))
 }
 
-/// Returns what a container requests or is limited to.
+/// Returns the requests or limits of a container.
 fn sent(part: &str) -> impl Fn(&Value) -> Amounts + '_ {
     move |container| Amounts::read(&container["resources"][part])
 }
 
-/// Sums up what containers request or are limited to.
+/// Sums up the requests or limits of containers.
 ///
 /// Some resources of the Pod as a whole replace the sum of its containers.
 fn sum(

@@ -22,13 +22,13 @@ const BARE: [&str; 4] = [
     "secrets",
 ];
 
-/// What stands between a StorageClass and what is limited of it.
+/// The text between a StorageClass and the resource of it that is limited.
 const CLASS_SUFFIX: &str = ".storageclass.storage.k8s.io/";
 
 /// The beginning of resources that stand for classes of devices.
 const DEVICE_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
-/// What every container must have if a quota limits it.
+/// The resources that every container must have if a quota limits them.
 // `validationSet`. Kubernetes keeps this requirement for compatibility and calls it a mistake itself; other resources
 // do not have it.
 const REQUIRED: [&str; 6] = [
@@ -41,6 +41,26 @@ const REQUIRED: [&str; 6] = [
 ];
 
 /// A ResourceQuota.
+///
+/// ```
+/// use std::time::SystemTime;
+///
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+/// use lariat_apimachinery::usage::{Amounts, Quota};
+/// use serde_json::json;
+///
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let pods = catalog.resource("", "v1", "pods").expect("it is built in");
+/// let quota = json!({"metadata": {"name": "small"}, "spec": {"hard": {"pods": "3"}}});
+/// let quota = Quota::read(quota.as_object().expect("an object"), SystemTime::now());
+/// let pod = json!({"spec": {"containers": [{"name": "web"}]}});
+/// let pod = pod.as_object().expect("an object");
+///
+/// let used = |count: &str| Amounts::read(&json!({"pods": count}));
+/// assert!(quota.check(pods, pod, None, false, || used("2")).is_ok());
+/// let exceeded = quota.check(pods, pod, None, false, || used("3")).unwrap_err();
+/// assert_eq!(exceeded, "exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Quota {
     /// Its name.
@@ -48,11 +68,11 @@ pub struct Quota {
     /// The limits.
     pub hard: Amounts,
     scopes: Vec<Scope>,
-    /// When what is used is counted.
+    /// The time at which usage is counted.
     now: SystemTime,
 }
 
-/// What limits a quota to some Pods or claims.
+/// The scope of a quota: the Pods or claims it limits.
 #[derive(Debug, Clone)]
 struct Scope {
     name: String,
@@ -85,7 +105,7 @@ pub fn usage(resource: &Resource, object: &Object, now: SystemTime) -> Amounts {
     used
 }
 
-/// Returns whether objects of a resource may use what a quota limits by a name.
+/// Returns whether objects of a resource may use the named resource of a quota.
 // `MatchingResources` of the evaluators.
 fn is_used_by(resource: &Resource, name: &str) -> bool {
     match resource.plural.as_str() {
@@ -142,7 +162,7 @@ fn of_pod(pod: &Object, used: &mut Amounts) {
     used.one("pods");
 }
 
-/// Names requests and limits as quotas do.
+/// Returns requests and limits under the names that quotas have for them.
 // `podComputeUsageHelper`.
 fn of_resources(requests: &Amounts, limits: &Amounts) -> Amounts {
     let mut used = Amounts::default();
@@ -317,7 +337,7 @@ impl Quota {
         ))
     }
 
-    /// Checks that each container of a Pod has what the quota limits of cpu and memory.
+    /// Checks that each container of a Pod has the cpu and memory amounts that the quota limits.
     fn check_required(&self, resource: &Resource, object: &Object) -> Result<(), Excess> {
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let is_pod = resource.group.is_empty() && resource.plural == "pods";

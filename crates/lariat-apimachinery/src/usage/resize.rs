@@ -1,4 +1,4 @@
-//! What a node must have for a Pod on it to be resized.
+//! The capacity a node must have for a Pod on it to be resized.
 //!
 //! Source: `nodedeclaredfeatures` and `podresize` in `k8s.io/kubernetes/plugin/pkg/admission`, and
 //! `k8s.io/component-helpers/nodedeclaredfeatures`.
@@ -44,7 +44,7 @@ pub fn required_features(old: &Value, new: &Value) -> Vec<&'static str> {
 ///
 /// # Errors
 ///
-/// What the node has too little of, in Go's words.
+/// The resource of which the node has too little, in Go's words.
 ///
 /// ```
 /// use lariat_apimachinery::usage::check_allocatable;

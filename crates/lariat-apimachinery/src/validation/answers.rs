@@ -1,4 +1,4 @@
-//! What a genuine API server says of expressions, in `answers.jsonl`: where they are, their texts and its sentences.
+//! Checks expressions against a genuine API server's answers in `answers.jsonl`.
 
 use serde_json::{Value, json};
 

@@ -85,7 +85,7 @@ fn check_bounds(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes) 
     }
 }
 
-/// What is demanded of the version in a reference.
+/// The rule for the API version in a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Group {
     Needed,

@@ -1,4 +1,4 @@
-//! What a claim asks for.
+//! Specs of PersistentVolumeClaims.
 
 use super::causes::Causes;
 use super::field::Field;
@@ -71,7 +71,7 @@ pub(crate) fn check_spec(spec: &Field<'_>, options: Options, causes: &mut Causes
     }
 }
 
-/// Checks what a volume is to be filled with.
+/// Checks the data sources of a volume.
 fn check_sources(spec: &Field<'_>, options: Options, causes: &mut Causes) {
     let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
     for at in [&source, &reference].into_iter().filter(|at| at.is_set()) {

@@ -1,10 +1,10 @@
-//! What is checked, and what it replaces.
+//! The object that is validated, and the state it replaces.
 
 use super::causes::Causes;
 use super::field::Field;
 use crate::object::Object;
 
-/// Which part of an object a write may change.
+/// The part of an object that a write may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// Everything but the status, where that is a part of its own.
@@ -31,7 +31,7 @@ pub(crate) struct Context<'a> {
     pub(crate) part: Part,
 }
 
-/// Finds what is wrong with the objects of a kind.
+/// Validates the objects of a kind.
 pub(crate) type Check = fn(&Context<'_>, &mut Causes);
 
 impl<'a> Context<'a> {

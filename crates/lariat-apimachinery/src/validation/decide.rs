@@ -1,4 +1,4 @@
-//! Which kind has which rules.
+//! The validation function of each kind.
 
 use super::causes::Causes;
 use super::context::{Check, Context, Part};
@@ -12,10 +12,24 @@ use crate::cause::StatusCause;
 use crate::kinds::Resource;
 use crate::object::Object;
 
-/// Finds what is wrong with an object of a built-in kind, other than its metadata.
+/// Validates an object of a built-in kind, except for its metadata.
 ///
 /// `old` is the state it replaces, of which `part` is written; at a creation there is none, and the part is
 /// [`Part::Main`]. Defaults have been filled in. Custom resources have no causes here.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+/// use lariat_apimachinery::validation::{Part, validate};
+/// use serde_json::json;
+///
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let config_maps = catalog.resource("", "v1", "configmaps").expect("it is built in");
+/// let object = json!({"data": {"not a key": "1"}});
+/// let object = object.as_object().expect("an object");
+/// let causes = validate(config_maps, object, None, Part::Main);
+/// assert_eq!(causes[0].reason(), "FieldValueInvalid");
+/// assert!(causes[0].text().starts_with("data[not a key]: Invalid value"));
+/// ```
 #[must_use]
 pub fn validate(
     resource: &Resource,

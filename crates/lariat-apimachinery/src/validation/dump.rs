@@ -25,7 +25,7 @@ pub(crate) fn diff_lists(of: &str, old: &[Value], new: &[Value]) -> String {
     unified(&dump(old), &dump(new))
 }
 
-/// Returns what a structure becomes if all that may change stays as it was.
+/// Returns a structure with all mutable members as they were.
 ///
 /// `kept` is what of the old structure may not change.
 pub(crate) fn with_old(mut now: Value, old: &Value, kept: &Value) -> Value {

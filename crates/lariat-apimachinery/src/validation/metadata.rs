@@ -12,6 +12,18 @@ use crate::names::NameRule;
 use crate::object::Object;
 
 /// Validates the metadata of an object, and on updates the change to it.
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+/// use lariat_apimachinery::validation::validate_metadata;
+/// use serde_json::json;
+///
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let pods = catalog.resource("", "v1", "pods").expect("it is built in");
+/// let pod = json!({"metadata": {"name": "Web", "namespace": "shop"}});
+/// let causes = validate_metadata(pods, pod.as_object().expect("an object"), None);
+/// assert!(causes[0].text().starts_with("metadata.name: Invalid value"));
+/// ```
 #[must_use]
 pub fn validate_metadata(
     resource: &Resource,

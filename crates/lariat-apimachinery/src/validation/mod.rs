@@ -1,12 +1,11 @@
-//! What a genuine API server refuses, kind by kind.
+//! Validation as a genuine API server's, kind by kind.
 //!
 //! [`validate`] finds what is wrong with an object of a built-in kind, as a list of causes: the field, what is the
 //! matter, and the API server's message. [`validate_metadata`] does so with the metadata of objects of any kind.
 //!
-//! [`warnings`] returns what clients are warned of although the object is valid; the module of that name has a function
-//! per kind.
+//! [`warnings()`] returns the warnings about an object that is valid; the module of that name has a function per kind.
 //!
-//! How a kind is written: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
+//! To write a kind: a function of type `Check` in the module of its group, and a line in `decide`. It gets a
 //! `Context` (the object, the state it replaces, the part that is written) and adds to `Causes`. Values are read through
 //! `Field`, which knows its path, and reads as the zero of its type where nothing is. Rules about single members are
 //! tables (`rule`), the forms of texts are functions (`formats`), all in `checks`; rules about several members are functions beside the

@@ -17,7 +17,7 @@ pub(crate) fn has_backsteps(path: &str) -> bool {
     path.split('/').any(|part| part == "..")
 }
 
-/// Checks that a path stays below where it starts.
+/// Checks that a path stays below its start.
 pub(crate) fn check_descending(at: &Field<'_>, causes: &mut Causes) {
     if at.text().starts_with('/') {
         causes.invalid_as(at, at.text(), "must be a relative path");

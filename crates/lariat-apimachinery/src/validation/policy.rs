@@ -44,7 +44,7 @@ pub(super) fn disruption_budget(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// How messages show a spec.
+/// The form of a spec in messages.
 const SPEC: Members = &[
     ("minAvailable", "MinAvailable", Shape::Value),
     ("selector", "Selector", Shape::Selector),

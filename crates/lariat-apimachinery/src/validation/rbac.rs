@@ -75,7 +75,7 @@ pub(super) fn cluster_role_binding(context: &Context<'_>, causes: &mut Causes) {
     check_binding(context, &["ClusterRole"], false, causes);
 }
 
-/// How messages show a reference to a role.
+/// The form of a reference to a role in messages.
 const ROLE: Members = &[
     ("apiGroup", "APIGroup", Shape::Text),
     ("kind", "Kind", Shape::Text),

@@ -41,7 +41,7 @@ pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// Returns whether a limit of a resource may be above what is requested.
+/// Returns whether a limit of a resource may be above the request.
 pub(crate) fn may_overcommit(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }

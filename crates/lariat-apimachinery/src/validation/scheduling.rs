@@ -44,7 +44,7 @@ pub(super) fn priority_class(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// Says why a class is none of the system's own.
+/// Returns the reason why a class is none of the system's own.
 fn system_wrong(context: &Context<'_>, name: &str) -> Option<String> {
     let Some((_, expected)) = SYSTEM.iter().find(|(known, _)| *known == name) else {
         return Some(format!("{name} is not a known system priority class"));

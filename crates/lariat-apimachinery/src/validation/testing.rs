@@ -7,12 +7,12 @@ use super::context::{Context, Part};
 use super::decide::check_of;
 use crate::cause::StatusCause;
 
-/// Checks what is wrong with a new object: each cause begins with one of the expected texts.
+/// Checks the causes of a new object: each begins with one of the expected texts.
 pub(super) fn check_created(api_version: &str, kind: &str, object: Value, expected: &[&str]) {
     run(api_version, kind, (None, object, Part::Main), expected);
 }
 
-/// Checks what is wrong with a changed object.
+/// Checks the causes of a changed object.
 pub(super) fn check_updated(
     api_version: &str,
     kind: &str,
@@ -23,7 +23,7 @@ pub(super) fn check_updated(
     run(api_version, kind, (Some(old), new, Part::Main), expected);
 }
 
-/// Checks what is wrong with a changed part of an object.
+/// Checks the causes of a changed part of an object.
 pub(super) fn check_part(
     (api_version, kind, part): (&str, &str, Part),
     old: &Value,

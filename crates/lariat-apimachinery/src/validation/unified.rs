@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// How many equal lines are shown around a difference.
+/// The number of equal lines around a difference.
 const CONTEXT: usize = 3;
 
 /// Texts of at least so many lines have popular lines, by which none is found.
@@ -98,7 +98,7 @@ fn steps(old: &[&str], new: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// Puts what is near to each other together, with some lines around it.
+/// Groups steps that are near to each other, with some lines around them.
 // `GetGroupedOpCodes`.
 fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
     let mut groups = Vec::new();
@@ -124,6 +124,7 @@ fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
             (true, true) => {}
             (true, false) => group.push(tail),
             (false, true) => group.push(front),
+            // A long run of equal lines ends a group, and its last lines begin the next.
             (false, false) if step.old.len() > 2 * CONTEXT => {
                 group.push(front);
                 groups.push(std::mem::replace(&mut group, vec![tail]));
@@ -137,13 +138,14 @@ fn groups(steps: &[Step]) -> Vec<Vec<Step>> {
     groups
 }
 
-/// Returns what is the same in both texts, in order and without neighbours.
+/// Returns the blocks that are the same in both texts, in order and without neighbours.
 // `GetMatchingBlocks`, by a list of work instead of a recursion.
 fn blocks(old: &[&str], new: &[&str]) -> Vec<Block> {
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, line) in new.iter().enumerate() {
         places.entry(line).or_default().push(at);
     }
+    // `autoJunk`: lines that are frequent in a long text are no anchors.
     if new.len() >= LONG {
         places.retain(|_, at| at.len() <= new.len() / 100 + 1);
     }
@@ -166,6 +168,7 @@ fn blocks(old: &[&str], new: &[&str]) -> Vec<Block> {
         }
     }
     found.sort_unstable();
+    // Blocks that touch in both texts become one.
     let mut blocks: Vec<Block> = Vec::new();
     for block in found {
         match blocks.last_mut() {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{Change, Changes, InitialList, KindOptions, SharedCacheFactory, Storage};
 use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, After, Form, Refusal, Rule, StatusCode};
+use lariat_cluster::faults::{Action, After, ErrorBody, Refusal, Rule, StatusCode};
 use tokio::time;
 
 use crate::bench::{MINUTE, Recorder, Writer, cached, client_as, config_maps, eventually};
 
 /// The faults that concern reads, with how often each may strike.
 fn faults() -> Vec<(&'static str, Action)> {
-    let refuse = |code: StatusCode, form: Form| Action::Refuse(Refusal::new(code).form(form));
+    let refuse = |code: StatusCode, body: ErrorBody| Action::Refuse(Refusal::new(code).body(body));
     let seconds = Duration::from_secs;
     vec![
         ("delay", Action::Delay(seconds(20))),
@@ -25,15 +25,15 @@ fn faults() -> Vec<(&'static str, Action)> {
         ),
         (
             "500",
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, Form::Status),
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, ErrorBody::Status),
         ),
         (
             "503 as HTML",
-            refuse(StatusCode::SERVICE_UNAVAILABLE, Form::Html),
+            refuse(StatusCode::SERVICE_UNAVAILABLE, ErrorBody::Html),
         ),
         (
             "504 as text",
-            refuse(StatusCode::GATEWAY_TIMEOUT, Form::Text),
+            refuse(StatusCode::GATEWAY_TIMEOUT, ErrorBody::Text),
         ),
         ("no answer", Action::NoAnswer),
         ("disconnect", Action::Disconnect),

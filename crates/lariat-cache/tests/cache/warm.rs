@@ -70,7 +70,7 @@ async fn left(folder: &Folder) -> (Cluster, Writer) {
 fn reads(cluster: &Cluster) -> (usize, usize) {
     let requests = cluster.journal().requests();
     let reads = requests.iter().filter(|r| r.resource == "configmaps");
-    let streams = |r: &&lariat_cluster::Request| r.query.contains("sendInitialEvents");
+    let streams = |r: &&lariat_cluster::RecordedRequest| r.query.contains("sendInitialEvents");
     let streams = reads.clone().filter(streams).count();
     (
         streams,

@@ -5,7 +5,7 @@ use lariat_apimachinery::kinds::qualified;
 use crate::status::ApiError;
 use crate::wire::route::Target;
 
-/// What a user wants to do.
+/// The attributes of a request that authorization decides by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     /// A Kubernetes verb, or an HTTP method in lower case for other paths.
@@ -13,7 +13,7 @@ pub(crate) struct Attributes {
     pub(crate) subject: Subject,
 }
 
-/// With what they want to do it.
+/// The path or the resource that the request is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     Path(String),
@@ -36,7 +36,7 @@ impl Default for Subject {
 }
 
 impl Attributes {
-    /// Returns what a user may not do, as errors word it.
+    /// Returns the forbidden action, as errors word it.
     ///
     /// Source: `forbiddenMessage` in `k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`.
     fn forbidden_message(&self, user: &str) -> String {

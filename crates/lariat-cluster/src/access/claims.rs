@@ -1,4 +1,4 @@
-//! What a token of a service account says.
+//! The claims of a service account's token.
 //!
 //! Source: `k8s.io/kubernetes/pkg/serviceaccount/claims.go`. The members are in the order in which Go writes them.
 
@@ -28,7 +28,7 @@ pub(super) struct Claims {
     pub(super) subject: String,
 }
 
-/// Which objects a token belongs to.
+/// The namespace and the objects that a token belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Kubernetes {
     pub(super) namespace: String,
@@ -36,12 +36,12 @@ pub(super) struct Kubernetes {
     pub(super) bound: Bound,
     #[serde(rename = "serviceaccount")]
     pub(super) account: Reference,
-    /// When a client should have asked for another token.
+    /// The time at which a client should have asked for another token.
     #[serde(rename = "warnafter", skip_serializing_if = "Option::is_none")]
     pub(super) warn_after: Option<i64>,
 }
 
-/// What a token ends with, beside its account. A Pod comes with its node.
+/// The objects with which a token becomes invalid, beside its account. A Pod comes with its node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bound {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub(crate) struct Reference {
     pub(crate) uid: String,
 }
 
-/// What a token is issued for.
+/// The request for a token.
 #[derive(Debug)]
 pub(crate) struct Issue<'a> {
     pub(crate) namespace: &'a str,
@@ -71,7 +71,7 @@ pub(crate) struct Issue<'a> {
     pub(crate) seconds: i64,
 }
 
-/// How long a token is asked for that no client asked for, and how long it is good.
+/// The lifetime of a projected token, as it is requested and as it is granted.
 ///
 /// The admission of Pods asks for it. As programs may not know that tokens end, it is good for a year, and its claims
 /// say when it should have been renewed.

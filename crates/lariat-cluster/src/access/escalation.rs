@@ -1,4 +1,4 @@
-//! What a user would grant without having it.
+//! Finds rules that a user would grant without having them.
 //!
 //! Source: `ConfirmNoEscalation` and `Covers` in `k8s.io/component-helpers/auth/rbac/validation`.
 

@@ -20,6 +20,6 @@ pub(crate) use claims::{Bound, Issue, Reference};
 pub(crate) use escalation::missing;
 pub(crate) use policy::{Access, Mode};
 pub(crate) use signer::Signer;
-pub(crate) use tokens::{AUDIENCE, Refused, Tokens};
+pub(crate) use tokens::{AUDIENCE, TokenError, Tokens};
 pub(crate) use user::MASTERS;
 pub use user::User;

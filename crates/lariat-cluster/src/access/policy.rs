@@ -8,10 +8,10 @@ use super::tokens::Tokens;
 use super::user::{MASTERS, User};
 use crate::store::Store;
 
-/// What a server that requires authentication answers to all clients.
+/// The paths that a server with authentication answers to all clients.
 const PUBLIC: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
-/// What decides whether a request is carried out.
+/// The authorization mode of a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Mode {
     /// Every client may do everything.
@@ -19,11 +19,11 @@ pub(crate) enum Mode {
     Open,
     /// Authenticated users may do everything, others only read health and version.
     Authenticated,
-    /// What the stored roles and bindings allow.
+    /// The stored roles and bindings decide.
     Rbac,
 }
 
-/// How a cluster decides about requests.
+/// Authentication and authorization of a cluster.
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) mode: Mode,
@@ -50,7 +50,7 @@ impl Access {
         }
     }
 
-    /// Returns what a user may do in a namespace.
+    /// Returns the rules of a user in a namespace.
     pub(crate) fn rules(&self, store: &Store, user: &User, namespace: &str) -> Rules {
         let may_all = match self.mode {
             Mode::Open => true,
@@ -73,7 +73,7 @@ impl Access {
     }
 }
 
-/// Puts a rule before all others.
+/// Inserts a rule before all others.
 fn first(rules: &mut Vec<Value>, rule: Value) {
     // The role cluster-admin has the same rule, which would be listed twice.
     rules.retain(|each| *each != rule);

@@ -49,13 +49,13 @@ pub(super) fn all_rules(
     (rules.flatten().collect(), missing)
 }
 
-/// What a user may do in a namespace.
+/// The rules of a user in a namespace.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) resources: Vec<Value>,
     /// With paths that are no resources.
     pub(crate) paths: Vec<Value>,
-    /// Which roles are missing; empty if none is.
+    /// The missing roles, in one text; empty if none is.
     pub(crate) missing: String,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn rules(store: &Store, user: &User, namespace: &str) -> Rules {
     }
 }
 
-/// Says which roles that are bound are missing, each once.
+/// Returns the error about bound roles that are missing, each once.
 // `Aggregate.Error`.
 fn missing(grants: &[Grant]) -> String {
     let mut errors: Vec<&str> = Vec::new();
@@ -99,7 +99,7 @@ struct Grant {
 }
 
 impl Grant {
-    /// Says what allows something.
+    /// Returns the reason for which something is allowed.
     fn reason(&self, user: &User) -> String {
         let text = |pointer| {
             let text = self.binding.pointer(pointer).and_then(Value::as_str);
@@ -125,7 +125,7 @@ impl Grant {
     }
 }
 
-/// Names a subject of a binding in some namespace.
+/// Formats a subject of a binding in some namespace.
 fn describe(subject: &Value, namespace: &str) -> String {
     let text = |member: &str| subject[member].as_str().unwrap_or_default();
     match text("kind") {

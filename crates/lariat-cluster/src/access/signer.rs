@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::random::Random;
 
-/// What is before the point in the DER form of a public key.
+/// The bytes before the point in the DER form of a public key.
 const P256_PREFIX: [u8; 26] = [
     0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
@@ -22,7 +22,7 @@ const ED25519_PREFIX: [u8; 12] = [
     0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
 ];
 
-/// Signs tokens, and recognizes what it has signed.
+/// Signs tokens, and verifies its signatures.
 pub(crate) struct Signer {
     key: Key,
     id: String,
@@ -97,7 +97,7 @@ impl Signer {
         &self.id
     }
 
-    /// Returns whether it recognizes what it has signed without remembering it.
+    /// Returns whether it can verify its signatures without a cache of them.
     pub(crate) fn verifies(&self) -> bool {
         true
     }

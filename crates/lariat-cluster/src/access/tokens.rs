@@ -21,10 +21,10 @@ use crate::clock::Clock;
 use crate::random::Random;
 use crate::store::Store;
 
-/// Who issues tokens, and whom they are for unless they say otherwise: this server.
+/// The issuer of tokens, and their default audience: this server.
 pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// How many tokens are remembered that would be recognized without.
+/// The number of verified tokens that are cached.
 const REMEMBERED: usize = 4096;
 /// For how many seconds an expired token is remembered, so that a review can report that it has expired.
 const FORGOTTEN_AFTER: i64 = 3600;
@@ -45,9 +45,9 @@ pub(crate) struct Token {
     pub(crate) audiences: Vec<String>,
 }
 
-/// Why a token is invalid. Of the token it contains only claims.
+/// The error of an invalid token, which contains only claims of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum TokenError {
     /// No server made it, or another one.
     Unknown,
     /// It is for other audiences.
@@ -56,7 +56,7 @@ pub(crate) enum Refused {
     Invalid(String),
 }
 
-/// What the header of a token says.
+/// The header of a token.
 #[derive(Deserialize)]
 struct Header {
     #[serde(default)]
@@ -90,7 +90,7 @@ impl Tokens {
         &self.signer
     }
 
-    /// Returns what a token says that is for one of some audiences.
+    /// Returns the claims of a token that is for one of some audiences.
     ///
     /// # Errors
     ///
@@ -101,12 +101,12 @@ impl Tokens {
         clock: &Clock,
         token: &str,
         wanted: &[&str],
-    ) -> Result<Token, Refused> {
+    ) -> Result<Token, TokenError> {
         if let Some(user) = self.fixed.get(token) {
             let audiences = both(&[AUDIENCE.to_owned()], wanted);
             // As WrapAudienceAgnosticToken, which leaves it to other authenticators.
             if audiences.is_empty() {
-                return Err(Refused::Unknown);
+                return Err(TokenError::Unknown);
             }
             let user = user.clone().authenticated();
             return Ok(Token { user, audiences });
@@ -114,18 +114,18 @@ impl Tokens {
         let claims = self.claims(token)?;
         let audiences = both(&claims.audiences, wanted);
         if audiences.is_empty() {
-            return Err(Refused::Audience(format!(
+            return Err(TokenError::Audience(format!(
                 "token audiences {} is invalid for the target audiences {}",
                 listed(claims.audiences.iter().map(String::as_str)),
                 listed(wanted.iter().copied()),
             )));
         }
         let user = validity::user(store, clock.timestamp(), &claims);
-        let user = user.map_err(Refused::Invalid)?;
+        let user = user.map_err(TokenError::Invalid)?;
         Ok(Token { user, audiences })
     }
 
-    fn claims(&self, token: &str) -> Result<Arc<Claims>, Refused> {
+    fn claims(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         if let Some(claims) = self.known.lock().get(token) {
             return Ok(Arc::clone(claims));
         }
@@ -134,18 +134,18 @@ impl Tokens {
         Ok(claims)
     }
 
-    /// Returns what a token says that this server has signed.
-    fn verify(&self, token: &str) -> Result<Claims, Refused> {
-        let (text, signature) = token.rsplit_once('.').ok_or(Refused::Unknown)?;
-        let (header, payload) = text.split_once('.').ok_or(Refused::Unknown)?;
+    /// Returns the claims of a token that this server has signed.
+    fn verify(&self, token: &str) -> Result<Claims, TokenError> {
+        let (text, signature) = token.rsplit_once('.').ok_or(TokenError::Unknown)?;
+        let (header, payload) = text.split_once('.').ok_or(TokenError::Unknown)?;
         let payload = decode(payload)?;
         let issuer: Issuer = read(&payload)?;
         if issuer.iss != AUDIENCE {
-            return Err(Refused::Unknown);
+            return Err(TokenError::Unknown);
         }
         let header: Header = read(&decode(header)?)?;
         let signature = decode(signature)?;
-        let invalid = |reason: &str| Err(Refused::Invalid(reason.to_owned()));
+        let invalid = |reason: &str| Err(TokenError::Invalid(reason.to_owned()));
         if !header.kid.is_empty() && header.kid != self.signer.id() {
             return invalid("invalid signature, no keys found");
         }
@@ -196,8 +196,8 @@ impl Tokens {
     }
 }
 
-impl Refused {
-    /// Says what a review of a token says.
+impl TokenError {
+    /// Returns the error in the status of a TokenReview.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Unknown => "invalid bearer token".to_owned(),
@@ -222,12 +222,12 @@ fn listed<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     format!("[{}]", texts.join(" "))
 }
 
-fn decode(part: &str) -> Result<Vec<u8>, Refused> {
-    BASE64.decode(part).map_err(|_| Refused::Unknown)
+fn decode(part: &str) -> Result<Vec<u8>, TokenError> {
+    BASE64.decode(part).map_err(|_| TokenError::Unknown)
 }
 
-fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Refused> {
-    serde_json::from_slice(json).map_err(|_| Refused::Unknown)
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, TokenError> {
+    serde_json::from_slice(json).map_err(|_| TokenError::Unknown)
 }
 
 impl fmt::Debug for Tokens {

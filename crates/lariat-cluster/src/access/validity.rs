@@ -95,7 +95,7 @@ fn was_deleted(stored: &Stored, now: Timestamp) -> bool {
     time.is_ok_and(|time| time.as_second().saturating_add(LEEWAY) < now.as_second())
 }
 
-/// Makes the user that an account is, who knows of the token and what it is bound to.
+/// Makes the user of an account, with the token and its bound objects in the user's extra.
 fn named(claims: &Claims) -> User {
     let kubernetes = &claims.kubernetes;
     let user = User::service_account(&kubernetes.namespace, &kubernetes.account.name)

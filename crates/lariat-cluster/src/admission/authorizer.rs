@@ -1,4 +1,4 @@
-//! What expressions may ask about the user of a request.
+//! The `authorizer` of expressions: checks about the user of a request.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::access::{Attributes, Decision, Subject, User};
 use crate::wire::route::Target;
 
 impl Request<'_> {
-    /// Returns what answers expressions that ask what the user may do.
+    /// Returns the authorizer of expressions, for the user of the request.
     pub(super) fn authorizer(&self) -> Authorize {
         let (server, user) = (Arc::clone(self.server), self.user.clone());
         Arc::new(move |check| {

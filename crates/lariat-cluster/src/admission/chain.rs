@@ -7,7 +7,7 @@ use super::{mutation, policies, validation};
 use crate::status::ApiError;
 
 impl Request<'_> {
-    /// Changes an object as is registered for what happens to it.
+    /// Runs the mutating admission that is registered for an operation.
     ///
     /// `old` is its present state. If nothing is registered, nothing is done, and not even `plugins` are called.
     ///
@@ -29,7 +29,7 @@ impl Request<'_> {
         mutation::mutate(self, (&registered, &hooks), plugins, (old, object)).await
     }
 
-    /// Asks what is registered whether an object may become what it is to be.
+    /// Runs the validating admission for an object that is to be stored.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Request<'_> {
             && self.policies(&registrations.validating_policies).is_empty()
     }
 
-    /// Asks what is registered whether an object of a name may be created.
+    /// Runs the validating admission for a new object of a given name.
     ///
     /// # Errors
     ///

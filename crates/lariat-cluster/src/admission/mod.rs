@@ -3,13 +3,13 @@
 //! Source: `k8s.io/apiserver/pkg/admission`.
 
 mod authorizer;
+mod call;
 mod chain;
 mod mutation;
 mod mutation_policies;
 mod params;
 mod pod_security;
 mod policies;
-mod question;
 mod request;
 mod selection;
 mod validation;

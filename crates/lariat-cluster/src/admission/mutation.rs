@@ -11,14 +11,14 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::patch::Patch;
 use serde_json::{Value, json};
 
+use super::call::{CallFailure, WebhookCall};
 use super::mutation_policies::{self, PolicyRounds};
-use super::question::{Failure, Question};
 use super::request::{Plugins, Request};
 use super::selection::Invocation;
 use crate::status::ApiError;
 use crate::strategy;
 
-/// What is remembered from the first round for the second.
+/// The state that the second round needs of the first.
 #[derive(Debug, Default)]
 struct Rounds {
     /// The webhooks that were asked and want to be asked again if the object changes.
@@ -39,7 +39,7 @@ impl Rounds {
     }
 }
 
-/// Lets policies and webhooks change an object, twice if one has.
+/// Runs the mutating policies and webhooks, twice if one has changed the object.
 pub(super) async fn mutate(
     request: &Request<'_>,
     (policies, hooks): (&[Arc<Policy>], &[Arc<Webhook>]),
@@ -80,7 +80,7 @@ pub(super) async fn mutate(
     Ok(object)
 }
 
-/// Asks webhooks about a deletion, in which there is nothing to change.
+/// Calls the mutating webhooks for a deletion, in which there is nothing to change.
 pub(super) async fn ask(
     request: &Request<'_>,
     hooks: &[Arc<Webhook>],
@@ -91,14 +91,14 @@ pub(super) async fn ask(
             continue;
         };
         let shown = request.seen_by(&invocation, old).await?;
-        let question = Question {
+        let call = WebhookCall {
             request,
             hook,
             invocation: &invocation,
             mutates: true,
             objects: (None, Some(&shown)),
         };
-        let Some(patch) = settle(&question, (0, at), question.ask().await)? else {
+        let Some(patch) = settle(&call, (0, at), call.send().await)? else {
             continue;
         };
         if !is_void(&patch) {
@@ -145,7 +145,7 @@ async fn ask_all(
     Ok(())
 }
 
-/// Asks one webhook; returns the object if it changed it.
+/// Calls one webhook; returns the object if the webhook changed it.
 async fn ask_one(
     request: &Request<'_>,
     hook: &Webhook,
@@ -155,16 +155,16 @@ async fn ask_one(
 ) -> Result<Option<Object>, ApiError> {
     let shown = request.seen_by(invocation, object).await?;
     let (old, _) = request.both_seen_by(invocation, old, None).await?;
-    let question = Question {
+    let call = WebhookCall {
         request,
         hook,
         invocation,
         mutates: true,
         objects: (Some(&shown), old.as_ref()),
     };
-    let patch = settle(&question, place, question.ask().await)?;
+    let patch = settle(&call, place, call.send().await)?;
     let Some(patch) = patch.filter(|patch| !is_void(patch)) else {
-        note(&question, place, false);
+        note(&call, place, false);
         return Ok(None);
     };
     let refuse = |reason: String| ApiError::internal_error(reason);
@@ -178,37 +178,37 @@ async fn ask_one(
     request.read(&mut patched)?;
     // A patch that changes nothing does not count for the second round of webhooks.
     let is_changed = managed::differ(object, &patched);
-    note(&question, place, is_changed);
+    note(&call, place, is_changed);
     Ok(is_changed.then_some(patched))
 }
 
-/// Makes of what came of a question the patch of it, or the answer to the client.
+/// Returns the patch of a call, or the error for the client.
 ///
 /// `None` if the webhook could not be asked, and does not have to be.
 fn settle(
-    question: &Question<'_>,
+    call: &WebhookCall<'_>,
     (round, at): (usize, usize),
-    answer: Result<Option<Patch>, Failure>,
+    answer: Result<Option<Patch>, CallFailure>,
 ) -> Result<Option<Patch>, ApiError> {
     let failure = match answer {
         Ok(patch) => return Ok(patch),
         Err(failure) => failure,
     };
-    let refused = question.refusal(failure);
+    let refused = call.refusal(failure);
     if refused.is_none() {
         let key = format!("failed-open.mutation.webhook.admission.k8s.io/round_{round}_index_{at}");
-        question.request.annotate(key, question.hook.name.clone());
+        call.request.annotate(key, call.hook.name.clone());
     }
     refused.map_or(Ok(None), Err)
 }
 
-fn note(question: &Question<'_>, (round, at): (usize, usize), is_changed: bool) {
-    let hook = question.hook;
+fn note(call: &WebhookCall<'_>, (round, at): (usize, usize), is_changed: bool) {
+    let hook = call.hook;
     let key = format!("mutation.webhook.admission.k8s.io/round_{round}_index_{at}");
     let value = json!({
         "configuration": hook.configuration, "webhook": hook.name, "mutated": is_changed,
     });
-    question.request.annotate(key, value.to_string());
+    call.request.annotate(key, value.to_string());
 }
 
 fn is_void(patch: &Patch) -> bool {
@@ -219,7 +219,7 @@ fn managers(object: &Object) -> Option<&Value> {
     object.get("metadata")?.get("managedFields")
 }
 
-/// Puts back what webhooks must not break.
+/// Restores the metadata that webhooks must not break.
 fn finish(request: &Request<'_>, before: Option<Value>, object: &mut Object) {
     // What is of another kind is not stored, so it has no managers to keep.
     if !request.is_of_resource() {

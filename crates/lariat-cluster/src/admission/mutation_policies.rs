@@ -20,7 +20,7 @@ use crate::status::{ApiError, PolicyCause};
 /// A policy, one of its bindings, and one of its params.
 type Key = (String, String, String);
 
-/// What is remembered from the first round for the second.
+/// The state that the second round needs of the first.
 #[derive(Debug, Default)]
 pub(super) struct PolicyRounds {
     asked: HashSet<Key>,
@@ -34,7 +34,7 @@ impl PolicyRounds {
     }
 }
 
-/// Lets policies change an object; returns whether one did.
+/// Runs the mutating policies; returns whether one changed the object.
 pub(super) async fn mutate(
     request: &Request<'_>,
     policies: &[Arc<Policy>],
@@ -81,13 +81,13 @@ struct Run<'a> {
     request: &'a Request<'a>,
     rounds: &'a mut PolicyRounds,
     is_again: bool,
-    /// Why the request is refused.
+    /// The causes for which the request is refused.
     causes: Vec<PolicyCause>,
     has_changed: bool,
 }
 
 impl Run<'_> {
-    /// Lets a policy change an object for one of its bindings, with each of its params.
+    /// Evaluates a policy for one of its bindings, with each of its params.
     async fn apply(
         &mut self,
         (policy, binding): (&Policy, &Binding),
@@ -134,7 +134,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Refuses the request, unless what goes wrong with the policy is to be ignored.
+    /// Refuses the request, unless the policy ignores failures.
     fn refuse(
         &mut self,
         status: &'static str,

@@ -90,7 +90,7 @@ impl Request<'_> {
         Ok(objects)
     }
 
-    /// Returns what the expressions of a policy may name.
+    /// Returns the scope of a policy's expressions.
     pub(super) fn scope(
         &self,
         invocation: &Invocation,
@@ -105,7 +105,7 @@ impl Request<'_> {
         scope
     }
 
-    /// Returns the namespace of the object, null for what is outside of namespaces.
+    /// Returns the namespace of the object, null for cluster-scoped objects.
     fn namespace_object(&self) -> Value {
         let name = &self.attributes.namespace;
         if name.is_empty() || !self.resource.namespaced {

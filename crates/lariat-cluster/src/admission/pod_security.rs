@@ -1,4 +1,4 @@
-//! Pod Security: what the labels of a namespace forbid in its Pods.
+//! Pod ServingTls: what the labels of a namespace forbid in its Pods.
 //!
 //! Source: `plugin/pkg/admission/security/podsecurity` in `k8s.io/kubernetes`, and
 //! `k8s.io/pod-security-admission/admission`.
@@ -21,7 +21,7 @@ use crate::status::{ApiError, Warnings};
 use crate::store::{Range, Stored};
 use crate::strategy::Part;
 
-/// How many Pods of a namespace are looked at when its labels change.
+/// The number of Pods of a namespace that are checked when its labels change.
 const MOST_PODS: usize = 3000;
 
 /// Checks a new object against the policy of its namespace, or its labels if it is a namespace.
@@ -131,7 +131,7 @@ fn check(
     Ok(())
 }
 
-/// Notes for the audit log what a Pod would violate.
+/// Adds the violations of a Pod to the audit log.
 fn audit(request: Option<&Request<'_>>, level: LevelVersion, pod: Pod<'_>) {
     if request.is_none() {
         return;
@@ -215,6 +215,7 @@ fn existing(server: &Server, namespace: &str, level: LevelVersion) -> Vec<String
             continue;
         }
         let name = metadata_text(&object, "name").to_owned();
+        // Pods of equal reasons share a warning, which names the first of them in the alphabet.
         let same = found.entry(violations.reasons());
         let (first, count) = same.or_insert_with(|| (name.clone(), 0));
         *first = name.min(std::mem::take(first));
@@ -241,7 +242,7 @@ fn existing(server: &Server, namespace: &str, level: LevelVersion) -> Vec<String
     texts
 }
 
-/// Says what is wrong with one or several Pods.
+/// Returns the warning about one or several Pods.
 fn counted(reasons: &str, name: &str, count: usize) -> String {
     match count {
         1 => format!("{name}: {reasons}"),

@@ -12,7 +12,7 @@ use super::request::Request;
 use super::selection::Invocation;
 use crate::status::ApiError;
 
-/// Why a request is refused.
+/// The reason for which a request is refused.
 #[derive(Debug)]
 struct Refusal {
     message: String,
@@ -94,7 +94,7 @@ fn evaluate(
     for param in &params {
         let mut scope = request.scope(invocation, seen, param);
         let evaluation = match policy.applies(&mut scope) {
-            Ok(true) => policy.judge(&scope),
+            Ok(true) => policy.evaluate(&scope),
             Ok(false) => continue,
             Err(reason) => Evaluation::of_error(reason),
         };

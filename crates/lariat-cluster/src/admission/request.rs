@@ -8,12 +8,12 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 
 use crate::access::User;
-use crate::hooks;
 use crate::journal::Mark;
 use crate::registrations::Registered;
 use crate::server::Server;
 use crate::status::{ApiError, Warnings};
 use crate::strategy;
+use crate::webhooks;
 
 /// The kinds that no webhook is asked about, so that none can lock everyone out.
 // As IsExemptAdmissionConfigurationResource in webhook/predicates/rules.
@@ -37,14 +37,14 @@ pub(crate) struct Request<'a> {
     pub(crate) attributes: Attributes,
     pub(crate) user: &'a User,
     pub(crate) warnings: &'a Warnings,
-    /// Where the journal has it.
+    /// Its position in the journal.
     pub(crate) mark: Option<Mark>,
 }
 
 impl Request<'_> {
     /// Returns the webhooks that could apply.
     pub(super) fn hooks(&self, registered: &Registered<Webhook>) -> Arc<[Arc<Webhook>]> {
-        if self.is_exempt() || !hooks::IS_BUILT {
+        if self.is_exempt() || !webhooks::IS_BUILT {
             return Arc::new([]);
         }
         registered.all(&self.server.store)
@@ -80,20 +80,20 @@ impl Request<'_> {
         self.attributes.kind == self.resource.gvk()
     }
 
-    /// Puts what something made of an object into the form of its kind.
+    /// Decodes an object that a webhook or a policy has changed, as its kind.
     pub(super) fn read(&self, object: &mut Object) -> Result<(), ApiError> {
         let refuse = |reason: String| ApiError::internal_error(reason);
         if self.is_of_resource() {
             strategy::check_shape(self.resource, object)?;
             return strategy::read(self.resource, object)
                 .map(drop)
-                .map_err(|misfit| refuse(misfit.to_string()));
+                .map_err(|error| refuse(error.to_string()));
         }
         let kind = &self.attributes.kind;
         match schema::builtin(&kind.api_version(), kind.kind()) {
             Some(types) => schema::decode(types.root(), object)
                 .map(drop)
-                .map_err(|misfit| refuse(misfit.to_string())),
+                .map_err(|error| refuse(error.to_string())),
             None => Ok(()),
         }
     }

@@ -1,4 +1,4 @@
-//! Which webhooks a request is for.
+//! Selects the webhooks and policies that a request is for.
 //!
 //! Source: `ShouldCallHook` in `k8s.io/apiserver/pkg/admission/plugin/webhook/generic`.
 
@@ -13,7 +13,7 @@ use super::request::Request;
 use crate::conversion;
 use crate::status::ApiError;
 
-/// What a webhook is called with.
+/// The resource, kind and version with which a webhook is called.
 #[derive(Debug)]
 pub(super) struct Invocation {
     /// The resource in the version that its rules name.
@@ -40,7 +40,7 @@ impl Request<'_> {
         let names = (&invocation.resource, &invocation.kind);
         let mut scope = Scope::new(&self.attributes, names, new.as_ref(), old.as_ref());
         scope.add_authorizer(&self.attributes, &self.authorizer());
-        match hook.conditions.judge(&scope, hook.failure_policy) {
+        match hook.conditions.evaluate(&scope, hook.failure_policy) {
             MatchResult::Yes => Ok(Some(invocation)),
             MatchResult::No => Ok(None),
             MatchResult::Error(reason) => {
@@ -157,7 +157,7 @@ impl Request<'_> {
         Ok((first, second))
     }
 
-    /// Returns what a webhook made of an object in the version of the request.
+    /// Converts an object from the version of a webhook to that of the request.
     pub(super) async fn taken_back(
         &self,
         invocation: &Invocation,
@@ -173,7 +173,7 @@ impl Request<'_> {
         }
     }
 
-    /// Returns the types of what something that applies to the request sees.
+    /// Returns the types of the object in the version that a webhook or policy sees.
     pub(super) fn types_of(&self, invocation: &Invocation) -> Schema {
         let kind = &invocation.kind;
         let known = schema::builtin(&kind.api_version(), kind.kind());
@@ -215,7 +215,7 @@ pub(super) fn is_selected(selector: &Value, old: Option<&Object>, object: Option
     is_all(selector) || selects(object) || selects(old)
 }
 
-/// Returns whether a selector selects everything, whatever its labels.
+/// Returns whether a selector selects every object.
 fn is_all(selector: &Value) -> bool {
     let is_void = |member: &str| match &selector[member] {
         Value::Object(members) => members.is_empty(),

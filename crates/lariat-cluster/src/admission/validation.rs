@@ -8,7 +8,7 @@ use futures::future::join_all;
 use lariat_apimachinery::admission::Webhook;
 use lariat_apimachinery::object::Object;
 
-use super::question::Question;
+use super::call::WebhookCall;
 use super::request::Request;
 use super::selection::Invocation;
 use crate::status::ApiError;
@@ -41,17 +41,17 @@ async fn ask(
     (old, object): (Option<&Object>, Option<&Object>),
 ) -> Result<(), ApiError> {
     let (old, object) = request.both_seen_by(invocation, old, object).await?;
-    let question = Question {
+    let call = WebhookCall {
         request,
         hook,
         invocation,
         mutates: false,
         objects: (object.as_ref(), old.as_ref()),
     };
-    let Err(failure) = question.ask().await else {
+    let Err(failure) = call.send().await else {
         return Ok(());
     };
-    match question.refusal(failure) {
+    match call.refusal(failure) {
         Some(error) => Err(error),
         None => {
             let key = format!("failed-open.validating.webhook.admission.k8s.io/round_0_index_{at}");

@@ -4,40 +4,40 @@ use std::collections::BTreeMap;
 
 use percent_encoding::percent_decode_str;
 
-use super::arrival::Arrival;
-use super::pages;
-use crate::access::{AUDIENCE, Attributes, Mode, Refused, Subject, User};
+use super::incoming::IncomingRequest;
+use super::web_pages;
+use crate::access::{AUDIENCE, Attributes, Mode, Subject, TokenError, User};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::query::Query;
 use crate::wire::route::{Route, Target};
 use crate::wire::verb::Verb;
 
-/// The group of what is impersonated beside the name.
+/// The group of impersonated attributes beside the name.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Returns who sends a request, if they may.
+/// Authenticates and authorizes a request, and returns its user.
 ///
 /// `known` is called with the user as soon as that is known, whether they may or not.
 pub(crate) fn admit(
     server: &Server,
-    arrival: &Arrival,
+    incoming: &IncomingRequest,
     known: impl FnOnce(&User),
 ) -> Result<User, ApiError> {
-    pages::refuse(server, arrival)?;
-    let sender = authenticate(server, arrival)?;
-    let user = impersonated(server, arrival, sender)?;
+    web_pages::refuse(server, incoming)?;
+    let sender = authenticate(server, incoming)?;
+    let user = impersonated(server, incoming, sender)?;
     known(&user);
-    server.check(&user, &attributes_of(arrival))?;
+    server.check(&user, &attributes_of(incoming))?;
     Ok(user)
 }
 
-fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
+fn authenticate(server: &Server, incoming: &IncomingRequest) -> Result<User, ApiError> {
     let access = &server.access;
-    let authorization = arrival.authorization();
+    let authorization = incoming.authorization();
     // A client in this process has the cluster itself, and needs no token.
     let is_open = access.mode == Mode::Open;
-    if !arrival.has_header("authorization") && (arrival.in_process || is_open) {
+    if !incoming.has_header("authorization") && (incoming.in_process || is_open) {
         return Ok(User::admin().authenticated());
     }
     let (scheme, token) = authorization.split_once(' ').unwrap_or_default();
@@ -55,7 +55,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
         .look_up(store, clock, token.trim(), &[AUDIENCE]);
     match known {
         Ok(token) => Ok(token.user),
-        Err(Refused::Audience(_)) => Err(ApiError::unauthorized()),
+        Err(TokenError::Audience(_)) => Err(ApiError::unauthorized()),
         // A cluster that knows no tokens takes any.
         Err(_) if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
         Err(_) => Err(ApiError::unauthorized()),
@@ -63,16 +63,16 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
 }
 
 /// Returns the user a request impersonates, if its sender may do so.
-fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
+fn impersonated(server: &Server, incoming: &IncomingRequest, user: User) -> Result<User, ApiError> {
     // Few requests impersonate anyone.
-    if !arrival.has_header_below("impersonate-") {
+    if !incoming.has_header_below("impersonate-") {
         return Ok(user);
     }
-    let name = arrival.header_text("impersonate-user");
+    let name = incoming.header_text("impersonate-user");
     if name.is_empty() {
-        return refuse_anonymous(arrival).map(|()| user);
+        return refuse_anonymous(incoming).map(|()| user);
     }
-    let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
+    let groups: Vec<&str> = incoming.header_texts("impersonate-group").collect();
     let account = name
         .strip_prefix("system:serviceaccount:")
         .and_then(|rest| rest.split_once(':'));
@@ -99,17 +99,17 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
         "system:anonymous" => other.group("system:unauthenticated"),
         _ => other.authenticated(),
     };
-    with_rest(server, arrival, &user, other)
+    with_rest(server, incoming, &user, other)
 }
 
-/// Adds what else a request says about the user that it impersonates.
+/// Adds the uid, groups and extra of the user that a request impersonates.
 fn with_rest(
     server: &Server,
-    arrival: &Arrival,
+    incoming: &IncomingRequest,
     user: &User,
     mut other: User,
 ) -> Result<User, ApiError> {
-    for (key, value) in arrival.headers_below("impersonate-extra-") {
+    for (key, value) in incoming.headers_below("impersonate-extra-") {
         // As unescapeExtraKey: the name of a header cannot have every character of a key.
         let key = percent_decode_str(key).decode_utf8_lossy();
         let target = Target {
@@ -119,7 +119,7 @@ fn with_rest(
         server.check(user, &impersonate(target))?;
         other = other.extra(&key, value.to_owned());
     }
-    let uid = arrival.header_text("impersonate-uid");
+    let uid = incoming.header_text("impersonate-uid");
     if !uid.is_empty() {
         server.check(user, &impersonate(named(AUTHENTICATION, "uids", uid)))?;
         other = other.uid(uid);
@@ -130,11 +130,11 @@ fn with_rest(
 /// Refuses parts of a user without the user.
 ///
 /// Source: `k8s.io/apiserver/pkg/endpoints/filters/impersonation`, which writes them as Go does.
-fn refuse_anonymous(arrival: &Arrival) -> Result<(), ApiError> {
-    let uid = arrival.header_text("impersonate-uid");
-    let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
+fn refuse_anonymous(incoming: &IncomingRequest) -> Result<(), ApiError> {
+    let uid = incoming.header_text("impersonate-uid");
+    let groups: Vec<&str> = incoming.header_texts("impersonate-group").collect();
     let mut extra: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (key, value) in arrival.headers_below("impersonate-extra-") {
+    for (key, value) in incoming.headers_below("impersonate-extra-") {
         extra.entry(key).or_default().push(value);
     }
     if uid.is_empty() && groups.is_empty() && extra.is_empty() {
@@ -179,12 +179,12 @@ fn named(group: &str, plural: &str, name: &str) -> Target {
     }
 }
 
-/// Returns what a request asks for.
-fn attributes_of(arrival: &Arrival) -> Attributes {
-    let Route::Objects(target) = &arrival.route else {
+/// Returns the attributes of a request for authorization.
+fn attributes_of(incoming: &IncomingRequest) -> Attributes {
+    let Route::Objects(target) = &incoming.route else {
         return Attributes {
-            verb: arrival.method().as_str().to_lowercase(),
-            subject: Subject::Path(arrival.path().to_owned()),
+            verb: incoming.method().as_str().to_lowercase(),
+            subject: Subject::Path(incoming.path().to_owned()),
         };
     };
     let mut target = target.clone();
@@ -194,11 +194,11 @@ fn attributes_of(arrival: &Arrival) -> Attributes {
     {
         subresource.truncate(end);
     }
-    let of_objects = arrival.verb().map(Verb::as_str);
-    let verb = of_objects.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
+    let of_objects = incoming.verb().map(Verb::as_str);
+    let verb = of_objects.or_else(|| verb_of(incoming.method().as_str(), target.name.is_some()));
     let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));
     if target.name.is_none() && selects {
-        target.name = selected_name(&arrival.query);
+        target.name = selected_name(&incoming.query);
     }
     // A namespace is asked for as if it lay within itself.
     if target.plural == "namespaces" && target.group.is_empty() {

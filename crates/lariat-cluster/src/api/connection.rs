@@ -14,7 +14,7 @@ tokio::task_local! {
     pub(super) static DELIVERY: Delivery;
 }
 
-/// What is known of one connection.
+/// The shared state of one connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
     server: Arc<Server>,
@@ -67,8 +67,8 @@ impl Connection {
     }
 
     /// Returns the journal's writer of whether a response was cut off.
-    pub(super) fn witness(&self, request: Option<Mark>) -> Witness {
-        Witness {
+    pub(super) fn cut_off_guard(&self, request: Option<Mark>) -> CutOffGuard {
+        CutOffGuard {
             connection: self.clone(),
             // HTTP/1.1 has none: its connection carries one response at a time.
             delivery: DELIVERY.try_with(Delivery::clone).ok(),
@@ -79,13 +79,13 @@ impl Connection {
 
 /// Notes in the journal, when it is dropped, whether a response was cut off.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub(super) struct CutOffGuard {
     connection: Connection,
     delivery: Option<Delivery>,
     request: Option<Mark>,
 }
 
-impl Drop for Witness {
+impl Drop for CutOffGuard {
     fn drop(&mut self) {
         let Some(request) = self.request else { return };
         let delivery = self.delivery.as_ref();

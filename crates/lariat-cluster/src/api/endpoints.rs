@@ -5,40 +5,39 @@ use http::{Method, StatusCode};
 use lariat_apimachinery::kinds::{Catalog, Resource};
 use serde_json::json;
 
-use super::arrival::Arrival;
 use super::discovery;
-use super::{etag, health, issuer, openapi};
+use super::incoming::IncomingRequest;
+use super::{etag, health, openapi, openid};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::store::Range;
-use crate::wire::negotiate::Shape;
+use crate::wire::negotiate::{OBJECT_TYPES, Shape};
 use crate::wire::reply::Reply;
 use crate::wire::route::Route;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Answers a request that is not about objects.
-pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
+pub(crate) fn answer(server: &Server, incoming: &IncomingRequest) -> Result<Reply, ApiError> {
     let catalog = server.kinds.catalog();
-    let known = arrival.known_tags();
-    if *arrival.method() != Method::GET && is_read_only(&catalog, &arrival.route) {
+    let known = incoming.known_tags();
+    if *incoming.method() != Method::GET && is_read_only(&catalog, &incoming.route) {
         return Err(ApiError::method_not_allowed());
     }
-    match &arrival.route {
-        Route::CoreVersions => return versions(&catalog, arrival, true),
-        Route::Groups => return versions(&catalog, arrival, false),
+    match &incoming.route {
+        Route::CoreVersions => return versions(&catalog, incoming, true),
+        Route::Groups => return versions(&catalog, incoming, false),
         Route::OpenApiIndex => {
-            let has_issuer = server.access.tokens.signer().verifies();
-            let index = openapi::index(&catalog, has_issuer);
+            let index = openapi::index(&catalog, server.has_openid());
             return Ok(etag::tagged(index.into(), JSON, known));
         }
-        Route::OpenApi(path) => return openapi::answer(server, &catalog, arrival, path),
-        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, arrival)),
+        Route::OpenApi(path) => return openapi::answer(server, &catalog, incoming, path),
+        Route::OpenApiV2 => return Ok(openapi::answer_v2(&catalog, incoming)),
         Route::Version => return Ok(discovery::version()),
-        Route::Issuer => return issuer::configuration(server, arrival),
-        Route::KeySet => return issuer::key_set(server, arrival),
+        Route::Issuer => return openid::configuration(server, incoming),
+        Route::KeySet => return openid::key_set(server, incoming),
         Route::Health { endpoint, check } => {
-            return health::health(endpoint, check, &arrival.query);
+            return health::health(endpoint, check, &incoming.query);
         }
         // What is in one form alone does not look at what is accepted.
         Route::Root => return Ok(root(server, &catalog)),
@@ -46,17 +45,17 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::Group(_) | Route::Resources { .. } => {}
         _ => return Err(ApiError::page_not_found()),
     }
-    if arrival.form()?.shape != Shape::Whole {
-        return Err(ApiError::not_acceptable(arrival.offers.listed()));
+    if incoming.format()?.shape != Shape::Whole {
+        return Err(ApiError::not_acceptable(OBJECT_TYPES));
     }
-    match &arrival.route {
+    match &incoming.route {
         Route::Group(group) => discovery::group(&catalog, group),
         Route::Resources { group, version } => discovery::resources(&catalog, group, version),
         _ => Err(ApiError::page_not_found()),
     }
 }
 
-/// Returns whether a document is there for GET alone; what is behind the other paths does not look at the method.
+/// Returns whether a document is served for GET alone; the handlers of other paths do not look at the method.
 ///
 /// Source: the routes in `k8s.io/apiserver/pkg/endpoints/discovery`; those of groups and of CRDs are plain handlers.
 fn is_read_only(catalog: &Catalog, route: &Route) -> bool {
@@ -71,10 +70,10 @@ fn is_read_only(catalog: &Catalog, route: &Route) -> bool {
 }
 
 /// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
-fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
-    if discovery::prefers_aggregated(arrival.accept(), arrival.offers)? {
+fn versions(catalog: &Catalog, incoming: &IncomingRequest, core: bool) -> Result<Reply, ApiError> {
+    if discovery::prefers_aggregated(incoming.accept(), incoming.offers)? {
         let document = discovery::aggregated(catalog, core);
-        let known = arrival.known_tags();
+        let known = incoming.known_tags();
         return Ok(etag::tagged(document, discovery::AGGREGATED, known));
     }
     Ok(if core {
@@ -88,7 +87,7 @@ fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, A
 fn root(server: &Server, catalog: &Catalog) -> Reply {
     let has_keys = server.access.tokens.signer().verifies();
     let of_keys = |path: &str| has_keys.then(|| path.to_owned());
-    let mut paths: Vec<String> = of_keys(issuer::CONFIGURATION).into_iter().collect();
+    let mut paths: Vec<String> = of_keys(openid::CONFIGURATION).into_iter().collect();
     paths.extend(["/api", "/api/v1", "/apis", "/apis/"].map(str::to_owned));
     let mut groups = catalog.groups();
     groups.sort_unstable();
@@ -106,7 +105,7 @@ fn root(server: &Server, catalog: &Catalog) -> Reply {
         "/openapi/v3/",
     ];
     paths.extend(others.map(str::to_owned));
-    paths.extend(of_keys(issuer::KEY_SET));
+    paths.extend(of_keys(openid::KEY_SET));
     paths.extend(["/readyz", "/version"].map(str::to_owned));
     Reply::json(StatusCode::OK, json!({"paths": paths}).to_string())
 }

@@ -19,27 +19,27 @@ use super::socket::Socket;
 use super::streams::Streams;
 use crate::idle_timeout::IdleTimeout;
 
-/// How long to wait after a connection that could not be accepted.
+/// The pause after a connection that could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How long a connection may be open without a request, as on a real server.
+/// The time a connection may be open without a request, as on a real server.
 // ReadHeaderTimeout in apiserver's secure_serving.go.
 const FIRST_REQUEST: Duration = Duration::from_secs(32);
 
-/// How many requests an HTTP/2 connection carries at a time, as in Go's server.
+/// The number of concurrent requests on an HTTP/2 connection, as in Go's server.
 const MAX_STREAMS: u32 = 250;
 
-/// What every connection of a listener needs.
+/// The state that all connections of a listener share.
 #[derive(Debug, Clone)]
-pub(crate) struct Door {
+pub(crate) struct ListenerContext {
     pub(crate) acceptor: Acceptor,
     pub(crate) service: ClusterService,
     pub(crate) tasks: TaskTracker,
 }
 
 /// Serves a listener until the cluster stops.
-pub(crate) async fn serve(listener: TcpListener, door: Door) {
-    let server = &door.service.server;
+pub(crate) async fn serve(listener: TcpListener, context: ListenerContext) {
+    let server = &context.service.server;
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -48,7 +48,9 @@ pub(crate) async fn serve(listener: TcpListener, door: Door) {
         match accepted {
             Ok((stream, peer)) => {
                 server.connections.fetch_add(1, Ordering::Relaxed);
-                door.tasks.spawn(connection(stream, peer, door.clone()));
+                context
+                    .tasks
+                    .spawn(connection(stream, peer, context.clone()));
             }
             // Running out of descriptors passes, but not at once.
             Err(error) => {
@@ -59,16 +61,16 @@ pub(crate) async fn serve(listener: TcpListener, door: Door) {
     }
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, door: Door) {
+async fn connection(stream: TcpStream, peer: SocketAddr, context: ListenerContext) {
     // Its requests end with it, also those HTTP/2 has tasks of their own for.
-    let connection = Connection::new(Arc::clone(&door.service.server));
+    let connection = Connection::new(Arc::clone(&context.service.server));
     let _ended = connection.ended.clone().drop_guard();
     // Watch events are small and must not wait for each other.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, %peer, "cannot set TCP_NODELAY");
     }
     let outcome = tokio::select! {
-        outcome = speak(stream, peer, door, &connection) => outcome,
+        outcome = speak(stream, peer, context, &connection) => outcome,
         () = unused(&connection) => Err("no request has come".into()),
         () = connection.ended.cancelled() => return,
     };
@@ -90,14 +92,14 @@ async fn unused(connection: &Connection) {
 async fn speak(
     stream: TcpStream,
     peer: SocketAddr,
-    door: Door,
+    context: ListenerContext,
     connection: &Connection,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let timeout = door.service.server.time.write_timeout;
+    let timeout = context.service.server.time.write_timeout;
     let socket = Socket::new(stream, connection.clone(), timeout);
-    let stream = door.acceptor.accept(socket).await?;
+    let stream = context.acceptor.accept(socket).await?;
     let mut server = auto::Builder::new(Streams {
-        tasks: door.tasks,
+        tasks: context.tasks,
         connection: connection.clone(),
         peer,
         timeout,
@@ -109,7 +111,7 @@ async fn speak(
         .max_concurrent_streams(MAX_STREAMS);
     let service = TowerToHyperService::new(ClusterService {
         connection: Some(connection.clone()),
-        ..door.service
+        ..context.service
     });
     server.serve_connection(TokioIo::new(stream), service).await
 }

@@ -1,21 +1,21 @@
 //! The API as HTTP: the listener, the service, authentication, responses, and paths without objects.
 
 pub(crate) mod admin;
-pub(crate) mod arrival;
 mod authenticate;
 mod connection;
 pub(crate) mod discovery;
 mod endpoints;
 mod etag;
 mod health;
-mod issuer;
+pub(crate) mod incoming;
 pub(crate) mod listener;
 mod objects;
 mod openapi;
-mod pages;
+mod openid;
 mod render;
 #[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
 pub(crate) mod secure;
 pub(crate) mod service;
 mod socket;
 mod streams;
+mod web_pages;

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 
 /// Connections are plain.
 #[derive(Debug, Clone)]
-pub(crate) struct Security;
+pub(crate) struct ServingTls;
 
-/// Takes connections as they are.
+/// Accepts connections as they are.
 #[derive(Debug, Clone)]
 pub(crate) struct Acceptor;
 
-impl Security {
+impl ServingTls {
     pub(crate) fn none() -> Self {
         Self
     }

@@ -16,8 +16,8 @@ use http::{Request, Response, StatusCode};
 use http_body::Body;
 use lariat_apimachinery::kinds::Resource;
 
-use super::arrival::Arrival;
 use super::connection::{Connection, DELIVERY};
+use super::incoming::IncomingRequest;
 use super::{admin, authenticate, discovery, endpoints, objects};
 use crate::faults;
 use crate::rules::Fault;
@@ -130,15 +130,15 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, mut applied) = Arrival::new(&server, parts, connection.is_none());
-    let compresses = arrival.accepts_gzip();
+    let (incoming, mut applied) = IncomingRequest::new(&server, parts, connection.is_none());
+    let compresses = incoming.accepts_gzip();
     // A form that cannot be negotiated is refused in `answer`, by an error in JSON.
-    let form = arrival.form().unwrap_or_default();
-    let (path, mark) = (arrival.path().to_owned(), arrival.mark);
+    let format = incoming.format().unwrap_or_default();
+    let (path, mark) = (incoming.path().to_owned(), incoming.mark);
     let answer = async {
         let fault = applied.fault.clone();
         // Boxed: it is by far the largest part, and each layer around it would move its size.
-        let answer = Box::pin(answer(Arc::clone(&server), arrival, fault, body));
+        let answer = Box::pin(answer(Arc::clone(&server), incoming, fault, body));
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
         // One request that finds a defect must not take its client's connection along.
         let reply = reply.unwrap_or_else(|_| {
@@ -153,19 +153,19 @@ where
             Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
         };
         // Go negotiates errors without `as=…`, and clients that ask for a conversion name plain JSON beside it.
-        let is_plain = form.shape == Shape::Whole || reply.code().is_success();
+        let is_plain = format.shape == Shape::Whole || reply.code().is_success();
         if is_plain {
-            reply.encoded(form.encoding)
+            reply.encoded(format.encoding)
         } else {
             reply
         }
     };
-    let mut reply = faults::interpose(&server, &applied, answer).await?;
+    let mut reply = faults::apply(&server, &applied, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
     }
     if let Some(connection) = connection {
-        reply = reply.map(|body| body.keep_with(|| connection.witness(mark)));
+        reply = reply.map(|body| body.keep_with(|| connection.cut_off_guard(mark)));
     }
     let places = std::mem::take(&mut applied.places);
     if !places.is_empty() {
@@ -177,7 +177,7 @@ where
 
 async fn answer<B>(
     server: Arc<Server>,
-    arrival: Arrival,
+    incoming: IncomingRequest,
     fault: Option<Fault>,
     body: B,
 ) -> Result<Reply, ApiError>
@@ -186,80 +186,80 @@ where
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    check_arrival(&server, &arrival)?;
-    let user = authenticate::admit(&server, &arrival, |user| {
-        if let Some(mark) = arrival.mark {
+    check_arrival(&server, &incoming)?;
+    let user = authenticate::admit(&server, &incoming, |user| {
+        if let Some(mark) = incoming.mark {
             server.journal.sent_by(mark, user.name());
         }
     })?;
-    let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
-    let user_agent = arrival.user_agent().to_owned();
-    if let Route::Admin(path) = &arrival.route {
+    let (verb, content_type) = (incoming.verb(), incoming.content_type().to_owned());
+    let user_agent = incoming.user_agent().to_owned();
+    if let Route::Admin(path) = &incoming.route {
         if !server.admin {
             return Err(ApiError::page_not_found());
         }
-        let body = read(&server, &arrival, body).await?;
+        let body = read(&server, &incoming, body).await?;
         let request = admin::AdminRequest {
-            method: arrival.method().clone(),
+            method: incoming.method().clone(),
             path: path.clone(),
-            query: arrival.query,
+            query: incoming.query,
             content_type,
             body,
         };
         return admin::answer(&server, &request).await;
     }
-    let Route::Objects(target) = &arrival.route else {
-        return endpoints::answer(&server, &arrival);
+    let Route::Objects(target) = &incoming.route else {
+        return endpoints::answer(&server, &incoming);
     };
     let target = target.clone();
-    let form = arrival.form();
+    let format = incoming.format();
     let catalog = server.kinds.catalog();
     let resource = catalog
         .resource(&target.group, &target.version, &target.plural)
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
-    let Some(verb) = verb.or_else(|| custom_verb(resource, &arrival, &target)) else {
+    let Some(verb) = verb.or_else(|| custom_verb(resource, &incoming, &target)) else {
         return Ok(unsupported(resource, &target));
     };
     check_verb(resource, &target, verb)?;
-    let form = match form {
-        Ok(form) => form,
+    let format = match format {
+        Ok(format) => format,
         Err(error) => return Ok(refused(resource, error)),
     };
     // The body comes last: what is refused before is refused without waiting for it.
     let call = Call {
-        body: read(&server, &arrival, body).await?,
+        body: read(&server, &incoming, body).await?,
         content_type,
         user_agent,
         user,
-        mark: arrival.mark,
+        mark: incoming.mark,
         warnings: Warnings::default(),
         has_empty: AtomicBool::new(false),
         resource: Arc::clone(resource),
         target,
-        query: arrival.query,
+        query: incoming.query,
         fault,
         server,
     };
-    Ok(objects::answer(call, verb, form).await)
+    Ok(objects::answer(call, verb, format).await)
 }
 
 /// Refuses a request to a stopped server, and a timeout that cannot be read.
-fn check_arrival(server: &Server, arrival: &Arrival) -> Result<(), ApiError> {
+fn check_arrival(server: &Server, incoming: &IncomingRequest) -> Result<(), ApiError> {
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    if is_long_running(arrival) {
+    if is_long_running(incoming) {
         return Ok(());
     }
-    timeout::check(arrival.query.text("timeout"))
+    timeout::check(incoming.query.text("timeout"))
 }
 
 /// Returns whether a request has no end of its own, or is none of the API.
 ///
 /// Source: `BasicLongRunningRequestCheck` in `k8s.io/apiserver/pkg/server/filters`.
-fn is_long_running(arrival: &Arrival) -> bool {
-    match &arrival.route {
+fn is_long_running(incoming: &IncomingRequest) -> bool {
+    match &incoming.route {
         Route::Admin(_) => true,
         Route::Objects(target) => {
             let subresource = target.subresource.as_deref().unwrap_or_default();
@@ -268,14 +268,14 @@ fn is_long_running(arrival: &Arrival) -> bool {
                 subresource.split('/').next().unwrap_or_default(),
                 "attach" | "exec" | "log" | "portforward" | "proxy"
             );
-            is_stream || arrival.verb() == Some(Verb::Watch)
+            is_stream || incoming.verb() == Some(Verb::Watch)
         }
         _ => false,
     }
 }
 
-fn custom_verb(resource: &Resource, arrival: &Arrival, target: &Target) -> Option<Verb> {
-    let verb = Verb::of_custom(arrival.method(), target);
+fn custom_verb(resource: &Resource, incoming: &IncomingRequest, target: &Target) -> Option<Verb> {
+    let verb = Verb::of_custom(incoming.method(), target);
     verb.filter(|_| resource.rules.custom)
 }
 
@@ -333,13 +333,13 @@ fn spans_namespaces(verb: Verb) -> bool {
 }
 
 /// Reads the body of a request; clients with a connection have a deadline.
-async fn read<B>(server: &Server, arrival: &Arrival, body: B) -> Result<Bytes, ApiError>
+async fn read<B>(server: &Server, incoming: &IncomingRequest, body: B) -> Result<Bytes, ApiError>
 where
     B: Body + Send,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let timeout = if arrival.in_process {
+    let timeout = if incoming.in_process {
         Duration::ZERO
     } else {
         server.time.body_timeout
@@ -349,7 +349,10 @@ where
         && error.code == StatusCode::GATEWAY_TIMEOUT
     {
         server.count_cut_off();
-        tracing::warn!(path = arrival.path(), "the body of a request does not come");
+        tracing::warn!(
+            path = incoming.path(),
+            "the body of a request does not come"
+        );
     }
     read
 }

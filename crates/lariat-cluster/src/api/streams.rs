@@ -18,7 +18,7 @@ pub(super) struct Streams {
     pub(super) tasks: TaskTracker,
     pub(super) connection: Connection,
     pub(super) peer: SocketAddr,
-    /// How long a client may take nothing of a response.
+    /// The longest time a client may take nothing of a response.
     pub(super) timeout: Duration,
 }
 
@@ -54,7 +54,7 @@ where
 struct Served<F> {
     stream: Pin<Box<F>>,
     delivery: Delivery,
-    /// How often something had been offered when the client took something last.
+    /// The number of offers when the client took something last.
     offered: u64,
     /// Begins when the client takes nothing.
     idle_timeout: IdleTimeout,

@@ -1,4 +1,4 @@
-//! What every cluster begins with, as a real server makes it when it starts.
+//! The objects of a new cluster, as a real server creates them when it starts.
 //!
 //! The objects are encoded once for all clusters of the process; each gets copies with uids and times of its own.
 

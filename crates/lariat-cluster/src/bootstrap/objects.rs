@@ -12,7 +12,7 @@ use crate::store::{Template, Write};
 /// The namespaces every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// The levels of API priority and fairness, and what is on which.
+/// The priority levels of API priority and fairness, and their flow schemas.
 const FLOW: &str = include_str!("flow.txt");
 
 /// The classes of priority, with their values and descriptions.
@@ -41,7 +41,7 @@ struct Seed {
     template: Template,
 }
 
-/// What every cluster has.
+/// The objects of every cluster.
 static BASE: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let mut all: Vec<Seed> = NAMESPACES
         .iter()
@@ -56,7 +56,7 @@ static BASE: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     all
 });
 
-/// What decides about requests: roles, bindings, and the order in which requests are served.
+/// The authorization and flow control objects: roles, bindings, flow schemas, priority levels.
 static POLICY: LazyLock<Vec<Seed>> = LazyLock::new(|| {
     let mut all: Vec<Seed> = flow().collect();
     let roles = roles::all().into_iter();

@@ -8,7 +8,7 @@ use std::{fmt, io};
 use tokio::net::TcpListener;
 
 use crate::access::{Access, Mode, Signer, Tokens, User};
-use crate::api::secure::Security;
+use crate::api::secure::ServingTls;
 use crate::bootstrap;
 use crate::cluster::Cluster;
 use crate::journal::Journal;
@@ -21,10 +21,10 @@ use crate::time::Time;
 #[cfg(feature = "workloads")]
 use crate::workloads::Workloads;
 
-/// How many changes of each resource are remembered for watches, by default.
+/// The default number of changes of each resource that are kept for watches.
 const DEFAULT_CHANGES: usize = 100_000;
 
-/// How much memory the changes of all resources may take, by default.
+/// The default memory of the changes of all resources.
 const DEFAULT_BYTES: usize = 256 << 20;
 
 /// Configures a [`Cluster`].
@@ -47,7 +47,7 @@ const DEFAULT_BYTES: usize = 256 << 20;
 #[must_use = "a builder does nothing until it is started"]
 pub struct ClusterBuilder {
     address: Option<SocketAddr>,
-    security: Security,
+    security: ServingTls,
     history: Retention,
     journal: usize,
     seed: Option<u64>,
@@ -76,7 +76,7 @@ impl ClusterBuilder {
     pub(crate) fn new() -> Self {
         Self {
             address: None,
-            security: Security::none(),
+            security: ServingTls::none(),
             history: Retention {
                 changes: DEFAULT_CHANGES,
                 bytes: DEFAULT_BYTES,
@@ -123,7 +123,7 @@ impl ClusterBuilder {
     #[cfg(feature = "tls")]
     pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
         Self {
-            security: Security::new(certificate_pem.into(), key_pem.into()),
+            security: ServingTls::new(certificate_pem.into(), key_pem.into()),
             ..self
         }
     }
@@ -145,7 +145,7 @@ impl ClusterBuilder {
     #[cfg(feature = "tls")]
     pub fn tls_generated(self) -> Self {
         Self {
-            security: Security::generated(),
+            security: ServingTls::generated(),
             ..self
         }
     }
@@ -234,8 +234,8 @@ impl ClusterBuilder {
     /// This applies while data is ready to be sent, such as an event of a watch, and the connection accepts no byte for
     /// this time. A client that reads slowly is not cut off. Over HTTP/1.1 the connection is reset. Over
     /// HTTP/2 the stream is reset, if only that stream is not read. The [journal](Cluster::journal) marks the
-    /// [watch](crate::Request::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client is cut
-    /// off.
+    /// [watch](crate::RecordedRequest::cut_off), and the [inspector](crate::Inspector::cut_off) counts. With 0 no client
+    /// is cut off.
     ///
     /// The time is measured by tokio's clock. A clock that jumps, as a paused one does, cuts off no client that reads
     /// when it can: the time passes in eight steps, and in each the runtime must have been idle. Clients in this
@@ -550,7 +550,7 @@ impl ClusterBuilder {
         let opened = self.data.open(self.history, self.snapshot, key).await?;
         let Opened {
             store,
-            keeper,
+            writer,
             signer,
         } = opened;
         let signer = match signer {
@@ -558,7 +558,7 @@ impl ClusterBuilder {
             None => Signer::repeatable(&secrets.secret()?)?,
         };
         let revision = store.revision();
-        let begins_empty = store.census().is_empty();
+        let begins_empty = store.count_by_resource().is_empty();
         // The names a seed leads to must not be those it has led to before.
         let seed = self
             .seed
@@ -584,7 +584,7 @@ impl ClusterBuilder {
         });
         // Before anything runs: the first request finds these objects, and no watch sees them come.
         bootstrap::create_objects(&server, address);
-        let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
+        let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, writer)?;
         cluster.identity = identity;
         // Custom kinds of the data file or the snapshot are served when this returns.
         if !begins_empty {

@@ -12,8 +12,8 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-use crate::api::listener::{self, Door};
-use crate::api::secure::{Acceptor, Security};
+use crate::api::listener::{self, ListenerContext};
+use crate::api::secure::{Acceptor, ServingTls};
 use crate::api::service::ClusterService;
 #[cfg(feature = "client")]
 use crate::api::service::SignedService;
@@ -24,7 +24,7 @@ use crate::control::SimulatedWorkloads;
 use crate::control::{self, Control};
 use crate::faults::Faults;
 use crate::journal::Journal;
-use crate::persist::Keeper;
+use crate::persist::LogWriter;
 use crate::server::Server;
 use crate::store::{Commit, Ending, Snapshot, StoredObject};
 
@@ -47,7 +47,7 @@ pub struct Cluster {
     pub(crate) server: Arc<Server>,
     tasks: TaskTracker,
     address: Option<SocketAddr>,
-    security: Security,
+    security: ServingTls,
     /// The token of the kubeconfig.
     pub(crate) identity: Option<String>,
 }
@@ -61,9 +61,9 @@ impl Cluster {
     /// Starts everything that runs for a cluster.
     pub(crate) fn spawn(
         server: Arc<Server>,
-        security: Security,
+        security: ServingTls,
         listener: Option<(TcpListener, Acceptor)>,
-        keeper: Option<Keeper>,
+        writer: Option<LogWriter>,
     ) -> io::Result<Self> {
         let local = |(listener, _): &(TcpListener, Acceptor)| listener.local_addr();
         let cluster = Self {
@@ -83,19 +83,19 @@ impl Cluster {
         });
         let server = Arc::clone(&cluster.server);
         cluster.tasks.spawn(control::run(server));
-        if let Some(keeper) = keeper {
+        if let Some(writer) = writer {
             let server = Arc::clone(&cluster.server);
             cluster
                 .tasks
-                .spawn(keeper.run(server, cluster.tasks.clone()));
+                .spawn(writer.run(server, cluster.tasks.clone()));
         }
         if let Some((listener, acceptor)) = listener {
-            let door = Door {
+            let context = ListenerContext {
                 acceptor,
                 service: cluster.service(),
                 tasks: cluster.tasks.clone(),
             };
-            cluster.tasks.spawn(listener::serve(listener, door));
+            cluster.tasks.spawn(listener::serve(listener, context));
         }
         Ok(cluster)
     }

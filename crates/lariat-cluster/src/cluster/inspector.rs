@@ -53,15 +53,15 @@ pub struct ResourceCount {
     pub kind: String,
     /// The plural name.
     pub resource: String,
-    /// How many objects there are.
+    /// The number of objects.
     pub objects: usize,
-    /// How many there are by namespace; those without one are under an empty name.
+    /// The number of objects by namespace; those without one are under an empty name.
     pub namespaces: BTreeMap<String, usize>,
     /// The size of the objects in JSON, in bytes.
     pub bytes: usize,
-    /// How many changes are kept for watches and reads of old states.
+    /// The number of changes that are kept for watches and reads of old states.
     pub changes: usize,
-    /// How much memory they take beside the objects, in bytes.
+    /// The memory of these changes beside the objects, in bytes.
     pub history_bytes: usize,
     /// The oldest version from which a watch may go on.
     pub oldest: u64,

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::{Resource, TableId};
 use serde_json::Value;
 
-use super::plane::{Controller, Plane};
-use super::write::{Writer, Written};
+use super::controller::{ControlPlane, Controller};
+use super::write::{WriteOutcome, Writer};
 use crate::server::Server;
 use crate::store::{Change, Range, Stored};
 use crate::strategy::{AGGREGATION_RULE, Part, RolePart, aggregated};
 
 const MANAGER: &str = "clusterrole-aggregation-controller";
 
-/// Gives roles with an aggregation rule the rules of the roles that it selects.
+/// Aggregates the rules of the selected roles into roles with an aggregation rule.
 #[derive(Debug)]
 pub(super) struct Aggregation {
     resource: Option<Arc<Resource>>,
@@ -37,11 +37,11 @@ impl Aggregation {
 }
 
 impl Controller for Aggregation {
-    fn observe(&mut self, _plane: &Plane, change: &Change) {
+    fn observe(&mut self, _plane: &ControlPlane, change: &Change) {
         self.is_due |= self.table() == Some(change.table);
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         let Some(resource) = self.resource.as_ref().filter(|_| self.is_due) else {
             return false;
         };
@@ -72,7 +72,7 @@ impl Controller for Aggregation {
                 role.insert("rules".into(), rules);
             });
             // Roles that are made of this one come with the change that was just made.
-            self.is_due |= written == Written::Raced;
+            self.is_due |= written == WriteOutcome::Raced;
         }
         self.is_due
     }

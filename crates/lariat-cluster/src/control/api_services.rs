@@ -10,8 +10,8 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
 use serde_json::Value;
 
-use super::plane::{Controller, Plane};
-use super::write::{Writer, Written};
+use super::controller::{ControlPlane, Controller};
+use super::write::{WriteOutcome, Writer};
 use crate::bootstrap;
 use crate::server::Server;
 use crate::store::{Change, Range, Stored};
@@ -41,12 +41,12 @@ impl ApiServices {
 }
 
 impl Controller for ApiServices {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         let own = self.resource.as_ref().map(|resource| resource.table);
         self.is_due |= change.table == plane.server.kinds.definitions || own == Some(change.table);
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         if let Some(resource) = self.resource.as_ref().filter(|_| self.is_due) {
             let writer = Writer {
                 server: &plane.server,
@@ -68,7 +68,7 @@ fn reconcile(writer: Writer<'_>, resource: &Resource) -> bool {
         let service = wanted.remove(stored.key().name());
         // Those of the server itself are looked at when it starts, those of users never.
         if is_managed(&stored) {
-            raced |= settle(writer, resource, &stored, service) == Written::Raced;
+            raced |= settle(writer, resource, &stored, service) == WriteOutcome::Raced;
         }
     }
     for service in wanted.into_values() {
@@ -84,13 +84,13 @@ fn settle(
     resource: &Resource,
     stored: &Arc<Stored>,
     service: Option<Value>,
-) -> Written {
+) -> WriteOutcome {
     let Some(service) = service else {
         return writer.delete(resource, stored, Deletion::default());
     };
     let spec = &service["spec"];
     if stored.object().get("spec") == Some(spec) {
-        return Written::Done;
+        return WriteOutcome::Done;
     }
     writer.update(resource, Part::Main, stored, |object| {
         object.insert("spec".into(), spec.clone());

@@ -2,8 +2,8 @@
 
 use tokio::time::Instant;
 
+use super::controller::{ControlPlane, Controller};
 use super::definitions::Definitions;
-use super::plane::{Controller, Plane};
 use crate::store::{Change, EventType};
 
 /// The lifecycle of CRDs, looked at when it may have moved.
@@ -24,14 +24,14 @@ impl CrdController {
 }
 
 impl Controller for CrdController {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         // A CRD that is being deleted waits until its instances are deleted.
         self.is_due |= change.table == plane.server.kinds.definitions
             || (change.event.event == EventType::Deleted
                 && self.definitions.waits_for(change.table));
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         let now = Instant::now();
         let is_time = self.definitions.due().is_some_and(|at| at <= now);
         if std::mem::take(&mut self.is_due) || is_time {
@@ -40,7 +40,7 @@ impl Controller for CrdController {
         false
     }
 
-    fn due(&self, _plane: &Plane) -> Option<Instant> {
+    fn due(&self, _plane: &ControlPlane) -> Option<Instant> {
         self.definitions.due()
     }
 }

@@ -1,4 +1,4 @@
-//! What a real cluster puts into every namespace.
+//! The objects that a real cluster puts into every namespace.
 //!
 //! Source: `serviceaccounts_controller.go` in `k8s.io/kubernetes/pkg/controller/serviceaccount`, and
 //! `k8s.io/kubernetes/pkg/controller/certificates/rootcacertpublisher`.
@@ -9,7 +9,7 @@ use lariat_apimachinery::kinds::TableId;
 use serde_json::{Value, json};
 
 use super::write::Writer;
-use crate::control::plane::{Controller, Plane};
+use crate::control::controller::{ControlPlane, Controller};
 use crate::server::Server;
 use crate::store::{Change, EventType};
 
@@ -22,7 +22,7 @@ const ABOUT: &str = "Contains a CA bundle that can be used to verify the kube-ap
 /// Creates the default ServiceAccount and the bundle of authorities.
 #[derive(Debug)]
 pub(super) struct Defaults {
-    /// Where the objects are, and under which names.
+    /// The tables and names of these objects.
     tables: Vec<(TableId, &'static str)>,
     /// Namespaces to look at.
     queue: BTreeSet<String>,
@@ -41,7 +41,7 @@ impl Defaults {
 }
 
 impl Controller for Defaults {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         let (event, key) = (&change.event, change.event.object.key());
         if change.table == plane.server.kinds.namespaces {
             if event.event == EventType::Added {
@@ -56,7 +56,7 @@ impl Controller for Defaults {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         for namespace in std::mem::take(&mut self.queue) {
             for (plural, object) in objects() {
                 create(plane, &namespace, plural, &object);
@@ -87,7 +87,7 @@ fn objects() -> [(&'static str, Value); 2] {
 }
 
 /// Creates an object unless it is there, or the namespace is going.
-fn create(plane: &Plane, namespace: &str, plural: &str, object: &Value) {
+fn create(plane: &ControlPlane, namespace: &str, plural: &str, object: &Value) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = catalog.resource("", "v1", plural) else {
         return;

@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::names::{Accepted, Decision};
-use crate::hooks;
 use crate::server::Server;
 use crate::store::{Ending, Range, Stored, Write};
 use crate::strategy::{self, Part, Replacement};
 use crate::verbs;
+use crate::webhooks;
 
-/// Why a CRD is not established that cannot be compiled.
+/// The reason of a CRD that is not established because it cannot be compiled.
 const UNSERVABLE: &str = "CannotBeServed";
 
-/// What the controller has done about each CRD, by the CRD's name.
+/// The controller's state for each CRD, by the CRD's name.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     served: BTreeMap<String, Served>,
-    /// When each CRD that waits for it is established, by its uid.
+    /// The time at which each waiting CRD is established, by its uid.
     establishing: HashMap<Arc<str>, Instant>,
 }
 
@@ -43,13 +43,13 @@ struct Served {
 }
 
 /// A CRD that is looked at.
-struct Look<'a> {
+struct Collection<'a> {
     server: &'a Server,
     /// The resource of CRDs.
     resource: &'a Resource,
     stored: &'a Arc<Stored>,
     object: Object,
-    /// What it says, unless that cannot be read.
+    /// The parsed CRD, unless it cannot be read.
     definition: Result<Definition, String>,
 }
 
@@ -74,7 +74,7 @@ impl Definitions {
         for stored in &page.objects {
             let object = stored.object();
             let definition = Definition::read(&object).map_err(|error| error.to_string());
-            let look = Look {
+            let look = Collection {
                 server,
                 resource,
                 stored,
@@ -106,7 +106,7 @@ impl Definitions {
     }
 
     /// Returns whether a CRD with accepted names is established only later.
-    fn is_too_early(&mut self, look: &Look<'_>) -> bool {
+    fn is_too_early(&mut self, look: &Collection<'_>) -> bool {
         let now = Instant::now();
         let uid = look.stored.shared_uid();
         let due = self.establishing.entry(Arc::clone(&uid));
@@ -117,7 +117,7 @@ impl Definitions {
         is_early
     }
 
-    fn step(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
+    fn step(&mut self, look: &Collection<'_>, accepted: &mut Accepted) {
         if look.stored.is_deleting() {
             self.take_away(look);
         } else if let Err(error) = self.bring_in(look, accepted) {
@@ -125,10 +125,10 @@ impl Definitions {
         }
     }
 
-    /// Says that a CRD cannot be served, and serves it no longer.
+    /// Reports that a CRD cannot be served, and stops serving it.
     ///
     /// CRDs are checked when they are written, but a data file may have one from before a check.
-    fn refuse(&mut self, look: &Look<'_>, error: &str) {
+    fn refuse(&mut self, look: &Collection<'_>, error: &str) {
         self.retire(look.server, look.stored.key().name());
         if !look.stored.is_deleting() {
             let message = format!("the CRD cannot be served: {error}");
@@ -136,8 +136,8 @@ impl Definitions {
         }
     }
 
-    /// Takes the next step: accepts names, installs, serves, or updates the kind.
-    fn bring_in(&mut self, look: &Look<'_>, accepted: &mut Accepted) -> Result<(), String> {
+    /// Takes the next step of a CRD: accepts names, installs, serves, or updates the kind.
+    fn bring_in(&mut self, look: &Collection<'_>, accepted: &mut Accepted) -> Result<(), String> {
         let definition = look.definition.as_ref().map_err(String::clone)?;
         let decision = accepted.decide(look.stored.key().name(), &definition.spec);
         let is_established = look.condition("Established") == Some("True");
@@ -177,7 +177,7 @@ impl Definitions {
     }
 
     /// Serves a CRD as it is at present, under the names it holds.
-    fn serve(&mut self, look: &Look<'_>, names: &Names) -> Result<(), String> {
+    fn serve(&mut self, look: &Collection<'_>, names: &Names) -> Result<(), String> {
         let name = look.stored.key().name();
         let spec = look.object.get("spec").unwrap_or(&Value::Null);
         // A CRD that was going may be back, with a snapshot that was restored.
@@ -198,7 +198,7 @@ impl Definitions {
         let changed_at = known.map_or(0, |_| look.server.store.revision());
         let mut definition = look.definition.clone()?;
         definition.spec.names = names.clone();
-        if !hooks::IS_BUILT {
+        if !webhooks::IS_BUILT {
             definition.spec.conversion = Value::Null;
         }
         let resources = resources_of(&definition, table, &terminating, changed_at)?;
@@ -219,7 +219,7 @@ impl Definitions {
     }
 
     /// Deletes the instances of a CRD, then lets it go.
-    fn take_away(&mut self, look: &Look<'_>) {
+    fn take_away(&mut self, look: &Collection<'_>) {
         if !finalizers(&look.object).contains(&CLEANUP) {
             return;
         }
@@ -249,7 +249,7 @@ impl Definitions {
         look.release();
     }
 
-    /// Stops serving what has no CRD any more.
+    /// Stops serving kinds whose CRD is gone.
     fn retire_missing(&mut self, server: &Server, present: &[Arc<Stored>]) {
         let is_missing = |name: &&String| present.iter().all(|each| each.key().name() != **name);
         let missing: Vec<String> = self.served.keys().filter(is_missing).cloned().collect();
@@ -283,7 +283,7 @@ fn withdraw(server: &Server, table: TableId) {
 }
 
 /// Deletes all instances of a kind; returns whether none is left.
-fn remove_instances(look: &Look<'_>, table: TableId) -> bool {
+fn remove_instances(look: &Collection<'_>, table: TableId) -> bool {
     let catalog = look.server.kinds.catalog();
     let resource = catalog
         .each_table()
@@ -315,7 +315,7 @@ fn established(status: &str, reason: &str, message: &str) -> Value {
     json!({"type": "Established", "status": status, "reason": reason, "message": message})
 }
 
-impl Look<'_> {
+impl Collection<'_> {
     fn status(&self) -> &Value {
         self.object.get("status").unwrap_or(&Value::Null)
     }
@@ -377,7 +377,7 @@ impl Look<'_> {
         strategy::set_condition(object, condition, &self.server.clock.now());
     }
 
-    /// Takes away the finalizer that held the CRD.
+    /// Removes the finalizer that held the CRD.
     fn release(&self) {
         let mut object = self.object.clone();
         let rest: Vec<String> = finalizers(&object)

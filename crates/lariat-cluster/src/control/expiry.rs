@@ -11,11 +11,11 @@ use tokio::time::Instant;
 use super::graph::Node;
 use super::queue::Queue;
 use super::shrink::shrink;
-use crate::control::plane::{Controller, Plane};
+use crate::control::controller::{ControlPlane, Controller};
 use crate::server::Server;
 use crate::store::{Change, EventType, Write};
 
-/// How many Events are removed before others get their turn.
+/// The number of Events that are removed before others get their turn.
 const BATCH: usize = 512;
 
 /// Removes Events whose time is over.
@@ -23,7 +23,7 @@ const BATCH: usize = 512;
 pub(super) struct Expiry {
     /// The tables of Events.
     tables: Vec<TableId>,
-    /// When each Event was last changed.
+    /// The time of the last change of each Event.
     changed: HashMap<Node, Instant>,
     /// Every Event, for a time before which it cannot be over.
     queue: Queue<Node>,
@@ -40,8 +40,8 @@ impl Expiry {
         }
     }
 
-    /// Removes an Event, whatever happens to it meanwhile.
-    fn remove(plane: &Plane, node: &Node) {
+    /// Removes an Event, also if it changes meanwhile.
+    fn remove(plane: &ControlPlane, node: &Node) {
         let store = &plane.server.store;
         while let Some(current) = store.get(node.table, &node.key) {
             // Repeated after a race: an Event whose time was over when it was looked at goes even if it was changed
@@ -56,7 +56,7 @@ impl Expiry {
 }
 
 impl Controller for Expiry {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         let ttl = plane.server.time.event_ttl;
         if !self.tables.contains(&change.table) || ttl.is_zero() {
             return;
@@ -75,7 +75,7 @@ impl Controller for Expiry {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         let now = Instant::now();
         for _ in 0..BATCH {
             let Some(node) = self.queue.take_due() else {
@@ -95,7 +95,7 @@ impl Controller for Expiry {
         true
     }
 
-    fn due(&self, _plane: &Plane) -> Option<Instant> {
+    fn due(&self, _plane: &ControlPlane) -> Option<Instant> {
         self.queue.next_due()
     }
 }

@@ -8,8 +8,8 @@ use lariat_apimachinery::kinds::{Resource, TableId};
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::plane::{Controller, Plane};
-use super::write::{Writer, Written};
+use super::controller::{ControlPlane, Controller};
+use super::write::{WriteOutcome, Writer};
 use crate::server::Server;
 use crate::store::{Change, EventType, Range};
 use crate::strategy::Part;
@@ -45,8 +45,8 @@ impl FlowSchemas {
         }
     }
 
-    /// Puts all schemas into the queue.
-    fn enqueue_all(&mut self, plane: &Plane) {
+    /// Enqueues all schemas.
+    fn enqueue_all(&mut self, plane: &ControlPlane) {
         let page = plane.server.store.range(self.schemas, &Range::default());
         let schemas = page.map(|page| page.objects).unwrap_or_default();
         let names = schemas.iter().map(|stored| stored.key().name().to_owned());
@@ -54,10 +54,10 @@ impl FlowSchemas {
     }
 
     /// Makes the condition of a schema true to whether its level exists.
-    fn check(&self, plane: &Plane, resource: &Resource, name: &str) -> Written {
+    fn check(&self, plane: &ControlPlane, resource: &Resource, name: &str) -> WriteOutcome {
         let store = &plane.server.store;
         let Some(stored) = store.get(self.schemas, &ObjectKey::cluster(name)) else {
-            return Written::Done;
+            return WriteOutcome::Done;
         };
         let schema = Value::Object(stored.object());
         let level = &schema["spec"]["priorityLevelConfiguration"]["name"];
@@ -73,7 +73,7 @@ impl FlowSchemas {
             members.all(|member| known[member] == wanted[member])
         };
         if known.is_some_and(is_same) {
-            return Written::Done;
+            return WriteOutcome::Done;
         }
         wanted["lastTransitionTime"] = plane.server.clock.now().into();
         let writer = Writer {
@@ -99,7 +99,7 @@ fn condition(level: &str, exists: bool) -> Value {
 }
 
 impl Controller for FlowSchemas {
-    fn observe(&mut self, _plane: &Plane, change: &Change) {
+    fn observe(&mut self, _plane: &ControlPlane, change: &Change) {
         let event = &change.event;
         if change.table == self.schemas && event.event != EventType::Deleted {
             self.queue.insert(event.object.key().name().to_owned());
@@ -107,7 +107,7 @@ impl Controller for FlowSchemas {
         self.is_all_due |= change.table == self.levels && event.event != EventType::Modified;
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         if std::mem::take(&mut self.is_all_due) {
             self.enqueue_all(plane);
         }
@@ -119,7 +119,7 @@ impl Controller for FlowSchemas {
             return false;
         };
         for name in std::mem::take(&mut self.queue) {
-            if self.check(plane, resource, &name) == Written::Raced {
+            if self.check(plane, resource, &name) == WriteOutcome::Raced {
                 self.queue.insert(name);
             }
         }

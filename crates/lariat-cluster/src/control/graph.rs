@@ -12,7 +12,7 @@ use super::metadata::Metadata;
 use super::shrink::shrink;
 use crate::store::{Change, EventType, Stored};
 
-/// One object, whatever its state.
+/// One object of the graph, by table, key and uid.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Node {
     pub(super) table: TableId,
@@ -39,7 +39,7 @@ pub(super) struct Graph {
     owners: HashMap<Arc<str>, Owner>,
 }
 
-/// What is known of a uid that is referred to.
+/// The known facts about a uid that owner references name.
 #[derive(Debug, Default)]
 struct Owner {
     /// An object with this uid was seen to go.

@@ -33,7 +33,7 @@ impl Metadata {
         serde_json::from_slice(json).unwrap_or_default()
     }
 
-    /// Returns the owner references, at once where there are none.
+    /// Returns the owner references, fast for objects without any.
     pub(super) fn owners_of(stored: &Stored) -> Vec<OwnerReference> {
         let text = std::str::from_utf8(stored.metadata()).unwrap_or_default();
         // Quotes inside of values are escaped, so this can only be the member.

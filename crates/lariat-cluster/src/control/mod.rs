@@ -5,9 +5,10 @@
 //! a commit depends on the objects it concerns, not on the size of the store. Nothing runs while nothing
 //! happens: a timer is set only while something is due.
 
-mod ageing;
 mod aggregation;
 mod api_services;
+mod compaction;
+mod controller;
 mod crds;
 mod defaults;
 mod definitions;
@@ -19,7 +20,6 @@ mod handle;
 mod metadata;
 mod names;
 mod namespaces;
-mod plane;
 mod protection;
 mod queue;
 mod quotas;

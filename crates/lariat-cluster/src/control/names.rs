@@ -1,4 +1,4 @@
-//! Which names a CustomResourceDefinition may have.
+//! Decides about the names of a CustomResourceDefinition.
 
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ fn in_use(name: &str) -> String {
 }
 
 impl Decision {
-    /// Takes a name if it is free, or keeps the one held before.
+    /// Accepts a name if it is free, or keeps the one held before.
     fn pick(
         &mut self,
         reason: &'static str,

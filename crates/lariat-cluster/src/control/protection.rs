@@ -8,15 +8,15 @@ use lariat_apimachinery::kinds::{Resource, TableId};
 use lariat_apimachinery::object::{Object, finalizers, metadata_mut};
 use serde_json::Value;
 
-use super::plane::{Controller, Plane};
-use super::write::{Writer, Written};
+use super::controller::{ControlPlane, Controller};
+use super::write::{WriteOutcome, Writer};
 use crate::server::Server;
 use crate::store::{Change, Range, Stored};
 use crate::strategy::{CLAIM_PROTECTION, Part, VOLUME_PROTECTION};
 
 const MANAGER: &str = "kube-controller-manager";
 
-/// Lets deleted claims go that no Pod uses, and deleted volumes that no claim has.
+/// Removes the finalizers of deleted claims that no Pod uses, and of deleted volumes that no claim has.
 #[derive(Debug)]
 pub(super) struct Protection {
     claims: Option<Arc<Resource>>,
@@ -24,7 +24,7 @@ pub(super) struct Protection {
     pods: Option<TableId>,
     /// Whether something that is deleted may be free now.
     is_due: bool,
-    /// How many claims and volumes that are being deleted were left at the last look.
+    /// The number of claims and volumes being deleted that were left at the last look.
     waiting: usize,
 }
 
@@ -43,7 +43,7 @@ impl Protection {
 }
 
 impl Controller for Protection {
-    fn observe(&mut self, _plane: &Plane, change: &Change) {
+    fn observe(&mut self, _plane: &ControlPlane, change: &Change) {
         let is_of = |resource: &Option<Arc<Resource>>| {
             resource
                 .as_ref()
@@ -55,7 +55,7 @@ impl Controller for Protection {
         self.is_due |= self.waiting > 0 && self.pods == Some(change.table);
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         if !std::mem::take(&mut self.is_due) {
             return false;
         }
@@ -63,6 +63,7 @@ impl Controller for Protection {
             server: &plane.server,
             manager: MANAGER,
         };
+        // All are checked each time: which Pod or claim held which object is not tracked.
         self.waiting = 0;
         let in_use = |claim: &Stored| {
             self.pods
@@ -86,7 +87,8 @@ impl Controller for Protection {
                 if is_bound(resource, &object) || (resource.namespaced && in_use(stored)) {
                     self.waiting += 1;
                 } else {
-                    self.is_due |= release(writer, resource, stored, finalizer) == Written::Raced;
+                    self.is_due |=
+                        release(writer, resource, stored, finalizer) == WriteOutcome::Raced;
                 }
             }
         }
@@ -133,7 +135,7 @@ fn release(
     resource: &Resource,
     stored: &Arc<Stored>,
     finalizer: &str,
-) -> Written {
+) -> WriteOutcome {
     writer.update(resource, Part::Main, stored, |object| {
         let rest: Vec<String> = finalizers(object)
             .into_iter()

@@ -34,7 +34,7 @@ impl<K: Eq + Hash + Clone> Queue<K> {
         self.core.add(key, add, now.into_std());
     }
 
-    /// Takes the next key that is due.
+    /// Dequeues the next key that is due.
     pub(super) fn take_due(&mut self) -> Option<K> {
         let now = Instant::now().into_std();
         let Item {

@@ -1,4 +1,4 @@
-//! What is used of ResourceQuotas, in their status.
+//! Computes the `used` of ResourceQuotas.
 //!
 //! Source: `k8s.io/kubernetes/pkg/controller/resourcequota`.
 
@@ -8,7 +8,7 @@ use lariat_apimachinery::kinds::TableId;
 use lariat_apimachinery::usage::{Amounts, Quota};
 
 use super::write::Writer;
-use crate::control::plane::{Controller, Plane};
+use crate::control::controller::{ControlPlane, Controller};
 use crate::server::Server;
 use crate::store::{Change, EventType, Range};
 use crate::strategy::{self, Part};
@@ -19,7 +19,7 @@ const MANAGER: &str = "kube-controller-manager";
 #[derive(Debug)]
 pub(super) struct Quotas {
     table: TableId,
-    /// How many quotas each namespace has.
+    /// The names of the quotas of each namespace.
     known: HashMap<String, BTreeSet<String>>,
     /// Namespaces to look at.
     queue: BTreeSet<String>,
@@ -35,7 +35,7 @@ impl Quotas {
     }
 
     /// Counts the usage of a namespace again.
-    fn count(&self, plane: &Plane, namespace: &str) {
+    fn count(&self, plane: &ControlPlane, namespace: &str) {
         let server = &plane.server;
         let catalog = server.kinds.catalog();
         let Some(quotas) = catalog.of_table(self.table) else {
@@ -73,7 +73,7 @@ impl Quotas {
 }
 
 impl Controller for Quotas {
-    fn observe(&mut self, _: &Plane, change: &Change) {
+    fn observe(&mut self, _: &ControlPlane, change: &Change) {
         let key = change.event.object.key();
         let Some(namespace) = key.namespace() else {
             return;
@@ -94,7 +94,7 @@ impl Controller for Quotas {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         for namespace in std::mem::take(&mut self.queue) {
             self.count(plane, &namespace);
         }

@@ -7,19 +7,19 @@ use tokio::time;
 
 use super::aggregation::Aggregation;
 use super::api_services::ApiServices;
+use super::controller::{ControlPlane, Controller};
 use super::crds::CrdController;
 use super::flow_schemas::FlowSchemas;
 use super::graph::Graph;
-use super::plane::{Controller, Plane};
 use super::protection::Protection;
-use super::{ageing, defaults, expiry, garbage, namespaces, quotas, workloads};
+use super::{compaction, defaults, expiry, garbage, namespaces, quotas, workloads};
 use crate::server::Server;
 use crate::store::Changes;
 
 /// Runs all controllers until the cluster stops.
 pub(crate) async fn run(server: Arc<Server>) {
     let mut commits = server.store.commits();
-    let mut plane = Plane {
+    let mut plane = ControlPlane {
         graph: Graph::default(),
         server: Arc::clone(&server),
     };
@@ -61,14 +61,14 @@ pub(crate) async fn run(server: Arc<Server>) {
     }
 }
 
-fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
+fn all_controllers(plane: &ControlPlane) -> Vec<Box<dyn Controller>> {
     let mut all: Vec<Box<dyn Controller>> = vec![
         // First, so that the others see new kinds in the turn in which these get served.
         Box::new(CrdController::new()),
         Box::new(namespaces::Namespaces::new()),
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
-        Box::new(ageing::Ageing::default()),
+        Box::new(compaction::HistoryCompaction::default()),
         Box::new(ApiServices::new(&plane.server)),
         Box::new(FlowSchemas::new(&plane.server)),
     ];
@@ -91,7 +91,7 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
 }
 
 /// Shows commits to all controllers and runs them; returns whether more is due.
-fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
+fn turn(plane: &mut ControlPlane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
     let Changes {
         is_complete,
         list: changes,

@@ -1,6 +1,6 @@
 //! A build without simulated workloads: no controller of them runs.
 
-use super::plane::Controller;
+use super::controller::Controller;
 use crate::workloads::Simulated;
 
 /// Creates the controller of simulated workloads, of which there are none.

@@ -22,9 +22,9 @@ pub(super) struct Writer<'a> {
     pub(super) manager: &'static str,
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Written {
+pub(super) enum WriteOutcome {
     Done,
     /// The object is no longer in the state the writer saw.
     Raced,
@@ -63,7 +63,7 @@ impl Writer<'_> {
         part: Part,
         current: &Arc<Stored>,
         edit: impl FnOnce(&mut Object),
-    ) -> Written {
+    ) -> WriteOutcome {
         let stored_as = self.stored_as(resource, current);
         let resource = stored_as.as_deref().unwrap_or(resource);
         let mut old = current.object();
@@ -96,7 +96,7 @@ impl Writer<'_> {
         current: &Arc<Stored>,
         member: &str,
         value: Value,
-    ) -> Written {
+    ) -> WriteOutcome {
         let mut old = current.object();
         resource.set_type(&mut old);
         let mut applied = Object::new();
@@ -108,11 +108,11 @@ impl Writer<'_> {
                 strategy::complete(resource, &mut new);
                 self.replace(resource, part, current, &old, new)
             }
-            None => Written::Refused,
+            None => WriteOutcome::Refused,
         }
     }
 
-    /// Replaces a state by what was made of it, if it is admitted.
+    /// Replaces a state by a changed one, if it is admitted.
     fn replace(
         &self,
         resource: &Resource,
@@ -120,11 +120,11 @@ impl Writer<'_> {
         current: &Arc<Stored>,
         old: &Object,
         new: Object,
-    ) -> Written {
+    ) -> WriteOutcome {
         match strategy::replacement(resource, part, old, new) {
             Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
-                Some(_) => Written::Done,
-                None => Written::Raced,
+                Some(_) => WriteOutcome::Done,
+                None => WriteOutcome::Raced,
             },
             Err(error) => {
                 let (kind, key) = (&resource.kind, current.key().as_str());
@@ -135,7 +135,7 @@ impl Writer<'_> {
                     error = error.message(),
                     "cannot update"
                 );
-                Written::Refused
+                WriteOutcome::Refused
             }
         }
     }
@@ -158,15 +158,15 @@ impl Writer<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         deletion: Deletion,
-    ) -> Written {
+    ) -> WriteOutcome {
         if verbs::delete_once(self.server, resource, current, deletion) {
-            Written::Done
+            WriteOutcome::Done
         } else {
-            Written::Raced
+            WriteOutcome::Raced
         }
     }
 
-    /// Deletes an object, whatever happens to it meanwhile.
+    /// Deletes an object, also if it changes meanwhile.
     pub(super) fn delete_whatever(&self, resource: &Resource, stored: &Stored, deletion: Deletion) {
         verbs::delete_as(self.server, resource, stored, deletion);
     }

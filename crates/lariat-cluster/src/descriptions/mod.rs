@@ -1,4 +1,4 @@
-//! What Kubernetes says of its types and fields.
+//! Kubernetes' documentation of its types and fields.
 //!
 //! The build script takes it from the schemas in k8s-openapi. It is read where it is needed, and not kept: most programs
 //! never ask for it.

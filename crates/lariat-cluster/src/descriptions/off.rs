@@ -1,4 +1,4 @@
-//! What Kubernetes says of its types and fields, left out.
+//! A build without Kubernetes' documentation of its types and fields.
 
 #[cfg(feature = "printers")]
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! What a fault does.
+//! The actions of faults.
 
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ pub enum Action {
     DuplicateEvents,
 }
 
-/// When something happens to a watch.
+/// The time at which something happens to a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum After {

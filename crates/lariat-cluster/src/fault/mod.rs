@@ -1,8 +1,8 @@
-//! What can go wrong with a request.
+//! Faults that a request can meet.
 
 mod action;
 mod refusal;
 mod words;
 
 pub use action::{Action, After};
-pub use refusal::{Form, Refusal};
+pub use refusal::{ErrorBody, Refusal};

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-/// An error response: status code, form of the body, and `Retry-After`.
+/// An error response: status code, body, and `Retry-After`.
 ///
 /// ```
 /// use std::time::Duration;
-/// use lariat::cluster::faults::{Form, Refusal, StatusCode};
+/// use lariat::cluster::faults::{ErrorBody, Refusal, StatusCode};
 ///
 /// // What a load balancer says while the API server restarts.
 /// let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE)
-///     .form(Form::Html)
+///     .body(ErrorBody::Html)
 ///     .retry_after(Duration::from_secs(5));
 /// assert!(refusal.is_legal());
 /// ```
@@ -20,14 +20,14 @@ use http::StatusCode;
 #[must_use = "a refusal does nothing until it is part of a rule"]
 pub struct Refusal {
     pub(crate) code: StatusCode,
-    pub(crate) form: Form,
+    pub(crate) body: ErrorBody,
     pub(crate) retry_after: Option<u64>,
 }
 
-/// The form of the body of an error.
+/// The body of an error response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Form {
+pub enum ErrorBody {
     /// A `Status` object, as from the API itself.
     #[default]
     Status,
@@ -42,7 +42,7 @@ impl Refusal {
     pub fn new(code: StatusCode) -> Self {
         Self {
             code,
-            form: Form::default(),
+            body: ErrorBody::default(),
             retry_after: None,
         }
     }
@@ -50,13 +50,13 @@ impl Refusal {
     /// Answers 429 in plain text with `Retry-After: 1`, as an overloaded API server.
     pub fn too_many_requests() -> Self {
         Self::new(StatusCode::TOO_MANY_REQUESTS)
-            .form(Form::Text)
+            .body(ErrorBody::Text)
             .retry_after(Duration::from_secs(1))
     }
 
-    /// Sets the form of the body (default [`Form::Status`]).
-    pub fn form(self, form: Form) -> Self {
-        Self { form, ..self }
+    /// Sets the body (default [`ErrorBody::Status`]).
+    pub fn body(self, body: ErrorBody) -> Self {
+        Self { body, ..self }
     }
 
     /// Sets `Retry-After`, in whole seconds, rounded up.

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use super::action::{Action, After};
-use super::refusal::{Form, Refusal};
+use super::refusal::{ErrorBody, Refusal};
 
 impl Action {
-    /// Returns what an action of which nothing more is said does to its requests.
+    /// Returns the words for an action without parameters.
     fn plain(&self) -> Option<&'static str> {
         Some(match self {
             Self::NoAnswer => "are neither handled nor answered",
@@ -29,7 +29,7 @@ impl Action {
         })
     }
 
-    /// Returns what the requests are called to which it applies.
+    /// Returns the words for the requests that it applies to.
     pub(crate) fn requests(&self) -> &'static str {
         match self {
             Self::EndWatch(_)
@@ -103,10 +103,10 @@ impl fmt::Display for After {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
-        match self.form {
-            Form::Status => {}
-            Form::Text => f.write_str(" in plain text")?,
-            Form::Html => f.write_str(" as a page of HTML")?,
+        match self.body {
+            ErrorBody::Status => {}
+            ErrorBody::Text => f.write_str(" in plain text")?,
+            ErrorBody::Html => f.write_str(" as a page of HTML")?,
         }
         match self.retry_after {
             None => Ok(()),

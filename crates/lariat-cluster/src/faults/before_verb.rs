@@ -1,19 +1,19 @@
-//! What a fault does between the checks of a request and its verb.
+//! Faults that act between the checks of a request and its verb.
 
-use super::{admission, recreate, touch};
+use super::{admission, concurrent_update, recreate};
 use crate::fault::Action;
 use crate::status::ApiError;
 use crate::verbs::Call;
 use crate::wire::query;
 
-/// Does what the fault of a request does to its objects, or refuses it.
+/// Applies the fault of a request to its objects, or refuses it.
 ///
 /// # Errors
 ///
 /// The refusal, where the fault is one.
 pub(crate) fn before_verb(call: &Call) -> Result<(), ApiError> {
     match call.fault() {
-        Some(Action::Conflict) => touch::touch(call),
+        Some(Action::Conflict) => concurrent_update::update_concurrently(call),
         Some(Action::Recreate(name)) => recreate::recreate(call, name),
         Some(Action::Reject(reason)) => return Err(admission::rejected(call, reason)),
         Some(Action::ExceedQuota(quota)) => return Err(admission::over_quota(call, quota)),

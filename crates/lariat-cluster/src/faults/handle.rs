@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::fault::Action;
-use crate::journal::Request;
+use crate::journal::RecordedRequest;
 use crate::rules::{CurrentRule, Rule, RuleId};
 use crate::server::Server;
 use crate::store::Ending;
@@ -94,7 +94,8 @@ impl Faults {
     /// A leader to which this happens must give up before its lease ends.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn block_leases(&self, client: &str) -> RuleId {
-        let writes = |request: &Request| !matches!(&*request.verb, "get" | "list" | "watch");
+        let writes =
+            |request: &RecordedRequest| !matches!(&*request.verb, "get" | "list" | "watch");
         let rule = Rule::new(Action::NoAnswer).resource("leases");
         self.add(rule.client(client).when(writes))
     }
@@ -135,7 +136,7 @@ impl Faults {
         self.server.store.compact();
     }
 
-    /// Returns how often a rule has fired, 0 once it was removed.
+    /// Returns the number of times a rule has fired, 0 once it was removed.
     #[must_use]
     pub fn hits(&self, rule: RuleId) -> u64 {
         self.server.faults.hits(rule)

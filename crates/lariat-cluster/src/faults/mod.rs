@@ -31,21 +31,21 @@
 //! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).
 
 mod admission;
+mod apply;
 mod before_verb;
-mod form;
+mod body;
+mod concurrent_update;
 mod handle;
-mod interpose;
+mod json;
 mod recreate;
 mod refuse;
-mod spoil;
-mod touch;
 
-pub use crate::fault::{Action, After, Form, Refusal};
+pub use crate::fault::{Action, After, ErrorBody, Refusal};
 pub use crate::rules::{CurrentRule, Rule, RuleId, RuleOptions};
 pub use handle::Faults;
 /// The code of a [`Refusal`].
 pub use http::StatusCode;
 
+pub(crate) use apply::apply;
 pub(crate) use before_verb::before_verb;
-pub(crate) use form::RuleForm;
-pub(crate) use interpose::interpose;
+pub(crate) use json::RuleJson;

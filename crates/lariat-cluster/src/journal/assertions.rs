@@ -7,7 +7,7 @@ use super::report::RequestTable;
 use super::select::busiest;
 use super::{
     Selection,
-    entries::{Journal, Request},
+    entries::{Journal, RecordedRequest},
 };
 
 impl Journal {
@@ -55,7 +55,7 @@ impl Selection {
     /// One has; the message shows the requests.
     #[track_caller]
     pub fn assert_no_hot_loop(&self, most: usize, per: Duration) {
-        let mut by_path: BTreeMap<(String, String), Vec<Request>> = BTreeMap::new();
+        let mut by_path: BTreeMap<(String, String), Vec<RecordedRequest>> = BTreeMap::new();
         for request in self.requests() {
             let key = (request.verb.clone(), request.path.clone());
             by_path.entry(key).or_default().push(request);

@@ -26,10 +26,10 @@ use crate::fault::Action;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Request {
+pub struct RecordedRequest {
     /// The number of the request, counted from 0.
     pub number: u64,
-    /// When it arrived, on tokio's clock since the start of the cluster.
+    /// The time of its arrival, on tokio's clock since the start of the cluster.
     pub at: Duration,
     /// The Kubernetes verb, such as `get` or `deletecollection`.
     ///
@@ -97,7 +97,7 @@ pub struct Journal {
 
 #[derive(Debug, Default)]
 pub(super) struct Entries {
-    requests: VecDeque<Request>,
+    requests: VecDeque<RecordedRequest>,
     /// The place of the first of them among all there ever were.
     first: u64,
 }
@@ -107,7 +107,7 @@ pub(super) struct Entries {
 pub struct Mark(pub(super) u64);
 
 impl Journal {
-    /// How many requests are kept by default.
+    /// The number of requests that are kept by default.
     pub const CAPACITY: usize = 100_000;
 
     pub(crate) fn new(capacity: usize) -> Self {
@@ -119,7 +119,7 @@ impl Journal {
     }
 
     /// Records a request, and returns its place.
-    pub(crate) fn record(&self, mut request: Request) -> Mark {
+    pub(crate) fn record(&self, mut request: RecordedRequest) -> Mark {
         let mut entries = self.entries.lock();
         // Under the lock, so that times rise in the order of the requests, which `busiest` relies on.
         request.at = self.started.elapsed();
@@ -133,7 +133,7 @@ impl Journal {
         Mark(entries.end() - 1)
     }
 
-    /// Notes how a request was answered, unless it is forgotten.
+    /// Records the status code of the answer, unless the request is forgotten.
     pub(crate) fn answered(&self, request: Mark, code: StatusCode) {
         let now = self.started.elapsed();
         if let Some(request) = self.entries.lock().get_mut(request) {
@@ -149,14 +149,14 @@ impl Journal {
         }
     }
 
-    /// Notes what admission says of a request, unless it is forgotten.
+    /// Records an audit annotation of a request, unless it is forgotten.
     pub(crate) fn annotate(&self, request: Mark, key: String, value: String) {
         if let Some(request) = self.entries.lock().get_mut(request) {
             request.audit.push((key, value));
         }
     }
 
-    /// Notes who sent a request, unless it is forgotten.
+    /// Records the user of a request, unless it is forgotten.
     pub(crate) fn sent_by(&self, request: Mark, user: &str) {
         if let Some(request) = self.entries.lock().get_mut(request) {
             user.clone_into(&mut request.user);
@@ -165,7 +165,7 @@ impl Journal {
 
     /// Returns all requests.
     #[must_use]
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.select().requests()
     }
 
@@ -182,25 +182,25 @@ impl Journal {
     /// # Ok(()) }
     /// ```
     #[must_use]
-    pub fn last(&self, most: usize) -> Vec<Request> {
+    pub fn last(&self, most: usize) -> Vec<RecordedRequest> {
         let entries = self.entries.lock();
         let skipped = entries.requests.len().saturating_sub(most);
         entries.requests.iter().skip(skipped).cloned().collect()
     }
 
-    /// Returns how many requests there were since the start, dropped ones included.
+    /// Returns the number of requests since the start, dropped ones included.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.entries.lock().end()
     }
 
-    /// Returns how many requests it keeps at most.
+    /// Returns the largest number of requests that it keeps.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Returns the current time on the clock of [`Request::at`].
+    /// Returns the current time on the clock of [`RecordedRequest::at`].
     #[must_use]
     pub fn now(&self) -> Duration {
         self.started.elapsed()
@@ -267,13 +267,13 @@ impl Entries {
         self.first + self.requests.len() as u64
     }
 
-    fn get_mut(&mut self, request: Mark) -> Option<&mut Request> {
+    fn get_mut(&mut self, request: Mark) -> Option<&mut RecordedRequest> {
         let behind_first = request.0.checked_sub(self.first)?;
         self.requests.get_mut(usize::try_from(behind_first).ok()?)
     }
 
     /// Iterates over the requests after a mark.
-    pub(super) fn since(&self, mark: Mark) -> impl Iterator<Item = &Request> {
+    pub(super) fn since(&self, mark: Mark) -> impl Iterator<Item = &RecordedRequest> {
         let skipped = mark.0.saturating_sub(self.first);
         self.requests
             .iter()
@@ -296,7 +296,7 @@ mod tests {
         let recorder = journal.clone();
         let recording = thread::spawn(move || {
             begin.send(()).expect("the test waits for this");
-            recorder.record(Request::default());
+            recorder.record(RecordedRequest::default());
             drop(begin);
         });
         begun.recv().expect("the thread has begun");

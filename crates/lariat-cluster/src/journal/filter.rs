@@ -1,6 +1,6 @@
 //! Filters of requests, for selections and fault rules.
 
-use super::entries::Request;
+use super::entries::RecordedRequest;
 
 /// A filter of requests, which matches all requests until it is narrowed.
 ///
@@ -43,7 +43,7 @@ impl<T> Filtered<T> {
         }
     }
 
-    /// Narrows it to a verb, as the journal [has it](Request::verb).
+    /// Narrows it to a verb, as the journal [has it](RecordedRequest::verb).
     pub fn verb(mut self, verb: impl Into<String>) -> Self {
         self.filter.verb = Some(verb.into());
         self
@@ -84,7 +84,7 @@ impl<T> Filtered<T> {
 
 impl RequestFilter {
     /// Returns whether a request has all the properties.
-    pub(crate) fn matches(&self, request: &Request) -> bool {
+    pub(crate) fn matches(&self, request: &RecordedRequest) -> bool {
         let is = |wanted: &Option<String>, value: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == value)
         };
@@ -106,25 +106,25 @@ impl RequestFilter {
 mod tests {
     use super::*;
 
-    fn check(filtered: &Filtered<()>, request: &Request, expected: bool) {
+    fn check(filtered: &Filtered<()>, request: &RecordedRequest, expected: bool) {
         assert_eq!(filtered.filter.matches(request), expected, "{filtered:?}");
     }
 
     #[test]
     fn a_request_has_to_have_every_property() {
-        let status = Request {
+        let status = RecordedRequest {
             verb: "patch".into(),
             resource: "pods".into(),
             subresource: Some("status".into()),
             namespace: Some("default".into()),
             name: Some("a".into()),
             user_agent: "controller/1.0".into(),
-            ..Request::default()
+            ..RecordedRequest::default()
         };
-        let list = Request {
+        let list = RecordedRequest {
             verb: "list".into(),
             resource: "pods".into(),
-            ..Request::default()
+            ..RecordedRequest::default()
         };
         let all = || Filtered::all(());
         for (filtered, of_status, of_list) in [

@@ -22,7 +22,7 @@ mod filter;
 mod report;
 mod select;
 
-pub use entries::{Journal, Mark, Request};
+pub use entries::{Journal, Mark, RecordedRequest};
 pub use filter::Filtered;
 pub(crate) use filter::RequestFilter;
-pub use select::{Recorded, Selection};
+pub use select::{RequestQuery, Selection};

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use super::entries::Request;
+use super::entries::RecordedRequest;
 
-/// How many requests of a long list are shown.
+/// The number of requests that are shown of a long list.
 const SHOWN: usize = 40;
 
 /// Requests in columns; of many the first.
-pub(super) struct RequestTable<'a>(pub(super) &'a [Request]);
+pub(super) struct RequestTable<'a>(pub(super) &'a [RecordedRequest]);
 
 impl fmt::Display for RequestTable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,7 +17,8 @@ impl fmt::Display for RequestTable<'_> {
             return f.write_str("  (no requests)\n");
         }
         let shown = &requests[..requests.len().min(SHOWN)];
-        let wide = |width: fn(&Request) -> usize| shown.iter().map(width).max().unwrap_or(0);
+        let wide =
+            |width: fn(&RecordedRequest) -> usize| shown.iter().map(width).max().unwrap_or(0);
         let verb = wide(|request| request.verb.len()).max(4);
         let path = wide(|request| request.path.len()).max(4);
         writeln!(

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-use super::entries::{Journal, Mark, Request};
+use super::entries::{Journal, Mark, RecordedRequest};
 use super::filter::Filtered;
 
 /// A query for requests in the journal, evaluated at each call.
-pub type Selection = Filtered<Recorded>;
+pub type Selection = Filtered<RequestQuery>;
 
 /// The requests of a journal after a mark.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub struct RequestQuery {
     journal: Journal,
     since: Mark,
 }
 
-impl Filtered<Recorded> {
+impl Filtered<RequestQuery> {
     pub(super) fn of(journal: Journal) -> Self {
         let since = Mark(0);
-        Self::all(Recorded { journal, since })
+        Self::all(RequestQuery { journal, since })
     }
 
     /// Narrows it to requests after a mark.
@@ -29,8 +29,8 @@ impl Filtered<Recorded> {
 
     /// Returns the requests, oldest first.
     #[must_use]
-    pub fn requests(&self) -> Vec<Request> {
-        let Recorded { journal, since } = &self.inner;
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        let RequestQuery { journal, since } = &self.inner;
         let entries = journal.entries.lock();
         let after = entries.since(*since);
         after
@@ -42,7 +42,7 @@ impl Filtered<Recorded> {
     /// Counts the requests.
     #[must_use]
     pub fn count(&self) -> usize {
-        let Recorded { journal, since } = &self.inner;
+        let RequestQuery { journal, since } = &self.inner;
         let entries = journal.entries.lock();
         let after = entries.since(*since);
         after.filter(|each| self.filter.matches(each)).count()
@@ -73,7 +73,7 @@ impl Filtered<Recorded> {
     }
 }
 
-/// Returns where the busiest span begins among rising times, and its size.
+/// Returns the start of the busiest span among rising times, and its size.
 pub(super) fn busiest(times: &[Duration], per: Duration) -> (usize, usize) {
     let within = |from: usize| {
         let end = times[from].saturating_add(per);

@@ -1,12 +1,12 @@
-//! How much is loaded.
+//! The size of a load.
 
-/// How many pods a Deployment has.
+/// The number of pods of a Deployment.
 pub(super) const REPLICAS: usize = 8;
 
-/// How many namespaces there are at most, unless a number is given.
+/// The largest number of namespaces, unless a number is given.
 const NAMESPACES: usize = 50;
 
-/// How many pods a node has, unless a number of nodes is given.
+/// The number of pods on a node, unless a number of nodes is given.
 const PODS_PER_NODE: usize = 30;
 
 /// Realistic objects for [`Cluster::load`](crate::Cluster::load), in any number.

@@ -1,4 +1,4 @@
-//! What the objects of one Deployment share, and what differs between its pods.
+//! The content of a load: Deployments, and the pods of each.
 
 use super::names::{self, hex, role, suffix, word};
 use super::options::{Load, REPLICAS};
@@ -12,11 +12,11 @@ pub(super) const CONDITIONS: [(&str, usize); 4] = [
     ("PodScheduled", 0),
 ];
 
-/// What a seed is used for, so that different things draw different random numbers.
+/// The purposes of a seed, so that each draws different random numbers.
 const APPS: u64 = 1;
 const PODS: u64 = 2;
 
-/// How many seconds are between the first and the last Deployment: twenty days.
+/// The seconds between the first and the last Deployment: twenty days.
 const SPAN: u32 = 20 * 86_400;
 
 /// One Deployment with all that belongs to it.
@@ -38,12 +38,12 @@ pub(super) struct App {
     pub(super) restarts: u8,
     /// Names and values.
     pub(super) env: Vec<(String, String)>,
-    /// When it was created, in seconds.
+    /// The time of its creation, in seconds.
     pub(super) created: u32,
     pub(super) replicas: usize,
 }
 
-/// What differs between the pods of a Deployment.
+/// The values by which the pods of a Deployment differ.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) name: String,
@@ -55,7 +55,7 @@ pub(super) struct Instance {
     pub(super) volume: String,
     /// Ids of its sandbox and its containers.
     pub(super) ids: [String; 3],
-    /// When it was scheduled, when it ran, and when it was ready.
+    /// The times at which it was scheduled, ran, and was ready.
     pub(super) times: [String; 3],
 }
 
@@ -121,21 +121,21 @@ impl App {
 
 impl Instance {
     /// Returns a blank instance, to be [filled](Draft::fill) with real values.
-    pub(super) fn blank() -> Self {
-        let blank = |at: usize| Draft::blank(at);
+    pub(super) fn placeholders() -> Self {
+        let placeholder = |at: usize| Draft::placeholder(at);
         Self {
-            name: blank(0),
-            uid: blank(1),
-            node: blank(2),
-            host: blank(3),
-            address: blank(4),
-            volume: blank(5),
-            ids: [6, 7, 8].map(blank),
-            times: [9, 10, 11].map(blank),
+            name: placeholder(0),
+            uid: placeholder(1),
+            node: placeholder(2),
+            host: placeholder(3),
+            address: placeholder(4),
+            volume: placeholder(5),
+            ids: [6, 7, 8].map(placeholder),
+            times: [9, 10, 11].map(placeholder),
         }
     }
 
-    /// Returns the values for the blanks, in their order.
+    /// Returns the values for the placeholders, in their order.
     pub(super) fn values(&self) -> [&str; 12] {
         let [sandbox, first, second] = &self.ids;
         let [scheduled, ran, ready] = &self.times;

@@ -99,8 +99,12 @@ fn pods_have_five_to_six_kilobytes_and_templates_agree() {
         let instance = app.instance(&load, number * 8);
         let pod = pod::pod(&app, &instance);
         sizes.push(pod.to_string().len());
-        let blank = Draft::new(pod::pod(&app, &Instance::blank()).as_object().unwrap());
-        let filled = blank.fill(&instance.values()).stamp(1, EventType::Added);
+        let template = Draft::new(
+            pod::pod(&app, &Instance::placeholders())
+                .as_object()
+                .unwrap(),
+        );
+        let filled = template.fill(&instance.values()).stamp(1, EventType::Added);
         let plain = Draft::new(pod.as_object().unwrap()).stamp(1, EventType::Added);
         assert_eq!(filled.json(), plain.json(), "a filled pod is a pod");
         assert_eq!(filled.metadata(), plain.metadata());

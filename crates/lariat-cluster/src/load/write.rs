@@ -14,10 +14,10 @@ use crate::cluster::Cluster;
 use crate::server::Server;
 use crate::store::{Draft, Write};
 
-/// How many objects are written before other tasks get their turn.
+/// The number of objects that are written before other tasks get their turn.
 const TURN: usize = 128;
 
-/// How many objects a [`Load`] has created.
+/// The numbers of objects that a [`Load`] has created and skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Loaded {
     created: usize,
@@ -25,13 +25,13 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// Returns how many objects were created, of all kinds.
+    /// Returns the number of objects that were created, of all kinds.
     #[must_use]
     pub fn created(&self) -> usize {
         self.created
     }
 
-    /// Returns how many were left out.
+    /// Returns the number of objects that were left out.
     ///
     /// Their names were taken, or their namespaces are being deleted.
     #[must_use]
@@ -87,8 +87,8 @@ async fn load_into(server: &Server, load: &Load) -> Loaded {
         writer.write("apps", "deployments", &deployment).await;
         let replica_set = workload::replica_set(&app);
         writer.write("apps", "replicasets", &replica_set).await;
-        // Encoded once for each Deployment, whose pods differ in the blanks only.
-        let pods = Writer::draft(&pod::pod(&app, &Instance::blank()));
+        // Encoded once for each Deployment, whose pods differ in the placeholders only.
+        let pods = Writer::draft(&pod::pod(&app, &Instance::placeholders()));
         for replica in 0..app.replicas {
             let instance = app.instance(load, number * REPLICAS + replica);
             let pod = pods.fill(&instance.values());

@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 use tokio::task::spawn_blocking;
 
 use super::error::DataError;
-use super::keeper::Keeper;
 use super::log::Log;
+use super::writer::LogWriter;
 use crate::access::Signer;
 use crate::store::{Retention, Snapshot, Store};
 
-/// How far above the last known version a cluster continues after a start.
+/// The number of revisions that a cluster skips after a start.
 const GAP: u64 = 10;
 
-/// Where a cluster keeps its objects.
+/// The data file of a cluster, or memory only.
 #[derive(Debug, Clone)]
 pub(crate) struct Data {
     path: Option<PathBuf>,
 }
 
-/// What a cluster begins with.
+/// The store that a cluster begins with, and the writer of its file.
 pub(crate) struct Opened {
     pub(crate) store: Store,
-    pub(crate) keeper: Option<Keeper>,
-    /// What signs tokens, if a key was given.
+    pub(crate) writer: Option<LogWriter>,
+    /// The signer of tokens, if a key was given.
     pub(crate) signer: Option<Signer>,
 }
 
@@ -38,7 +38,7 @@ impl Data {
         Self { path: Some(path) }
     }
 
-    /// Reads what there is, or fills a new file, with a snapshot if there is one.
+    /// Loads the file, or fills a new one, with a snapshot if there is one.
     ///
     /// With a key, tokens are signed with that of the file, which keeps the given one if it has none.
     pub(crate) async fn open(
@@ -54,7 +54,7 @@ impl Data {
         let Some(path) = self.path else {
             return Ok(Opened {
                 store: begin(),
-                keeper: None,
+                writer: None,
                 signer: key.map(|key| Signer::new(&key)).transpose()?,
             });
         };
@@ -65,19 +65,19 @@ impl Data {
             let mut store = begin();
             if is_new {
                 // What the store begins with is written first of all.
-                store.keep();
+                store.make_durable();
                 // A rewind to itself is recorded as a reset, by which the file gets all there is.
                 let first = store.snapshot();
                 store.rewind_to(&first);
             } else {
                 store = Store::new(history);
-                log.recall(&mut store)?;
-                store.keep();
+                log.load(&mut store)?;
+                store.make_durable();
                 store.skip_revisions(GAP);
             }
             Ok(Opened {
                 store,
-                keeper: Some(Keeper::new(log)),
+                writer: Some(LogWriter::new(log)),
                 signer,
             })
         };

@@ -1,11 +1,11 @@
-//! What can be wrong with a data file.
+//! The error of a data file.
 
 use std::io;
 use std::path::PathBuf;
 
 use rusqlite::{Error, ErrorCode};
 
-/// Why a data file cannot be used.
+/// The error of a data file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DataError {
     #[error("cannot use the data file {path}: {source}", path = path.display())]
@@ -34,7 +34,7 @@ pub(super) enum DataError {
 }
 
 impl DataError {
-    /// Names the file in an error of SQLite.
+    /// Adds the name of the file to an error of SQLite.
     pub(super) fn of(path: &std::path::Path, source: Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {

@@ -13,7 +13,7 @@ use crate::store::{Batch, Event, EventType, Record, Retention, Snapshot, Stored}
 const APPLICATION: i64 = 0x6c61_7269;
 const FORMAT: i64 = 1;
 
-/// How long to wait for a cluster that is about to close the file.
+/// The time to wait for another cluster that is about to close the file.
 const BUSY: Duration = Duration::from_millis(500);
 
 /// The tables.
@@ -38,7 +38,7 @@ const SCHEMA: &str = "
 /// A commit that failed may have reached the disk, so its rows may be written again.
 const INSERT: &str = "INSERT OR REPLACE INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
-/// A row goes when what replaced it is compacted, and so does a deletion itself.
+/// A row is deleted when the one that replaced it is compacted, and so is a deletion itself.
 const COMPACT: &str = "
     DELETE FROM log WHERE rv IN (
         SELECT prev_rv FROM log WHERE prev_rv != 0 AND rv <= ?1
@@ -63,13 +63,13 @@ const OLDEST: &str = "
 pub(super) struct Log {
     pub(super) connection: Connection,
     pub(super) path: PathBuf,
-    /// How much is kept beside the present objects.
+    /// The history that is kept beside the present objects.
     history: Retention,
-    /// What was added since the last compaction.
+    /// The rows that were added since the last compaction.
     pub(super) added: Added,
 }
 
-/// What is in the file, or was added to it.
+/// The size of rows that are in the file, or were added to it.
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) rows: usize,
@@ -95,7 +95,7 @@ impl Log {
         Ok((log, is_new))
     }
 
-    /// Returns what signs with the key of the file, which is the given one if it had none.
+    /// Returns the signer with the key of the file, which is the given one if it had none.
     ///
     /// An empty key is not kept. The file is as secret as the key: it has the Secrets of the cluster.
     pub(super) fn keep_key(&self, key: Vec<u8>) -> Result<Signer, DataError> {
@@ -125,14 +125,14 @@ impl Log {
 
     /// Returns whether the file has much more than it needs.
     ///
-    /// A quarter more is well, and so is a little: tidying up costs more than that does.
-    pub(super) fn is_untidy(&self) -> bool {
+    /// A quarter more is well, and so is a little: compacting costs more than that does.
+    pub(super) fn needs_compaction(&self) -> bool {
         self.added.rows > (self.history.changes / 4).max(1000)
             || self.added.bytes > (self.history.bytes / 4).max(16 << 20)
     }
 
     /// Deletes the rows that no history reaches and no object needs.
-    pub(super) fn tidy(&mut self) -> Result<(), DataError> {
+    pub(super) fn compact(&mut self) -> Result<(), DataError> {
         // Reset first: if compacting fails, the next attempt comes after as many new rows, not after each write.
         self.added = Added::default();
         let compacted = self.compact_to_history();

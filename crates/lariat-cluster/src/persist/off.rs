@@ -9,20 +9,20 @@ use crate::access::Signer;
 use crate::server::Server;
 use crate::store::{Retention, Snapshot, Store};
 
-/// Where a cluster keeps its objects.
+/// The data file of a cluster: never any.
 #[derive(Debug, Clone)]
 pub(crate) struct Data;
 
-/// What a cluster begins with.
+/// The store that a cluster begins with.
 pub(crate) struct Opened {
     pub(crate) store: Store,
-    pub(crate) keeper: Option<Keeper>,
+    pub(crate) writer: Option<LogWriter>,
     pub(crate) signer: Option<Signer>,
 }
 
 /// The writer of the file, which there is not.
 #[derive(Debug)]
-pub(crate) enum Keeper {}
+pub(crate) enum LogWriter {}
 
 impl Data {
     pub(crate) fn none() -> Self {
@@ -42,13 +42,13 @@ impl Data {
         };
         Ok(Opened {
             store,
-            keeper: None,
+            writer: None,
             signer: key.map(|key| Signer::new(&key)).transpose()?,
         })
     }
 }
 
-impl Keeper {
+impl LogWriter {
     #[expect(clippy::unused_async, reason = "with a file it runs")]
     pub(crate) async fn run(self, _: Arc<Server>, _: TaskTracker) {
         match self {}

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::task::yield_now;
 
 use super::log::Log;
-use crate::store::{Draft, EventType, Portion, Range, Retention, Store, Write};
+use crate::store::{Draft, EventType, Range, ReadLimit, Retention, Store, Write};
 
 const HISTORY: usize = 20;
 
@@ -34,7 +34,7 @@ impl Kept {
         let (log, is_new) = Log::open(PathBuf::from(":memory:"), retention).expect("it is empty");
         assert!(is_new);
         let mut store = Store::new(retention);
-        store.keep();
+        store.make_durable();
         store.rewind_to(&store.snapshot());
         Self {
             table: store.table("configmaps"),
@@ -74,7 +74,7 @@ impl Kept {
 
     fn reopened(&mut self) -> Store {
         let mut store = Store::new(RETENTION);
-        self.log.recall(&mut store).expect("the log is whole");
+        self.log.load(&mut store).expect("the log is whole");
         store.table("configmaps");
         store
     }
@@ -93,7 +93,7 @@ fn state(store: &Store, table: TableId, at: u64) -> Option<Vec<bytes::Bytes>> {
 /// Returns the events after a revision as watchers see them.
 fn events(store: &Store, table: TableId, after: u64) -> Vec<(u64, EventType, bytes::Bytes, bool)> {
     let (events, _) = store
-        .events(table, after, Portion::ALL)
+        .events(table, after, ReadLimit::ALL)
         .expect("it is known");
     let each = events.iter().map(|event| {
         let frame = event.object.frame(event.event);
@@ -135,7 +135,7 @@ proptest! {
                 Operation::Restart => {
                     kept.flush();
                     let mut store = kept.reopened();
-                    store.keep();
+                    store.make_durable();
                     store.skip_revisions(3);
                     kept.table = store.table("configmaps");
                     kept.store = store;
@@ -161,8 +161,8 @@ fn the_log_does_not_grow_beyond_its_history_for_ever() {
     for round in 0..4000_u64 {
         kept.commit((round % 7) as u8, round % 5 != 0);
         kept.flush();
-        if kept.log.is_untidy() {
-            kept.log.tidy().unwrap();
+        if kept.log.needs_compaction() {
+            kept.log.compact().unwrap();
         }
         assert!(kept.rows() <= 1000 + HISTORY as i64 + 10);
     }
@@ -187,7 +187,7 @@ fn the_history_in_the_log_is_bounded_by_its_bytes_too() {
         kept.commit(0, true);
     }
     kept.flush();
-    kept.log.tidy().unwrap();
+    kept.log.compact().unwrap();
     let page = kept.store.range(kept.table, &Range::default()).unwrap();
     let size = page.objects[0].json().len();
     // What fits, and the state from which on it is complete.
@@ -202,7 +202,7 @@ async fn what_was_forgotten_stays_forgotten_when_the_file_is_tidied() {
     }
     kept.store.compact();
     kept.flush();
-    kept.log.tidy().unwrap();
+    kept.log.compact().unwrap();
     let query = "SELECT compacted FROM meta";
     let compacted: i64 = kept
         .log
@@ -228,7 +228,7 @@ async fn revisions_that_are_used_again_after_a_rewind_are_not_taken_for_those_on
     let from = snapshot.revision();
     let visible = |kept: &Kept| {
         kept.store
-            .events(kept.table, from, Portion::ALL)
+            .events(kept.table, from, ReadLimit::ALL)
             .unwrap()
             .0
             .len()
@@ -255,14 +255,20 @@ async fn nothing_is_told_before_it_is_on_disk_and_what_comes_together_is_written
         _ = &mut settled => panic!("it is not on disk"),
         () = yield_now() => {}
     }
-    let (events, to) = kept.store.events(kept.table, before, Portion::ALL).unwrap();
+    let (events, to) = kept
+        .store
+        .events(kept.table, before, ReadLimit::ALL)
+        .unwrap();
     assert_eq!((events.len(), to), (0, before));
     let batch = kept.store.take_batch().unwrap();
     assert_eq!(batch.records.len(), 3);
     assert!(kept.store.take_batch().is_none());
     kept.store.written(&batch);
     settled.await.unwrap();
-    let (events, to) = kept.store.events(kept.table, before, Portion::ALL).unwrap();
+    let (events, to) = kept
+        .store
+        .events(kept.table, before, ReadLimit::ALL)
+        .unwrap();
     assert_eq!((events.len(), to), (3, before + 3));
 }
 

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 pub(super) use lariat_apimachinery::go_time::ZERO;
 
-/// What is shown for times that cannot be.
+/// The cell of an impossible time.
 pub(super) const INVALID: &str = "<invalid>";
 
-/// What is shown where there is no time.
+/// The cell of a missing time.
 pub(super) const UNKNOWN: &str = "<unknown>";
 
 /// The most seconds that a duration of Go has: its nanoseconds have 64 bits.

@@ -34,7 +34,7 @@ const CREATED_DOC: &str = "CreationTimestamp is a timestamp representing the ser
     UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// Returns the columns of a custom resource: the name, and what its CRD names or the age.
+/// Returns the columns of a custom resource: the name, and those of its CRD or the age.
 pub(super) fn of_definition(resource: &Resource) -> Vec<Column> {
     let mut columns = vec![Column::name()];
     if resource.columns.is_empty() {

@@ -5,7 +5,7 @@ use lariat_apimachinery::cause::StatusCause;
 use crate::status::ApiError;
 use crate::wire::query::Query;
 
-/// How much of an object its row carries.
+/// The part of an object that its row carries: `includeObject`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     None,

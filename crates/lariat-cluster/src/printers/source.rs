@@ -1,4 +1,4 @@
-//! Where the cells of a column come from.
+//! The sources of the cells of columns.
 
 use jiff::Timestamp;
 use lariat_apimachinery::structural::json_path::JsonPath;
@@ -18,7 +18,7 @@ pub(super) struct Row<'a> {
 /// Computes a cell from the value that a path leads to; null stands for no value.
 pub(super) type Function = fn(Row<'_>) -> Value;
 
-/// Where the cells of a column come from.
+/// The source of the cells of a column: a path or a function.
 #[derive(Debug)]
 pub(super) struct Source {
     /// Paths and what is made of their values. The first that yields a value is the cell.

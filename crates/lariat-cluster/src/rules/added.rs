@@ -20,20 +20,20 @@ const STREAM: u64 = 0x6661_756c_7473;
 #[derive(Debug)]
 pub(crate) struct Rules {
     known: Mutex<AddedRules>,
-    isolated: watch::Sender<Vec<Isolated>>,
+    isolated: watch::Sender<Vec<Partitions>>,
 }
 
 /// Clients whose open watches are to break.
 #[derive(Debug, Clone)]
-pub(crate) struct Isolated {
+pub(crate) struct Partitions {
     rule: RuleId,
-    /// How their `User-Agent` begins.
+    /// The beginning of their `User-Agent`.
     client: String,
     /// Whether their connections stay open, with nothing coming through.
     pub(crate) silent: bool,
 }
 
-impl Isolated {
+impl Partitions {
     pub(crate) fn is(&self, user_agent: &str) -> bool {
         user_agent.starts_with(&self.client)
     }
@@ -43,7 +43,7 @@ impl Isolated {
 struct AddedRules {
     /// The rules there are, in the order in which they were added.
     rules: Vec<AddedRule>,
-    /// How many were ever added.
+    /// The number of rules that were ever added.
     count: u64,
     random: fastrand::Rng,
 }
@@ -55,7 +55,7 @@ struct AddedRule {
     rule: Rule,
     /// The revision at which it was added.
     revision: u64,
-    /// When it is over.
+    /// The time at which it is over.
     end: Option<Instant>,
     matches: u64,
     fired: u64,
@@ -63,7 +63,7 @@ struct AddedRule {
     places: Option<Arc<Semaphore>>,
 }
 
-/// What decides about a request.
+/// The fault that decides about a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) action: Action,
@@ -75,7 +75,7 @@ pub(crate) struct Fault {
 #[derive(Debug, Default)]
 pub(crate) struct AppliedFaults {
     pub(crate) delay: Duration,
-    /// How long the answer is held.
+    /// The time for which the answer is held back.
     pub(crate) late: Duration,
     pub(crate) fault: Option<Fault>,
     /// Everything that fired.
@@ -102,7 +102,7 @@ impl Rules {
     }
 
     /// Subscribes to the clients that are cut off.
-    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Isolated>> {
+    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Partitions>> {
         self.isolated.subscribe()
     }
 
@@ -110,7 +110,7 @@ impl Rules {
     pub(crate) fn isolate(&self, rule: RuleId, client: &str, silent: bool) {
         let client = client.to_owned();
         self.isolated.send_modify(|isolated| {
-            isolated.push(Isolated {
+            isolated.push(Partitions {
                 rule,
                 client,
                 silent,
@@ -174,7 +174,7 @@ impl Rules {
         added.map_or(0, |added| added.fired)
     }
 
-    /// Asks every rule about a request, up to the first that decides.
+    /// Applies the rules to a request, up to the first that decides.
     pub(crate) fn apply(&self, info: &RequestInfo<'_>) -> AppliedFaults {
         let mut applied = AppliedFaults::default();
         let mut known = self.known.lock();
@@ -215,7 +215,7 @@ impl AddedRule {
         !self.is_over(Instant::now()) && self.rule.matches(info)
     }
 
-    /// Gives a request a place under the limit, if this is one and has a place.
+    /// Admits a request under the limit, if this is one and has room.
     fn lets_in(&self, applied: &mut AppliedFaults) -> bool {
         let places = self.places.as_ref().map(Arc::clone);
         let place = places.and_then(|places| places.try_acquire_owned().ok());

@@ -43,7 +43,7 @@ impl CurrentRule {
         &self.rule
     }
 
-    /// Returns how often it has fired.
+    /// Returns the number of times it has fired.
     #[must_use]
     pub fn hits(&self) -> u64 {
         self.hits

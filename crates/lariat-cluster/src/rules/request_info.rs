@@ -1,15 +1,15 @@
-//! Which requests an action can apply to.
+//! The attributes of a request that rules look at.
 
 use lariat_apimachinery::kinds::Kinds;
 
 use crate::fault::Action;
-use crate::journal::Request;
+use crate::journal::RecordedRequest;
 use crate::wire::query::Query;
 
 /// A request as rules see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestInfo<'a> {
-    pub(crate) request: &'a Request,
+    pub(crate) request: &'a RecordedRequest,
     pub(crate) query: &'a Query,
     pub(crate) kinds: &'a Kinds,
 }

@@ -1,4 +1,4 @@
-//! Which requests a fault is for.
+//! Rules: which requests a fault applies to, and how often.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::request_info::RequestInfo;
 use crate::fault::Action;
-use crate::journal::{Filtered, Request};
+use crate::journal::{Filtered, RecordedRequest};
 
 /// A fault and a filter of the requests it applies to (default: all).
 ///
@@ -32,7 +32,7 @@ use crate::journal::{Filtered, Request};
 /// ```
 pub type Rule = Filtered<RuleOptions>;
 
-/// What a [`Rule`] does to its requests, and how often.
+/// The action of a [`Rule`], and how often it applies.
 #[derive(Debug, Clone)]
 pub struct RuleOptions {
     pub(crate) action: Action,
@@ -41,13 +41,13 @@ pub struct RuleOptions {
     pub(crate) skip: u64,
     pub(crate) probability: f64,
     pub(crate) times: u64,
-    /// How long it lasts after it was added.
+    /// The time after which it ends, counted from its addition.
     pub(crate) lasts: Option<Duration>,
     pub(super) until: Option<Instant>,
 }
 
 #[derive(Clone)]
-pub(super) struct Condition(Arc<dyn Fn(&Request) -> bool + Send + Sync>);
+pub(super) struct Condition(Arc<dyn Fn(&RecordedRequest) -> bool + Send + Sync>);
 
 impl fmt::Debug for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,7 +118,10 @@ impl Filtered<RuleOptions> {
     /// let dry_runs = Rule::new(Action::NoReply).when(|request| request.query.contains("dryRun"));
     /// # drop(dry_runs);
     /// ```
-    pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
+    pub fn when(
+        mut self,
+        condition: impl Fn(&RecordedRequest) -> bool + Send + Sync + 'static,
+    ) -> Self {
         self.inner.condition = Some(Condition(Arc::new(condition)));
         self
     }

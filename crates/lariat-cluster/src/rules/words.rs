@@ -54,7 +54,7 @@ impl Rule {
     }
 }
 
-/// What narrows a rule, behind the word for its requests.
+/// The filter of a rule in words, after the word for its requests.
 struct Narrowed<'a>(&'a RequestFilter);
 
 impl fmt::Display for Narrowed<'_> {

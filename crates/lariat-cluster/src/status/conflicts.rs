@@ -49,7 +49,7 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, group, name)
     }
 
-    /// An apply that would change what others own; it names no object.
+    /// The error of an apply that would change fields of other managers; it names no object.
     pub(crate) fn apply_conflict(message: String, causes: &[StatusCause]) -> Self {
         Self::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
     }

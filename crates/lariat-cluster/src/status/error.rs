@@ -90,7 +90,7 @@ impl ApiError {
         self
     }
 
-    /// Puts the resource and the name of an object into the details.
+    /// Sets the resource and the name of an object in the details.
     pub(super) fn about_object(self, resource: &Resource, name: &str) -> Self {
         self.about(&resource.plural, &resource.group, name)
     }
@@ -100,7 +100,7 @@ impl ApiError {
         self
     }
 
-    /// Takes over the details of another status.
+    /// Copies the details of another status.
     pub(super) fn with_details(mut self, details: &Value) -> Self {
         if details.is_object() {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -254,7 +254,7 @@ impl ApiError {
         )
     }
 
-    /// A watch of what can only be read.
+    /// The error of a watch of a resource that can only be read.
     pub(crate) fn watch_not_supported(plural: &str) -> Self {
         let message = format!(
             "watch is not supported on resources of kind {plural}",
@@ -368,7 +368,7 @@ impl ApiError {
         Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).after(None)
     }
 
-    /// What a list gets whose objects cannot be read for it.
+    /// The error of a list whose objects cannot be read.
     ///
     /// Source: the watch cache, `k8s.io/apiserver/pkg/storage/cacher`.
     pub(crate) fn initializing(reason: &str) -> Self {
@@ -376,14 +376,14 @@ impl ApiError {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).after(Some(1))
     }
 
-    /// Asks the client to come again after some seconds.
+    /// Sets the seconds after which the client may try again.
     pub(super) fn after(mut self, seconds: Option<u64>) -> Self {
         let details = self.status.details.get_or_insert_default();
         details.retry_after_seconds = seconds;
         self
     }
 
-    /// An error that has nothing to do with what was asked.
+    /// The error of a fault, whatever the request was.
     pub(crate) fn refused(code: StatusCode, retry_after: Option<u64>) -> Self {
         Self::new(code, codes::reason(code), codes::message(code)).after(retry_after)
     }
@@ -427,7 +427,7 @@ impl ApiError {
         causes.any(|cause| cause.reason() == "NamespaceTerminating")
     }
 
-    /// Returns the seconds of the `Retry-After` header, where there is one.
+    /// Returns the seconds of the `Retry-After` header, if there is one.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.status.details.as_ref()?.retry_after_seconds
     }

@@ -1,4 +1,4 @@
-//! What errors say that come without a cause of their own.
+//! Errors that refuse a request without a cause of their own.
 
 use http::StatusCode;
 use lariat_apimachinery::admission::Denial;
@@ -9,7 +9,7 @@ use lariat_apimachinery::patch::PatchError;
 
 use super::error::ApiError;
 
-/// Why a policy refuses a request: the reason and the sentence.
+/// A policy's refusal of a request: the reason and the sentence.
 pub(crate) type PolicyCause = (&'static str, String);
 
 impl ApiError {
@@ -23,7 +23,7 @@ impl ApiError {
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
     }
 
-    /// A request that is refused whatever it is about.
+    /// The error of a request that is refused without a look at its resource.
     pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
         let message = format!("forbidden: {message}");
         Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")

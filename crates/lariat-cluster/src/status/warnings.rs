@@ -2,12 +2,12 @@
 
 use parking_lot::Mutex;
 
-/// How many warnings a client gets.
+/// The number of warnings that a client gets.
 ///
 /// Clients that use hyper accept no more than a hundred headers.
 const MOST: usize = 80;
 
-/// How much they may take together before they are cut, and then at most.
+/// The total length from which warnings are cut, and the length of each then.
 ///
 /// Source: `recorder` in `k8s.io/apiserver/pkg/endpoints/filters/warning.go`.
 const CUT_FROM: usize = 4 * 1024;

@@ -109,7 +109,7 @@ impl StoredObject {
 
     /// Returns the JSON the server stores, in the version of the API it is stored in.
     ///
-    /// That is the version in which the object was written last, which for a kind with several versions
+    /// It has the version in which the object was written last, which for a kind with several versions
     /// need not be the one a client reads. `managedFields` are included. Nothing is copied.
     #[must_use]
     pub fn json(&self) -> Bytes {
@@ -155,7 +155,7 @@ impl Recorder {
 }
 
 impl StoreState {
-    /// Records that everything was replaced, and what there is.
+    /// Records that a snapshot replaced everything, and its objects.
     pub(super) fn record_reset(&mut self) {
         if let Some(recorded) = &mut self.recorder.0 {
             recorded.push(Commit::Reset {
@@ -173,7 +173,7 @@ impl StoreState {
 }
 
 impl Store {
-    /// Begins to record commits; what is stored already comes first.
+    /// Begins to record commits; the stored objects come first.
     pub(crate) fn record_commits(&self) {
         let mut state = self.state.lock();
         // Under one lock with the objects that follow: no commit is missed or recorded twice between the two.
@@ -181,7 +181,7 @@ impl Store {
         state.record_reset();
     }
 
-    /// Takes what was recorded since the last call.
+    /// Returns the commits recorded since the last call.
     pub(crate) fn take_commits(&self) -> Vec<Commit> {
         let mut state = self.state.lock();
         state

@@ -1,4 +1,4 @@
-//! How much the store holds of each resource.
+//! The numbers of objects and changes in the store.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::Store;
 use super::retention::Retention;
 use super::state::ResourceTable;
 
-/// What is stored of one resource.
+/// The numbers for one resource.
 #[derive(Debug)]
 pub(crate) struct TableCounts {
     pub(crate) table: TableId,
@@ -16,7 +16,7 @@ pub(crate) struct TableCounts {
     pub(crate) namespaces: BTreeMap<String, usize>,
     /// The size of the objects as they are encoded.
     pub(crate) bytes: usize,
-    /// How many changes are kept, and what they take in memory.
+    /// The number of changes that are kept, and their memory.
     pub(crate) changes: usize,
     pub(crate) history_bytes: usize,
     /// The oldest version from which a watch may go on.
@@ -33,7 +33,7 @@ impl Store {
         (0..tables).map(counts).collect()
     }
 
-    /// Returns how much history is kept.
+    /// Returns the limits of the history.
     pub(crate) fn retention(&self) -> Retention {
         self.state.lock().retention
     }

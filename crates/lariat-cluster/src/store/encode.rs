@@ -54,7 +54,7 @@ fn head_json(object: &Object) -> Vec<u8> {
     json
 }
 
-/// Writes `,"metadata":{…"resourceVersion":"`, and what follows the version.
+/// Writes `,"metadata":{…"resourceVersion":"`, and the part after the version.
 fn metadata_json(metadata: &Object) -> (Vec<u8>, Vec<u8>) {
     let mut before = br#","metadata":{"#.to_vec();
     for name in METADATA_ORDER {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::object::{EventType, Stored};
-use super::retention::Portion;
+use super::retention::ReadLimit;
 
 /// One committed change.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Event {
     pub(crate) previous: Option<Arc<Stored>>,
 }
 
-/// What a change takes beside the states of its object.
+/// The memory of a change beside the states of its object.
 const CHANGE: usize = 96;
 
 /// A ring of events in the order of their revisions.
@@ -30,6 +30,8 @@ pub(super) struct History {
     /// The sum of the costs of `events`.
     bytes: usize,
     /// Revisions before this one are expired.
+    // Two bounds: a new watch begins at `floor` or later, while an open one continues from `dropped`. A compaction or an
+    // age raises the first at once, so that clients see 410, and need not end slow watchers.
     floor: u64,
     /// The revision of the last event that was dropped.
     ///
@@ -170,17 +172,17 @@ impl History {
     }
 
     /// Returns the first events after a revision, and whether these are all.
-    pub(super) fn after(&self, revision: u64, portion: Portion) -> (Vec<Arc<Event>>, bool) {
+    pub(super) fn after(&self, revision: u64, limit: ReadLimit) -> (Vec<Arc<Event>>, bool) {
         let start = self.position_after(revision);
         let mut bytes = 0;
         let fits = |kept: &&Kept| {
-            // Compared before the object is added, so that an object larger than the portion is read alone instead of
+            // Compared before the object is added, so that an object larger than the limit is read alone instead of
             // never.
             let before = bytes;
             bytes += kept.event.object.size();
-            before < portion.bytes
+            before < limit.bytes
         };
-        let kept = self.events.range(start..).take(portion.changes);
+        let kept = self.events.range(start..).take(limit.changes);
         let events = kept.take_while(fits).map(|kept| Arc::clone(&kept.event));
         let events: Vec<Arc<Event>> = events.collect();
         let is_all = start + events.len() == self.events.len();
@@ -196,7 +198,7 @@ impl History {
         first.map_or(revision, |first| first.event.revision - 1)
     }
 
-    /// Returns what each object changed after a revision was at that revision.
+    /// Returns the state that each object changed after a revision had at that revision.
     pub(super) fn undone_to(&self, revision: u64) -> BTreeMap<ObjectKey, Option<Arc<Stored>>> {
         let mut then = BTreeMap::new();
         let events = self.events.range(self.position_after(revision)..).rev();

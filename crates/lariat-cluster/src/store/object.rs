@@ -9,7 +9,7 @@ use super::encode;
 use bytes::Bytes;
 use lariat_core::{Labels, ObjectKey};
 
-/// What happened to an object.
+/// The type of a change of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventType {
     Added,
@@ -50,18 +50,18 @@ pub(crate) struct Stored {
     metadata_frame: OnceLock<Bytes>,
 }
 
-/// What a state takes in memory beside its line: itself, its key, its labels.
+/// The memory of a state beside its line: itself, its key, its labels.
 const PARTS: usize = 384;
 
-/// A line of a watch, and where its parts are.
+/// A line of a watch, with the places of its parts.
 #[derive(Debug)]
 struct Encoded {
     frame: Bytes,
-    /// Where `,"metadata"` begins, behind the type of the object.
+    /// The start of `,"metadata"`, behind the type of the object.
     content: usize,
-    /// Where the digits of the resource version are.
+    /// The place of the digits of the resource version.
     version: Range<usize>,
-    /// Where the metadata is over.
+    /// The end of the metadata.
     metadata_end: usize,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Draft {
     pub(super) before: Vec<u8>,
     /// `"…}`
     pub(super) after: Vec<u8>,
-    /// How much of `after` is metadata.
+    /// The length of the part of `after` that is metadata.
     pub(super) metadata_after: usize,
 }
 
@@ -89,7 +89,7 @@ impl Draft {
         encode::draft(object)
     }
 
-    /// Puts a revision on the object, as the event it makes.
+    /// Sets the revision of the object, and the type of the event it makes.
     pub(crate) fn stamp(self, revision: u64, event: EventType) -> Stored {
         let parts = Parts {
             head: &self.head,
@@ -204,7 +204,7 @@ impl Stored {
         &frame[self.encoded.content..frame.len() - CLOSING.len()]
     }
 
-    /// Returns the same without what follows the metadata: `,"metadata":{…}`.
+    /// Returns the same up to the end of the metadata: `,"metadata":{…}`.
     pub(crate) fn metadata(&self) -> &[u8] {
         &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
     }

@@ -9,7 +9,7 @@ use super::object::Stored;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Expired;
 
-/// Which objects a read covers.
+/// The objects that a read covers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Range<'a> {
     pub(crate) namespace: Option<&'a str>,
@@ -29,7 +29,7 @@ pub(crate) struct Range<'a> {
 pub(crate) struct Page {
     pub(crate) objects: Vec<Arc<Stored>>,
     pub(crate) revision: u64,
-    /// How many objects of the range lie behind the limit.
+    /// The number of objects of the range behind the limit.
     pub(crate) remaining: usize,
 }
 

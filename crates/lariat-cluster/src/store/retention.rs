@@ -1,23 +1,23 @@
-//! How much history is kept.
+//! Limits of the history.
 
-/// How much history there may be at most.
+/// The limits of the history that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Retention {
-    /// How many changes of each resource.
+    /// The number of changes of each resource.
     pub(crate) changes: usize,
-    /// How many bytes the changes of all resources keep in memory.
+    /// The memory of the changes of all resources, in bytes.
     pub(crate) bytes: usize,
 }
 
-/// How much of the history is read at a time.
+/// The limits of one read of the history.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Portion {
+pub(crate) struct ReadLimit {
     pub(crate) changes: usize,
     /// The size of the objects; one is read even if it is larger.
     pub(crate) bytes: usize,
 }
 
-impl Portion {
+impl ReadLimit {
     /// Everything there is.
     pub(crate) const ALL: Self = Self {
         changes: usize::MAX,

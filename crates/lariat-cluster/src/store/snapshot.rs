@@ -43,7 +43,7 @@ struct Content {
 type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
 
 impl Snapshot {
-    /// Returns how many objects it holds, those every cluster begins with included.
+    /// Returns the number of objects, including those of every new cluster.
     #[must_use]
     pub fn objects(&self) -> usize {
         self.content.tables.values().map(BTreeMap::len).sum()
@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// Counts the objects of each resource that has any, by its name.
-    pub(crate) fn census(&self) -> BTreeMap<Arc<str>, usize> {
+    pub(crate) fn count_by_resource(&self) -> BTreeMap<Arc<str>, usize> {
         let state = self.state.lock();
         let tables = state.tables.iter();
         tables

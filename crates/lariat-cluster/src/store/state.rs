@@ -1,4 +1,4 @@
-//! What the lock guards: the tables, the revision, and how changes enter them.
+//! The state that the lock guards: the tables, the revision, and how changes enter them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use lariat_core::ObjectKey;
 use tokio::sync::watch;
 
 use super::commits::Recorder;
+use super::durability::PendingRecords;
 use super::history::History;
 use super::retention::Retention;
-use super::unwritten::Unwritten;
-use super::{Change, Changes, Event, EventType, Refused, Signal, Stored, Write};
+use super::{Change, Changes, Event, EventType, Signal, Stored, Write, WriteError};
 
 /// The first revision of a store.
 ///
@@ -28,21 +28,21 @@ pub(super) struct StoreState {
     /// Earlier states cannot be read, as after a compaction of etcd.
     pub(super) compacted: u64,
     pub(super) retention: Retention,
-    /// What the histories of all tables keep in memory.
+    /// The memory that the histories of all tables keep.
     pub(super) history_bytes: usize,
     pub(super) tables: Vec<ResourceTable>,
     pub(super) table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
     pub(super) unannounced: Vec<TableId>,
-    /// What the control plane has not looked at.
+    /// The changes that the control plane has not observed yet.
     pub(super) changes: Changes,
-    /// What is not on disk yet, and so is neither announced nor answered.
-    pub(super) unwritten: Unwritten,
-    /// What is recorded for who checks the cluster.
+    /// The records that are not on disk yet, and so are neither announced nor answered.
+    pub(super) pending: PendingRecords,
+    /// The commits that are recorded for whoever checks the cluster.
     pub(super) recorder: Recorder,
 }
 
-/// The objects of one resource, whatever the versions it is served in.
+/// The objects of one resource, in all the versions it is served in.
 #[derive(Debug)]
 pub(super) struct ResourceTable {
     pub(super) name: Arc<str>,
@@ -64,19 +64,19 @@ impl StoreState {
             table_ids: HashMap::new(),
             unannounced: Vec::new(),
             changes: Changes::default(),
-            unwritten: Unwritten::default(),
+            pending: PendingRecords::default(),
             recorder: Recorder::default(),
         }
     }
 
-    pub(super) fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
+    pub(super) fn check_namespace(&self, write: &Write<'_>) -> Result<(), WriteError> {
         let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
             return Ok(());
         };
         // A namespace is cluster-scoped: its bare name is its key.
         match self.tables[namespaces.0].objects.get(name) {
-            None => Err(Refused::NamespaceMissing),
-            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
+            None => Err(WriteError::NamespaceMissing),
+            Some(namespace) if namespace.is_deleting() => Err(WriteError::NamespaceTerminating),
             Some(_) => Ok(()),
         }
     }
@@ -152,7 +152,7 @@ impl StoreState {
 
     /// Adds a change to the history, and drops old ones beyond the bounds.
     ///
-    /// What is too large goes from the resource whose changes are largest together: one that changes much
+    /// Changes beyond the memory are dropped from the resource whose changes are largest together: one that changes much
     /// takes nothing from the others. The last change of each stays, since watchers have to see it.
     pub(super) fn remember(&mut self, id: TableId, event: Arc<Event>) {
         let history = &mut self.tables[id.0].history;
@@ -203,7 +203,7 @@ impl StoreState {
         };
     }
 
-    /// Has a table announced, now that its changes may be seen.
+    /// Marks a table for an announcement, now that its changes may be seen.
     pub(super) fn announce(&mut self, id: TableId) {
         // Few tables change between two rounds, so that a search through the list is cheap.
         if !self.unannounced.contains(&id) {

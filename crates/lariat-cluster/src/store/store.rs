@@ -9,13 +9,13 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+use super::durability::Durability;
 use super::history::Event;
 use super::object::Stored;
 use super::range::{Expired, KeyBounds, Page, Range, page_of};
-use super::retention::{Portion, Retention};
+use super::retention::{ReadLimit, Retention};
 use super::state::StoreState;
-use super::unwritten::Durability;
-use super::write::{Changes, Ending, Refused, Signal, Write};
+use super::write::{Changes, Ending, Signal, Write, WriteError};
 
 /// The highest revision that can be skipped to.
 ///
@@ -70,7 +70,7 @@ impl Store {
     /// Commits one write, or returns why not.
     ///
     /// A removal returns the last state under its new revision.
-    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
+    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, WriteError> {
         let mut state = self.state.lock();
         // Checked under the lock of the write: a namespace that starts to terminate after admission has looked must get
         // no new object, or its controller, having found it empty, would leave that object behind.
@@ -81,23 +81,24 @@ impl Store {
             .terminating
             .is_some_and(|flag| flag.load(Ordering::Relaxed))
         {
-            return Err(Refused::KindTerminating);
+            return Err(WriteError::KindTerminating);
         }
         let current = state.tables[write.table.0].objects.get(write.key).cloned();
         // Every write is a compare-and-swap on what its writer read, as a transaction on `mod_revision` in etcd. The
         // caller decides whether a race is a conflict for the client or a reason to try again.
         if current.as_ref().map(|stored| stored.revision()) != write.expected {
-            return Err(Refused::Raced);
+            return Err(WriteError::Raced);
         }
         let object = match (current, write.draft) {
             // There is nothing to remove. The caller reads again, and answers that.
-            (None, None) => return Err(Refused::Raced),
+            (None, None) => return Err(WriteError::Raced),
             (Some(last), None) => state.remove(write.table, last),
             (previous, Some(draft)) => {
                 let stamp = |revision, event| draft.stamp(revision, event);
                 state.put(write.table, previous, stamp)
             }
         };
+        // Woken without the lock, which the task that wakes takes first.
         drop(state);
         self.wake();
         Ok(object)
@@ -155,7 +156,7 @@ impl Store {
         &self,
         table: TableId,
         after: u64,
-        portion: Portion,
+        limit: ReadLimit,
     ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
         let state = self.state.lock();
         let history = &state.tables[table.0].history;
@@ -165,10 +166,10 @@ impl Store {
         // The history may already have events that are not on disk. A watcher that sent one of them would show a write
         // that a crash undoes.
         let visible = state.visible();
-        let (mut events, is_all) = history.after(after, portion);
+        let (mut events, is_all) = history.after(after, limit);
         let shown = events.partition_point(|event| event.revision <= visible);
         // Only at the end of what may be seen can the cursor go past the last event, to the revision of other
-        // resources; after a portion it must stop at the last event, since more of this resource follow.
+        // resources; after a limit it must stop at the last event, since more of this resource follow.
         let is_end = is_all || shown < events.len();
         events.truncate(shown);
         let last = events.last().map(|event| event.revision);

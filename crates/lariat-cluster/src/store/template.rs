@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 
 use super::object::Draft;
 
-/// Where the uid of an object will be.
+/// The placeholder for the uid of an object.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
 static UIDS: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(UID));
@@ -21,11 +21,11 @@ pub(crate) struct Template {
     labels: Labels,
     has_finalizers: bool,
     head: Vec<u8>,
-    /// What is around the uid.
+    /// The pieces around the uid.
     before: Vec<Vec<u8>>,
-    /// What is around each time, up to the end of the metadata.
+    /// The pieces around each time, up to the end of the metadata.
     metadata: Vec<Vec<u8>>,
-    /// What is around each time behind the metadata.
+    /// The pieces around each time behind the metadata.
     content: Vec<Vec<u8>>,
 }
 

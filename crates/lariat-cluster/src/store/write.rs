@@ -45,9 +45,9 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Why a write did not happen.
+/// The reason for which a write did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refused {
+pub(crate) enum WriteError {
     /// The object is not what the writer saw.
     Raced,
     NamespaceMissing,
@@ -62,7 +62,7 @@ pub(crate) struct Change {
     pub(crate) event: Arc<Event>,
 }
 
-/// What was committed since the control plane last looked.
+/// The changes since the control plane looked last.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// The changes add everything that is stored, and replace all earlier ones.
@@ -70,7 +70,7 @@ pub(crate) struct Changes {
     pub(crate) list: Vec<Change>,
 }
 
-/// What watchers of a table wait for.
+/// The signal that watchers of a table wait for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Signal {
     /// Counts announcements of new events.
@@ -80,7 +80,7 @@ pub(crate) struct Signal {
     pub(crate) ending: Ending,
 }
 
-/// How the server ends a watch.
+/// The way in which the server ends a watch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// The response is complete.

@@ -15,7 +15,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 const VOLUME_PREFIX: &str = "kube-api-access-";
 const MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Gives a new Pod its account and the volume with its token.
+/// Sets the service account of a new Pod, and adds the volume with its token.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What admission plugins of a real server add to Pods and volumes, and what they refuse.
+//! Admission plugins of a real server for Pods and volumes.
 //!
 //! Source: `priority`, `defaulttolerationseconds` and `storage/storageobjectinuseprotection` in
 //! `k8s.io/kubernetes/plugin/pkg/admission`.
@@ -33,7 +33,7 @@ const CLASS_PROTECTION: &str = "kubernetes.io/vac-protection";
 /// The taint of new nodes, which a kubelet that is ready has taken off.
 const NOT_READY: &str = TAINTS[0];
 
-/// What a PriorityClass gives to Pods.
+/// The values that a PriorityClass gives to Pods.
 #[derive(Debug)]
 struct Priority {
     class: String,
@@ -51,7 +51,7 @@ impl Default for Priority {
     }
 }
 
-/// Adds what is missing in a new object.
+/// Fills in the missing fields of a new object.
 ///
 /// # Errors
 ///
@@ -127,7 +127,7 @@ fn taint(node: &mut Object) {
     }
 }
 
-/// Adds what a client left out that replaces an object.
+/// Fills in the fields that a client left out of a replacement.
 ///
 /// # Errors
 ///
@@ -260,7 +260,7 @@ fn check_class(server: &Server, resource: &Resource, object: &Object) -> Result<
     }
 }
 
-/// Lets a Pod stay for five minutes on a node that is not ready, or not reached.
+/// Adds the tolerations by which a Pod stays for five minutes on a node that is not ready, or not reached.
 fn tolerate(spec: &mut Object) {
     let given = spec.get("tolerations").and_then(Value::as_array);
     let given = given.cloned().unwrap_or_default();

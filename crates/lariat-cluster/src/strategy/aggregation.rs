@@ -16,7 +16,7 @@ pub(crate) const AGGREGATION_RULE: &str = "aggregationRule";
 pub(crate) struct RolePart<'a, T> {
     pub(crate) name: &'a str,
     pub(crate) labels: Labels,
-    /// What its rules are read from, if they are needed.
+    /// The source of its rules, read if they are needed.
     pub(crate) source: T,
 }
 

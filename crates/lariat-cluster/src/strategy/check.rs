@@ -1,4 +1,4 @@
-//! What is wrong with an object that is to be stored.
+//! Validates an object that is to be stored.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
@@ -9,7 +9,7 @@ use super::part::{Part, Replaced};
 use super::{autoscalers, custom, special};
 use crate::status::ApiError;
 
-/// Checks the metadata, and what the kind's own rules say.
+/// Validates the metadata, and the rules of the kind.
 ///
 /// `found` is what is known to be wrong already.
 pub(crate) fn check(

@@ -13,7 +13,7 @@ pub(crate) fn status_mut(object: &mut Object) -> &mut Value {
     status
 }
 
-/// Puts a condition into a status; its transition time moves only with its status.
+/// Sets a condition in a status; its transition time moves only with its status.
 pub(crate) fn set_condition(object: &mut Object, mut condition: Value, now: &str) {
     let conditions = &mut status_mut(object)["conditions"];
     if !conditions.is_array() {

@@ -1,9 +1,9 @@
-//! What the schema of a CRD does to custom resources.
+//! Applies the schema of a CRD to custom resources.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::{Resource, Scale};
 use lariat_apimachinery::object::Object;
-use lariat_apimachinery::schema::Misfit;
+use lariat_apimachinery::schema::DecodeError;
 use lariat_apimachinery::structural::Structural;
 use lariat_apimachinery::structural::json_path::JsonPath;
 use lariat_apimachinery::{go_text, schema};
@@ -25,14 +25,14 @@ pub(crate) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
 /// Reads metadata, and resources inside of the object, as Go reads them into structures.
 ///
 /// Returns the paths of unknown members.
-pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<String>, Misfit> {
+pub(super) fn coerce(resource: &Resource, object: &mut Object) -> Result<Vec<String>, DecodeError> {
     match &resource.schema {
         Some(schema) => with_value(object, |object| schema.coerce(object)),
         None => Ok(Vec::new()),
     }
 }
 
-/// Does the same with what an apply made, whose nulls stay until it was found valid.
+/// Conforms the result of an apply, whose nulls stay until it was found valid.
 pub(crate) fn conform_applied(resource: &Resource, object: &mut Object) -> Vec<String> {
     let refine = |schema: &Structural, object: &mut Value| {
         let unknown = schema.prune_unknown(object);
@@ -79,7 +79,7 @@ pub(crate) fn complete(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts an object into the form in which it is stored, once it was found valid.
+/// Converts a valid object to its stored form.
 ///
 /// The version it was written in may have other members and defaults. Nulls that an apply left are gone as soon as
 /// Go reads the object again, which it does for the answer.
@@ -100,7 +100,7 @@ pub(crate) fn refine_stored(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Finds what is wrong with a custom resource by its schema.
+/// Validates a custom resource by its schema.
 ///
 /// `metadata` is what is wrong with its metadata, which may keep rules from being evaluated.
 pub(crate) fn validate(
@@ -142,7 +142,7 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
     result
 }
 
-/// Checks what the scale subresource shows; a write of the status does not change the wanted replicas.
+/// Validates the fields that the scale subresource shows; a write of the status does not change the wanted replicas.
 ///
 /// Source: `ValidateScaleSpec` and `ValidateScaleStatus` in
 /// `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
@@ -152,7 +152,7 @@ fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause
     let wrong_number = |path: &JsonPath| check_replicas(object, &path.members()?);
     let wrong_selector = |path: &JsonPath| {
         let path = path.members()?;
-        let wrong = misfit(object, &path, "string")?;
+        let wrong = type_mismatch(object, &path, "string")?;
         Some(StatusCause::invalid(&dotted(&path), &"".into(), &wrong))
     };
     let selector = scale.selector_path.iter().filter_map(wrong_selector);
@@ -161,7 +161,7 @@ fn validate_scale(scale: &Scale, part: Part, object: &Object) -> Vec<StatusCause
 
 fn check_replicas(object: &Object, path: &[&str]) -> Option<StatusCause> {
     let field = dotted(path);
-    if let Some(wrong) = misfit(object, path, "int64") {
+    if let Some(wrong) = type_mismatch(object, path, "int64") {
         return Some(StatusCause::invalid(&field, &0.into(), &wrong));
     }
     let (first, rest) = path.split_first()?;
@@ -183,10 +183,10 @@ fn dotted(path: &[&str]) -> String {
     format!(".{}", path.join("."))
 }
 
-/// Returns what is wrong with the value at a path, if there is one that is not of the Go type `wanted`.
+/// Returns the error of the value at a path that is not of the Go type `wanted`.
 ///
 /// Source: `NestedFieldNoCopy` in `k8s.io/apimachinery/pkg/apis/meta/v1/unstructured`.
-pub(crate) fn misfit(object: &Object, path: &[&str], wanted: &str) -> Option<String> {
+pub(crate) fn type_mismatch(object: &Object, path: &[&str], wanted: &str) -> Option<String> {
     let fault = |depth: usize, value: &Value, wanted: &str| {
         let (path, shown) = (dotted(&path[..depth]), go_text::value(value));
         let is = go_text::type_of(value);

@@ -1,4 +1,4 @@
-//! Which claims may ask for more than they have.
+//! Checks whether claims may grow.
 //!
 //! Source: `storage/persistentvolume/resize` in `k8s.io/kubernetes/plugin/pkg/admission`.
 

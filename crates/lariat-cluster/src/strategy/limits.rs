@@ -84,7 +84,7 @@ pub(crate) fn check_quotas(
     Ok(())
 }
 
-/// Counts what the objects of a resource use of a quota.
+/// Counts the usage of a quota by the objects of a resource.
 pub(crate) fn used(
     server: &Server,
     quota: &Quota,

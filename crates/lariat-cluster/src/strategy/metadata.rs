@@ -16,8 +16,8 @@ const SERVER_METADATA: [&str; 5] = [
 pub(super) const COLLECTIONS: [&str; 4] =
     ["labels", "annotations", "ownerReferences", "finalizers"];
 
-/// Drops what the server does not keep.
-pub(crate) fn tidy(metadata: &mut Object) {
+/// Drops the metadata that the server does not keep.
+pub(crate) fn normalize_metadata(metadata: &mut Object) {
     for member in ["resourceVersion", "selfLink"] {
         metadata.remove(member);
     }
@@ -30,7 +30,7 @@ pub(crate) fn tidy(metadata: &mut Object) {
     metadata.retain(|_, value| !value.is_null());
 }
 
-/// Puts metadata into the form in which Go writes them: nothing that is empty, and no nulls.
+/// Converts metadata to the form in which Go writes them: nothing that is empty, and no nulls.
 ///
 /// The schemas of custom resources leave metadata alone.
 pub(crate) fn as_go_writes(object: &mut Object) {
@@ -110,7 +110,7 @@ pub(super) fn keep_metadata(old: &Object, metadata: &mut Object) {
     for member in SERVER_METADATA.iter().chain(&["name", "namespace"]) {
         copy_member(kept, metadata, member);
     }
-    tidy(metadata);
+    normalize_metadata(metadata);
 }
 
 /// Counts one more change.

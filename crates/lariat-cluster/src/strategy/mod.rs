@@ -1,4 +1,4 @@
-//! What is done with the objects of a kind before they are stored.
+//! The strategies of kinds: defaults, validation and admission before objects are stored.
 //!
 //! These are the strategies of a real server's registry.
 
@@ -10,8 +10,8 @@ mod builtin;
 mod check;
 mod conditions;
 mod custom;
+mod decode;
 mod finalizers;
-mod form;
 mod growth;
 mod limits;
 mod metadata;
@@ -32,13 +32,13 @@ pub(crate) use builtin::runtime_classes::check_overhead;
 pub(crate) use builtin::workloads::read_annotations;
 pub(crate) use check::check;
 pub(crate) use conditions::{set_condition, status_mut};
-pub(crate) use custom::{complete, conform, misfit, refine_stored, store};
+pub(crate) use custom::{complete, conform, refine_stored, store, type_mismatch};
+pub(crate) use decode::{read, read_applied};
 pub(crate) use finalizers::{FOREGROUND, ORPHAN, finalizers_in_spec};
-pub(crate) use form::{read, read_applied};
 pub(crate) use growth::check_growth;
 pub(crate) use lariat_apimachinery::selector::selector_text;
 pub(crate) use limits::{check_limits, check_quotas, used};
-pub(crate) use metadata::{raise_generation, tidy};
+pub(crate) use metadata::{normalize_metadata, raise_generation};
 pub(crate) use owners::deduplicate as deduplicate_owners;
 pub(crate) use part::Part;
 #[cfg(any(feature = "load", feature = "workloads"))]
@@ -50,5 +50,5 @@ pub(crate) use prepare::{
     allocate, prepare_create, profile_warnings, refuse_new, refuse_status, stamp,
 };
 pub(crate) use replacement::{Replacement, keeps_metadata, replacement, replacement_as_sent};
-pub(crate) use shape::{check as check_shape, misshapen};
+pub(crate) use shape::{check as check_shape, shape_error};
 pub(crate) use special::{check_delete, check_delete_of};

@@ -1,4 +1,4 @@
-//! Which part of an object is written.
+//! The part of an object that a write may change.
 
 use lariat_apimachinery::object::Object;
 

@@ -1,4 +1,4 @@
-//! What admission adds to a Pod, and refuses, by the node it is on.
+//! Admission of Pods by the node they are on.
 //!
 //! Source: `podtopologylabels`, `nodedeclaredfeatures` and `podresize` in `k8s.io/kubernetes/plugin/pkg/admission`.
 
@@ -22,7 +22,7 @@ const TOPOLOGY: [&str; 2] = [
     "topology.kubernetes.io/region",
 ];
 
-/// What nodes declare that can do all that a Pod may ask for.
+/// The declared features of nodes that can do all that a Pod may ask for.
 ///
 /// Those of a kubelet of version 1.36 whose feature gates have their defaults.
 #[cfg(any(feature = "load", feature = "workloads"))]
@@ -87,6 +87,7 @@ pub(crate) fn check_node(
     };
     let object = found.object();
     let status = object.get("status").unwrap_or(&Value::Null);
+    // `nodedeclaredfeatures` comes before `podresize` in the order of the plugins.
     let missing = missing(&features, &status["declaredFeatures"]);
     if !missing.is_empty() {
         return Err(refuse(format!(

@@ -1,4 +1,4 @@
-//! What the server decides about objects of built-in kinds.
+//! Prepares objects of built-in kinds for storage.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
@@ -9,13 +9,13 @@ use super::{builtin, special};
 use crate::server::Server;
 use crate::status::ApiError;
 
-/// Fills in what the server decides about a new object.
+/// Prepares a new object.
 ///
 /// A dry run does not keep it.
 ///
 /// # Errors
 ///
-/// What it asks for cannot be had, such as an address that is taken.
+/// Something it asks for cannot be had, such as an address that is taken.
 pub(crate) fn prepare_create(
     server: &Server,
     resource: &Resource,
@@ -37,7 +37,7 @@ pub(crate) fn profile_warnings(resource: &Resource, object: &Object) -> Vec<Stri
     }
 }
 
-/// Fills in what the server decides about an object that was changed.
+/// Prepares an object that was changed.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub(crate) fn allocate(
     builtin::prepare_update(server, resource, (old, new), dry_run)
 }
 
-/// Finds what the namespace of a new object does not allow it.
+/// Returns the causes for which the namespace of a new object does not admit it.
 pub(crate) fn refuse_new(
     server: &Server,
     resource: &Resource,
@@ -70,7 +70,7 @@ pub(crate) fn refuse_new(
     found.flatten().into_iter().collect()
 }
 
-/// Finds what the namespace of an object does not allow in its status.
+/// Returns the causes for which the namespace of an object does not admit its status.
 pub(crate) fn refuse_status(
     server: &Server,
     resource: &Resource,
@@ -83,7 +83,7 @@ pub(crate) fn refuse_status(
     found.flatten().into_iter().collect()
 }
 
-/// Fills in the times of what was written into a status.
+/// Sets the times of a status that was written.
 pub(crate) fn stamp(server: &Server, resource: &Resource, old: &Object, new: &mut Object) {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("certificates.k8s.io", "certificatesigningrequests") => {

@@ -29,7 +29,7 @@ pub(crate) enum Replacement {
     Deleted(Object),
 }
 
-/// Makes the new state of an object from what was sent and what is stored.
+/// Makes the new state of an object from the sent and the stored one.
 pub(crate) fn replacement(
     resource: &Resource,
     part: Part,
@@ -39,7 +39,7 @@ pub(crate) fn replacement(
     replacement_as_sent(resource, part, false, old, sent, Vec::new())
 }
 
-/// Makes the new state of an object from what a client sent and what is stored.
+/// Makes the new state of an object from the one a client sent and the stored one.
 ///
 /// `has_empty` is whether lists or maps without items were dropped when it was read, `found` what is known to be wrong
 /// already.
@@ -87,7 +87,7 @@ pub(crate) fn replacement_as_sent(
     Ok(Replacement::Changed(new))
 }
 
-/// Takes from `sent` only what the written part may change.
+/// Copies from `sent` only the fields that a write of the part may change.
 fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> Object {
     match part {
         Part::Main if resource.rules.status => {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::metadata::{COLLECTIONS, copy_metadata};
 use super::part::Part;
 
-/// Takes from `sent` only the written part.
+/// Copies only the written part from `sent`.
 pub(super) fn restrict(part: Part, old: &Object, sent: &Object) -> Object {
     let mut new = old.clone();
     match part {
@@ -38,7 +38,7 @@ fn copy(from: &Object, to: &mut Object, [part, member]: [&str; 2]) {
     };
 }
 
-/// Takes the resources of containers and Pod, which a resize may change.
+/// Copies the resources of containers and Pod, which a resize may change.
 ///
 /// Other containers are taken over too, and refused later.
 fn resize(sent: &Object, new: &mut Object) {

@@ -12,7 +12,7 @@ use crate::status::ApiError;
 
 /// Refuses an object with a member of a type that no client could read.
 pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
-    let Some(reason) = misshapen(resource, object) else {
+    let Some(reason) = shape_error(resource, object) else {
         return Ok(());
     };
     let (kind, version) = (&resource.kind, &resource.version);
@@ -21,8 +21,8 @@ pub(crate) fn check(resource: &Resource, object: &Object) -> Result<(), ApiError
     )))
 }
 
-/// Returns what is wrong with the shape of an object, in Go's words.
-pub(crate) fn misshapen(resource: &Resource, object: &Object) -> Option<String> {
+/// Returns Go's error for the shape of an object, if it is wrong.
+pub(crate) fn shape_error(resource: &Resource, object: &Object) -> Option<String> {
     let wrong = |what: String| Some(format!("json: cannot unmarshal {what}"));
     let parts: &[&str] = if resource.rules.custom {
         &["metadata"]
@@ -42,14 +42,14 @@ pub(crate) fn misshapen(resource: &Resource, object: &Object) -> Option<String> 
         }
     }
     let metadata = object.get("metadata").and_then(Value::as_object)?;
-    let (member, found, wanted) = misfit(metadata)?;
+    let (member, found, wanted) = type_mismatch(metadata)?;
     wrong(format!(
         "{found} into Go struct field ObjectMeta.metadata.{member} of type {wanted}"
     ))
 }
 
-/// Finds metadata of a wrong type: its name, what it is, what it should be.
-fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
+/// Finds metadata of a wrong type: the member, its type, and the wanted type.
+fn type_mismatch(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static str)> {
     metadata.iter().find_map(|(member, value)| {
         let (wanted, found) = match member.as_str() {
             "labels" | "annotations" => ("map[string]string", in_map(value, Value::is_string)),
@@ -78,7 +78,7 @@ fn is_owner(value: &Value) -> bool {
     })
 }
 
-/// Returns what does not fit: the value itself, or one of its members.
+/// Returns the value that does not fit: the value itself, or one of its members.
 fn in_map(value: &Value, fits: fn(&Value) -> bool) -> Option<&Value> {
     match value.as_object() {
         Some(map) => map.values().find(|each| !each.is_null() && !fits(each)),

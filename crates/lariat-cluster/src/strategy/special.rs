@@ -1,4 +1,4 @@
-//! Where single built-in kinds have rules of their own.
+//! Built-in kinds with rules of their own.
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::crd;
@@ -45,7 +45,7 @@ fn special(resource: &Resource) -> Option<Special> {
     }
 }
 
-/// Fills in what the server sets on a new object of the kind.
+/// Prepares a new object of the kind.
 pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
     match special(resource) {
         Some(Special::Namespace) => {
@@ -66,7 +66,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Fills in what the server sets on a changed object of the kind.
+/// Prepares a changed object of the kind.
 pub(crate) fn prepare_update(resource: &Resource, part: Part, old: &Object, new: &mut Object) {
     match special(resource) {
         Some(Special::Namespace) => {
@@ -122,7 +122,7 @@ fn drop_balancer(service: &mut Object) {
     }
 }
 
-/// Finds what is wrong with an object by the rules of its kind.
+/// Validates an object by the rules of its kind.
 ///
 /// It may replace an old one, of which `part` is written.
 pub(crate) fn validate(
@@ -138,7 +138,7 @@ pub(crate) fn validate(
     }
 }
 
-/// Refuses to delete what the cluster cannot do without.
+/// Refuses the deletion of an object that the cluster needs.
 pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiError> {
     // As immortalNamespaces of the plugin NamespaceLifecycle.
     let protected = matches!(name, "default" | "kube-system" | "kube-public");
@@ -149,7 +149,7 @@ pub(crate) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Refuses to delete by name what the cluster cannot do without.
+/// Refuses the deletion by name of an object that the cluster needs.
 pub(crate) fn check_delete_of(resource: &Resource, name: &str) -> Result<(), ApiError> {
     // `REST.Delete` of PriorityClasses; a deletion of many goes by it.
     let is_class =

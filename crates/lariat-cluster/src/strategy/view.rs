@@ -13,7 +13,7 @@ pub(crate) fn present(resource: &Resource, stored: &Stored) -> Object {
     converted(resource, stored).unwrap_or_else(|| custom::present(resource, stored))
 }
 
-/// Returns a state as a resource shows it, where that is not how it was stored.
+/// Returns a state as a resource shows it, if that is not how it was stored.
 pub(crate) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
     match converted(resource, stored) {
         Some(object) => Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified)),
@@ -34,7 +34,7 @@ const EVENT_MEMBERS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// What makes an object of a resource out of one of another built-in version.
+/// Converts an object of one built-in version into another.
 type Converter = fn(&Resource, Object) -> Object;
 
 fn converter(resource: &Resource) -> Option<Converter> {

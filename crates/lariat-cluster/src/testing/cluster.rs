@@ -5,7 +5,7 @@ use std::ops::Deref;
 
 use crate::cluster::{Cluster, ClusterBuilder};
 
-/// How many of the last requests a failed test prints.
+/// The number of last requests that a failed test prints.
 const REQUESTS: usize = 10;
 
 /// The environment variable with the seed of all test clusters.

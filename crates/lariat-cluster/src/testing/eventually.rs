@@ -16,9 +16,9 @@ const LAST_PAUSE: Duration = Duration::from_millis(100);
 #[error("after {waited:?} and {attempts} attempts still: {last}")]
 #[non_exhaustive]
 pub struct EventuallyError {
-    /// How long the wait was.
+    /// The time it waited.
     pub waited: Duration,
-    /// How many attempts there were.
+    /// The number of attempts.
     pub attempts: u32,
     /// The error of the last attempt.
     pub last: String,

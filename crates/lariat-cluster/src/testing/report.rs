@@ -1,4 +1,4 @@
-//! What the error of a wait reports.
+//! The report in the error of a wait.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use http::Request as HttpRequest;
 use kube::Client;
 use serde_json::Value;
 
-use crate::journal::Request;
+use crate::journal::RecordedRequest;
 
-/// How much of a status is shown, in bytes.
+/// The number of bytes of a status that are shown.
 const STATUS: usize = 1000;
 
-/// How many events are shown.
+/// The number of events that are shown.
 const EVENTS: usize = 5;
 
 /// Describes an object: its name, whether it is being deleted, its status and conditions.
@@ -43,7 +43,7 @@ pub(super) fn object(subject: &str, object: &Value) -> String {
 }
 
 /// Describes a request.
-pub(super) fn request(request: &Request) -> String {
+pub(super) fn request(request: &RecordedRequest) -> String {
     let mut text = format!("{} {}?{}", request.verb, request.path, request.query);
     if !request.faults.is_empty() {
         add(&mut text, format_args!(" met {:?}", request.faults));

@@ -15,17 +15,17 @@ use super::report;
 use crate::cluster::Cluster;
 use crate::journal::Journal;
 
-/// How long waits wait by default: 30 s.
+/// The default time limit of waits: 30 s.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many requests of the journal are shown.
+/// The number of requests of the journal that an error shows.
 const REQUESTS: usize = 10;
 
 /// The pause before the first retry, which doubles up to a maximum.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(1);
 
-/// How long events are read for the error of a wait.
+/// The time limit for reading events for the error of a wait.
 const REPORT: Duration = Duration::from_secs(2);
 
 /// The error of a wait: the object did not meet the condition in time.
@@ -395,7 +395,7 @@ impl<K: Waitable> Wait<K> {
         last.iter().map(report::request).collect()
     }
 
-    /// Names the object as `pods default/web`.
+    /// Formats the object as `pods default/web`.
     fn subject(&self) -> String {
         let url = self.api.resource_url();
         let plural = url.rsplit('/').next().unwrap_or_default();

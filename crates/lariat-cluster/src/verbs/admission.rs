@@ -112,7 +112,7 @@ impl Call {
     }
 }
 
-/// Says that what is sent is of another kind than the resource.
+/// Returns the request with the kind of its body, which is not that of the resource.
 pub(super) fn of_kind<'a>(mut request: Request<'a>, api_version: &str, kind: &str) -> Request<'a> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     request.attributes.kind = Gvk::new(group, version, kind);

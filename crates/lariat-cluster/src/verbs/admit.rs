@@ -9,7 +9,7 @@ use super::creation::Creation;
 use super::escalation;
 use crate::access::User;
 use crate::status::ApiError;
-use crate::strategy::{self, tidy};
+use crate::strategy::{self, normalize_metadata};
 
 /// Prepares an object for its creation: name, metadata, defaults, validation.
 pub(super) fn create(
@@ -21,7 +21,7 @@ pub(super) fn create(
     place_new(creation, &mut object)?;
     let metadata = metadata_mut(&mut object);
     let sent_generation = metadata.remove("generation");
-    tidy(metadata);
+    normalize_metadata(metadata);
     metadata.insert("uid".into(), creation.server.random.uid().into());
     let now = creation.server.clock.now();
     metadata.insert("creationTimestamp".into(), now.clone().into());
@@ -67,7 +67,7 @@ fn reset_status(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Puts a new object into its namespace, and drops the uid and the time of creation.
+/// Sets the namespace of a new object, and drops the uid and the time of creation.
 ///
 /// A deletion timestamp is kept: POST has dropped it, and a PUT or an apply that creates keeps it, as in Go.
 pub(super) fn place_new(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
@@ -103,7 +103,7 @@ fn keeps_status(resource: &Resource) -> bool {
     resource.group.is_empty() && resource.kind == "Node"
 }
 
-/// Puts an object into the namespace of the path.
+/// Sets the namespace of the path on an object.
 fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let given = metadata_text(object, "namespace").to_owned();
     let metadata = metadata_mut(object);
@@ -119,7 +119,7 @@ fn place(creation: &Creation<'_>, object: &mut Object) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Generates a name where one is asked for.
+/// Generates a name for an object that asks for one.
 fn name(creation: &Creation<'_>, metadata: &mut Object) {
     let text = |member: &str| {
         metadata

@@ -1,4 +1,4 @@
-//! What verbs answer.
+//! The answers of verbs.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::list::ListPage;
 use super::watch::Watcher;
 use crate::store::{Draft, EventType, Stored};
 
-/// What a verb answers, whatever form a client wants it in.
+/// The answer of a verb, whatever format a client wants it in.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// An object under its version, as it is stored or would be.
@@ -16,7 +16,7 @@ pub(crate) enum Answer {
         stored: Arc<Stored>,
         success: Success,
     },
-    /// What a creation would have stored; it has no version.
+    /// The object that a creation would have stored; it has no version.
     DryRunCreation(Object),
     /// An object of a type of its own: a review, which has no other shape, or a `Scale`.
     Document {
@@ -31,13 +31,13 @@ pub(crate) enum Answer {
     Watch(Box<Watcher>),
 }
 
-/// What a verb that succeeded did.
+/// The effect of a verb that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Success {
     /// It read, changed or deleted something.
     Done,
     Created,
-    /// What it asked for happens later.
+    /// The effect comes later.
     Accepted,
 }
 

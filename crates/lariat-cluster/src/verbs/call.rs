@@ -27,15 +27,15 @@ pub(crate) struct Call {
     pub(crate) resource: Arc<Resource>,
     pub(crate) target: Target,
     pub(crate) query: Query,
-    /// What goes wrong on purpose with this request.
+    /// The fault that applies to this request.
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
-    /// Who sent it.
+    /// The user who sent it.
     pub(crate) user: User,
-    /// Where the journal has it.
+    /// Its position in the journal.
     pub(crate) mark: Option<Mark>,
-    /// What the client is warned of beside the answer.
+    /// The warnings that the client gets beside the answer.
     pub(crate) warnings: Warnings,
     /// Whether the sent content has lists or maps without items, which reading it drops.
     ///
@@ -64,7 +64,7 @@ impl Call {
         self.media_type() == STRATEGIC
     }
 
-    /// Returns what the fault of the request does, if it has one.
+    /// Returns the action of the fault that applies to the request, if any.
     pub(crate) fn fault(&self) -> Option<&Action> {
         self.fault.as_ref().map(|fault| &fault.action)
     }
@@ -153,7 +153,7 @@ impl Call {
     }
 }
 
-/// Says what is wrong with a name that can be in no path.
+/// Returns the error of a name that can be in no path.
 ///
 /// Source: `IsValidPathSegmentName` in `k8s.io/apimachinery/pkg/api/validation/path`.
 fn misnamed(name: &str) -> Option<String> {

@@ -51,7 +51,7 @@ impl Continuation {
         Ok(parsed)
     }
 
-    /// Checks what a token says.
+    /// Validates the content of a token.
     ///
     /// Source: `DecodeContinue` in `k8s.io/apiserver/pkg/storage`.
     fn check(&self) -> Result<(), String> {
@@ -101,7 +101,7 @@ impl Continuation {
     }
 }
 
-/// Words an error of the encoding as Go does.
+/// Returns Go's error for a token with a wrong encoding.
 fn undecodable(token: &str, error: &DecodeError) -> String {
     let at = match error {
         DecodeError::InvalidByte(at, _) => *at,

@@ -9,44 +9,44 @@ use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::validation;
 use lariat_core::ObjectKey;
 
-use super::{admit, form, ownership, signers};
+use super::{admit, normalize, ownership, signers};
 use crate::access::User;
 use crate::admission::{self, Request};
 use crate::conversion;
 use crate::server::Server;
 use crate::status::{ApiError, Warnings};
-use crate::store::{Draft, Refused, Stored, Write};
+use crate::store::{Draft, Stored, Write, WriteError};
 use crate::strategy::{self, Part};
 use crate::verbs::call::Call;
 
-/// How many generated names are tried before a clash is reported.
+/// The number of generated names that are tried before a clash is reported.
 // As maxNameGenerationCreateAttempts in Go's generic registry.
 const NAME_ATTEMPTS: usize = 8;
 
-/// Where an object is created.
+/// The creation of an object: its resource, namespace and client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Creation<'a> {
     pub(crate) server: &'a Server,
     pub(crate) resource: &'a Resource,
     pub(crate) namespace: Option<&'a str>,
-    /// Who creates it, if that is a client.
+    /// The client that creates it, if it is one.
     pub(crate) user: Option<&'a User>,
-    /// Where the warnings about it go, if a client hears of them.
+    /// Collects the warnings about it, if a client hears of them.
     pub(crate) warnings: Option<&'a Warnings>,
     /// Whether it was sent with a map without items that counts and is not kept: the overhead of a Pod.
     pub(crate) has_empty: bool,
 }
 
-/// What a creation made.
+/// The result of a creation.
 #[derive(Debug)]
 pub(super) enum Created {
     Stored(Arc<Stored>),
-    /// What a dry run would have stored.
+    /// The object that a dry run would have stored.
     DryRun(Object),
 }
 
 impl<'a> Creation<'a> {
-    /// Returns where a request creates.
+    /// Returns the creation that a request asks for.
     pub(super) fn of(call: &'a Call) -> Self {
         Self {
             server: &call.server,
@@ -68,7 +68,7 @@ impl Creation<'_> {
     pub(crate) fn create_as(&self, manager: &str, mut object: Object) -> Result<(), ApiError> {
         self.resource.set_type(&mut object);
         let read = strategy::read(self.resource, &mut object);
-        read.map_err(|reason| form::refuse_body(self.resource, &reason.to_string()))?;
+        read.map_err(|reason| normalize::refuse_body(self.resource, &reason.to_string()))?;
         strategy::deduplicate_owners(&mut object);
         let part = Part::Main;
         ownership::account_as(self.server, self.resource, part, manager, None, &mut object);
@@ -132,21 +132,21 @@ impl Creation<'_> {
             let object = conversion::stored(self.server, self.resource, object).await?;
             match self.commit_in_quota(&key, &object)? {
                 Ok(stored) => return Ok(Created::Stored(stored)),
-                Err(Refused::Raced) if attempt < attempts => {}
+                Err(WriteError::Raced) if attempt < attempts => {}
                 Err(refused) => return Err(self.refusal(refused, key.name())),
             }
         }
         unreachable!("the last attempt returns")
     }
 
-    /// Does to an object what the server itself does before others are asked about it.
+    /// Runs the server's own preparation of an object, before webhooks are called.
     pub(super) fn admit(&self, object: &mut Object) -> Result<(), ApiError> {
         self.check_admission(shown_name(object))?;
         admit::place_new(self, object)?;
         strategy::admit_create(self.server, self.resource, object)
     }
 
-    /// Asks the plugins of the server that look at valid objects.
+    /// Runs the plugins of the server that look at valid objects.
     fn check_plugins(
         &self,
         namespace: Option<&Stored>,
@@ -159,7 +159,7 @@ impl Creation<'_> {
         signers::check_subject(self.resource, object)
     }
 
-    /// Warns of what is unwise about a valid object.
+    /// Warns about a valid object.
     ///
     /// As `BeforeCreate`, so before validating admission and the storage, which may still refuse it.
     fn warn(&self, object: &Object) {
@@ -176,7 +176,7 @@ impl Creation<'_> {
         &self,
         key: &ObjectKey,
         object: &Object,
-    ) -> Result<Result<Arc<Stored>, Refused>, ApiError> {
+    ) -> Result<Result<Arc<Stored>, WriteError>, ApiError> {
         // Held until the commit: two creations must not both take the last that a quota has left.
         let held = self.resource.namespaced.then(|| self.server.hold_quotas());
         strategy::check_quotas(self.server, self.resource, object, None, Part::Main)?;
@@ -185,7 +185,7 @@ impl Creation<'_> {
         Ok(committed)
     }
 
-    fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, Refused> {
+    fn commit(&self, key: &ObjectKey, object: &Object) -> Result<Arc<Stored>, WriteError> {
         let namespaces = self.server.kinds.namespaces;
         self.server.store.commit(Write {
             table: self.resource.table,
@@ -200,7 +200,7 @@ impl Creation<'_> {
     /// Refuses creations in a missing or terminating namespace, or of such a kind; returns the namespace.
     pub(super) fn check_admission(&self, name: &str) -> Result<Option<Arc<Stored>>, ApiError> {
         if self.resource.is_terminating() {
-            return Err(self.refusal(Refused::KindTerminating, name));
+            return Err(self.refusal(WriteError::KindTerminating, name));
         }
         // Looked at early for the answer's sake. What counts is the same check under the lock of the commit.
         let Some(namespace) = self.namespace.filter(|_| self.resource.namespaced) else {
@@ -208,27 +208,27 @@ impl Creation<'_> {
         };
         let key = ObjectKey::cluster(namespace);
         match self.server.store.get(self.server.kinds.namespaces, &key) {
-            None => Err(self.refusal(Refused::NamespaceMissing, name)),
+            None => Err(self.refusal(WriteError::NamespaceMissing, name)),
             Some(stored) if stored.is_deleting() => {
-                Err(self.refusal(Refused::NamespaceTerminating, name))
+                Err(self.refusal(WriteError::NamespaceTerminating, name))
             }
             found => Ok(found),
         }
     }
 
-    fn refusal(&self, refused: Refused, name: &str) -> ApiError {
+    fn refusal(&self, refused: WriteError, name: &str) -> ApiError {
         let namespace = self.namespace.unwrap_or_default();
         match refused {
             // A creation expects no object, so it loses only to one that has its name.
-            Refused::Raced => ApiError::already_exists(self.resource, name, false),
-            Refused::KindTerminating => {
+            WriteError::Raced => ApiError::already_exists(self.resource, name, false),
+            WriteError::KindTerminating => {
                 let reason = "create not allowed while custom resource definition is terminating";
                 ApiError::forbidden(self.resource, name, reason)
             }
-            Refused::NamespaceTerminating => {
+            WriteError::NamespaceTerminating => {
                 ApiError::namespace_terminating(self.resource, name, namespace)
             }
-            Refused::NamespaceMissing => ApiError::namespace_not_found(namespace),
+            WriteError::NamespaceMissing => ApiError::namespace_not_found(namespace),
         }
     }
 }

@@ -7,7 +7,7 @@ use lariat_apimachinery::object::{Object, metadata_text};
 use lariat_apimachinery::schema;
 use serde_json::Value;
 
-use super::form::{self, Origin};
+use super::normalize::{self, Origin};
 use super::schemes::{Scheme, is_meta, package};
 use crate::status::ApiError;
 use crate::verbs::call::Call;
@@ -18,7 +18,7 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What a request about some kind sends.
+/// The kind and version that the body of a request must have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Expected<'a> {
     pub(super) kind: &'a str,
@@ -26,7 +26,7 @@ pub(super) struct Expected<'a> {
     pub(super) custom: bool,
 }
 
-/// What was read.
+/// A decoded body.
 struct Decoded {
     object: Object,
     duplicates: Duplicates,
@@ -46,13 +46,13 @@ impl Call {
         let (mut object, duplicates) = (document.object, document.duplicates);
         self.read_again(&mut object, &duplicates)?;
         if document.has_float {
-            self.spell_quantities(&mut object);
+            self.keep_quantity_texts(&mut object);
         }
-        form::normalize(self, &mut object, Origin::Body, &duplicates)?;
+        normalize::normalize(self, &mut object, Origin::Body, &duplicates)?;
         Ok(object)
     }
 
-    /// Reads members that are there twice as Go's decoder does: each into what was there before.
+    /// Decodes duplicate members as Go's decoder does: each into the value of the one before.
     ///
     /// All values must be of the right type, though only the last one counts.
     fn read_again(&self, object: &mut Object, duplicates: &Duplicates) -> Result<(), ApiError> {
@@ -61,11 +61,11 @@ impl Call {
             return Ok(());
         }
         let typed = self.resource.types().root();
-        let Ok((document, misfit)) = Document::json_of(&self.body, typed) else {
+        let Ok((document, error)) = Document::json_of(&self.body, typed) else {
             return Ok(());
         };
-        if let Some(misfit) = misfit {
-            return Err(form::refuse_body(&self.resource, &misfit.to_string()));
+        if let Some(error) = error {
+            return Err(normalize::refuse_body(&self.resource, &error.to_string()));
         }
         if let Value::Object(members) = document.value {
             let is_type = |name: &str| name == "kind" || name == "apiVersion";
@@ -75,14 +75,14 @@ impl Call {
         Ok(())
     }
 
-    /// Takes quantities that are numbers from the body as they are written there.
-    fn spell_quantities(&self, object: &mut Object) {
+    /// Restores quantities that are numbers, as the body has them.
+    fn keep_quantity_texts(&self, object: &mut Object) {
         if self.resource.rules.custom || self.media_type() == YAML {
             return;
         }
         if let Ok(raw) = serde_json::from_slice(&self.body) {
             let mut value = Value::Object(std::mem::take(object));
-            schema::spell_quantities(self.resource.types().root(), &mut value, raw);
+            schema::keep_quantity_texts(self.resource.types().root(), &mut value, raw);
             if let Value::Object(spelled) = value {
                 *object = spelled;
             }
@@ -194,7 +194,7 @@ fn check_envelope(object: &Object) -> Result<(), String> {
     Ok(())
 }
 
-/// Says of a value that is no object that it has no type.
+/// The error of a value that is no object, and so has no type.
 fn without_type(value: &Value) -> String {
     let error = go_json::type_error(value, ENVELOPE);
     format!("couldn't get version/kind; json parse error: {error}")
@@ -214,7 +214,7 @@ fn wrong_kind(call: &Call, object: &Object, kind: &str) -> ApiError {
     ApiError::invalid_as(kind, &call.resource.group, name, &[cause])
 }
 
-/// What Go reads of a body first.
+/// The Go type into which a body is read first.
 const ENVELOPE: &str = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
     \"json:\\\"kind,omitempty\\\"\" }";
 

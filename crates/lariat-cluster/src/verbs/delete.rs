@@ -60,7 +60,7 @@ fn warn(call: &Call, options: &DeleteOptions) {
     }
 }
 
-/// Deletes what a collection request selects, and answers what there was.
+/// Deletes the objects that a collection request selects, and answers the list of them.
 pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     let resource = &call.resource;
     // Namespaces take everything in them along, so they go one by one.
@@ -87,7 +87,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Answer, ApiError> {
     Ok(Answer::List(page))
 }
 
-/// Deletes an object in the way of its kind, whatever happens to it meanwhile.
+/// Deletes an object in the way of its kind, also if it changes meanwhile.
 pub(crate) fn remove(server: &Server, resource: &Resource, stored: &Stored, grace: Option<u64>) {
     let deletion = Deletion {
         grace,
@@ -96,7 +96,7 @@ pub(crate) fn remove(server: &Server, resource: &Resource, stored: &Stored, grac
     delete_as(server, resource, stored, deletion);
 }
 
-/// Deletes an object or marks it as deleted, in whatever state it is.
+/// Deletes an object or marks it as deleted, in any state.
 pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, deletion: Deletion) {
     while let Some(current) = server.store.get(resource.table, stored.key()) {
         // Another object has the name now, so the one that was meant is gone.
@@ -145,7 +145,7 @@ fn commit(
     }
 }
 
-/// Removes what was just marked, whatever happens to it meanwhile.
+/// Removes an object that was just marked, also if it changes meanwhile.
 fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stored> {
     while let Some(current) = server.store.get(resource.table, marked.key()) {
         if current.uid() != marked.uid() {

@@ -35,7 +35,7 @@ struct Preconditions {
 }
 
 impl DeleteOptions {
-    /// Reads the body; the query counts only where there is none.
+    /// Reads the body; the query counts only if there is none.
     pub(super) fn of(call: &Call) -> Result<Self, ApiError> {
         let mut options = if call.body.is_empty() {
             Self::of_query(call)?
@@ -175,7 +175,7 @@ impl DeleteOptions {
         })
     }
 
-    /// Finds what is wrong with the options.
+    /// Validates the options.
     ///
     /// Source: `ValidateDeleteOptions` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
     fn causes(&self) -> Vec<StatusCause> {
@@ -248,7 +248,7 @@ impl DeleteOptions {
         options
     }
 
-    /// Returns how the object is deleted.
+    /// Returns the deletion that the options ask for.
     pub(super) fn deletion(&self) -> Deletion {
         let policy = self.propagation_policy.as_deref();
         let legacy = self.orphan_dependents.map(|orphan| {

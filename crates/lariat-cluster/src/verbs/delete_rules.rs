@@ -1,4 +1,4 @@
-//! What a deletion does, by the kind of the object and the options.
+//! The effects of a deletion, by the kind of the object and the options.
 //!
 //! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
 //! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, finalizers_in_spec, raise_generation, set_condition};
 
-/// How dependents of a deleted object are handled.
+/// The handling of the dependents of a deleted object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Propagation {
     /// They are deleted after it.
@@ -34,7 +34,7 @@ impl Propagation {
     }
 }
 
-/// How to delete an object; unset options have the defaults of the kind.
+/// A deletion and its options; unset options have the defaults of the kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deletion {
     /// The seconds it has until its end.
@@ -57,9 +57,9 @@ pub(super) enum Removal {
     Pending,
 }
 
-/// How objects of a kind go.
+/// The way in which objects of a kind are deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum DeletionMode {
     /// At once.
     AtOnce,
     /// After a grace period: Pods.
@@ -68,20 +68,22 @@ enum Way {
     Emptied,
 }
 
-fn way(resource: &Resource) -> Way {
+fn way(resource: &Resource) -> DeletionMode {
     match (&*resource.group, &*resource.plural) {
-        ("", "pods") => Way::Gracefully,
-        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => Way::Emptied,
-        _ => Way::AtOnce,
+        ("", "pods") => DeletionMode::Gracefully,
+        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            DeletionMode::Emptied
+        }
+        _ => DeletionMode::AtOnce,
     }
 }
 
 /// Returns whether the control plane empties objects of a kind before they go.
 pub(super) fn is_emptied(resource: &Resource) -> bool {
-    way(resource) == Way::Emptied
+    way(resource) == DeletionMode::Emptied
 }
 
-/// Decides what the deletion of an object comes to.
+/// Decides how an object is deleted.
 pub(super) fn removal(
     resource: &Resource,
     clock: &Clock,
@@ -90,7 +92,7 @@ pub(super) fn removal(
 ) -> Removal {
     let way = way(resource);
     // Most objects go at once, and need not be decoded for that.
-    if way == Way::AtOnce
+    if way == DeletionMode::AtOnce
         && !current.has_finalizers()
         && propagation(resource, &[], deletion.propagation) == Propagation::Background
     {
@@ -100,17 +102,17 @@ pub(super) fn removal(
     let mut object = old.clone();
     // As REST.Delete in registry/core/namespace/storage and in apiextensions' registry/customresourcedefinition: the
     // first deletion only marks, whatever its options.
-    if way == Way::Emptied && !current.is_deleting() {
+    if way == DeletionMode::Emptied && !current.is_deleting() {
         begin_emptying(resource, &mut object, clock, deletion.propagation);
         metadata_mut(&mut object).insert("deletionTimestamp".into(), clock.now().into());
         return Removal::Mark(object);
     }
     // Only namespaces have them. Until they are gone the namespace controller is at work.
-    if way == Way::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
+    if way == DeletionMode::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
         return Removal::Held;
     }
     let mut period = None;
-    if way == Way::Gracefully {
+    if way == DeletionMode::Gracefully {
         match shorten(&mut object, clock, deletion.grace) {
             Grace::Pending => return Removal::Pending,
             Grace::Runs(seconds) => period = Some(seconds),
@@ -183,7 +185,7 @@ fn mark(object: &mut Object, clock: &Clock) {
     metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
 }
 
-/// Counts the mark as a change, where the kind counts changes.
+/// Counts the mark as a change, for kinds that count changes.
 fn count_change(object: &mut Object) {
     let metadata = object.get("metadata");
     let generation = metadata.and_then(|metadata| metadata.get("generation")?.as_i64());
@@ -192,7 +194,7 @@ fn count_change(object: &mut Object) {
     }
 }
 
-/// Where a Pod is in its grace period.
+/// The progress of a Pod through its grace period.
 enum Grace {
     /// It has so many seconds from now on.
     Runs(u64),
@@ -250,7 +252,7 @@ fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
     asked.unwrap_or(own)
 }
 
-/// Puts on the finalizer that the propagation asks for, and takes off the other.
+/// Adds the finalizer that the propagation asks for, and removes the other.
 fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propagation>) {
     let known = owned_finalizers(object);
     // As deletionFinalizersForGarbageCollection in the generic registry.

@@ -1,11 +1,11 @@
-//! Which verb does what.
+//! Dispatches a call by its verb.
 
 use super::answer::Answer;
 use super::call::Call;
 use super::{create, delete, list, patch, read, reviews, subresources, update, watch};
 use crate::conversion;
 use crate::status::ApiError;
-use crate::wire::document::{self, OnStack};
+use crate::wire::document::{self, WithStack};
 use crate::wire::verb::Verb;
 
 impl Call {
@@ -49,7 +49,7 @@ impl Call {
             Verb::Watch => Box::pin(watch::watch(self)).await,
             // Members are visited by recursion, which for a deep document needs a larger stack.
             Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
-                OnStack::new(self.write(verb)).await
+                WithStack::new(self.write(verb)).await
             }
             // Boxed: these futures are by far the largest, since webhooks are called in them, and reads would carry
             // their size. A future is copied several times until it is polled.
@@ -59,7 +59,7 @@ impl Call {
         }
     }
 
-    /// Returns whether what is sent, or what it changes, nests deep.
+    /// Returns whether the body, or the object it changes, nests deep.
     fn is_deep(&self) -> bool {
         let key = self.resource.key(self.namespace(), self.name());
         let present = || self.server.store.get(self.resource.table, &key);

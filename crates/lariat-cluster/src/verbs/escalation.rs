@@ -14,7 +14,7 @@ use crate::wire::route::Target;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Checks that a user may grant what a role or binding grants, which may have been another one before.
+/// Checks that a user may grant the rules of a role or binding, which may have been another one before.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ fn has_aggregation(role: &Object) -> bool {
         .is_some_and(|all| !all.is_empty())
 }
 
-/// Returns whether a change is only about what the garbage collector needs.
+/// Returns whether a change is only about members that the garbage collector writes.
 ///
 /// Source: `IsOnlyMutatingGCFields` in `k8s.io/kubernetes/pkg/registry/rbac`.
 fn is_for_collector(old: &Object, object: &Object) -> bool {
@@ -89,7 +89,7 @@ fn is_for_collector(old: &Object, object: &Object) -> bool {
     rest(old) == rest(object)
 }
 
-/// What is granted, and by whom.
+/// The rights that are granted, and who grants them.
 struct Grant<'a> {
     server: &'a Server,
     user: &'a User,
@@ -125,7 +125,7 @@ impl Grant<'_> {
         missing(&self.server.store, self.user, None, &everything).is_none()
     }
 
-    /// Returns what a stored role grants; `None` if there is none.
+    /// Returns the rules of a stored role; `None` if there is none.
     fn rules(&self, plural: &str, name: &str, namespace: Option<&str>) -> Option<Vec<Value>> {
         let catalog = self.server.kinds.catalog();
         let resource = catalog.resource(GROUP, "v1", plural)?;

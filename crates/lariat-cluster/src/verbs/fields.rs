@@ -1,4 +1,4 @@
-//! Which objects a request selects.
+//! Field selectors of requests.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    /// Checks the field labels against what the resource supports.
+    /// Parses the selectors, and checks their field labels against those of the resource.
     pub(super) fn new(
         resource: &Arc<Resource>,
         namespace: Option<&str>,

@@ -14,7 +14,7 @@ use crate::status::ApiError;
 use crate::strategy::{self, Part, view};
 use crate::verbs::call::Call;
 
-/// What a manager's writes need to be accounted for.
+/// The field manager of a write, with the version, time and catalog of its entry.
 #[derive(Debug)]
 pub(crate) struct Writer {
     name: String,
@@ -82,7 +82,7 @@ impl Writer {
     }
 }
 
-/// Returns the fields that a write of some part does not change, whatever is sent.
+/// Returns the fields that a write of some part never changes.
 ///
 /// Source: the `GetResetFields` of the strategies.
 fn ignored(resource: &Resource, part: Part) -> Set {
@@ -116,7 +116,7 @@ pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
     }
 }
 
-/// Takes what changed from those who own fields in other versions.
+/// Removes changed fields from managers that own them in other versions.
 ///
 /// As `Updater.update`, which compares the objects in the version of each owner.
 fn disown_in_others(call: &Call, writer: &Writer, live: &Object, new: &mut Object) {

@@ -22,7 +22,7 @@ impl Scheme {
         }
     }
 
-    /// Returns where it is made, which is its name in messages.
+    /// Returns the place of its definition in Go, which is its name in messages.
     pub(super) fn place(self) -> &'static str {
         match self {
             Self::Main => "pkg/api/legacyscheme/scheme.go:30",
@@ -73,7 +73,7 @@ fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Returns the package of the type that a kind is converted to, whatever its version.
+/// Returns the Go package of the internal type of a kind, in any version.
 pub(super) fn package<'a>(api_version: &'a str, kind: &str) -> &'a str {
     match group(api_version) {
         "" | "events.k8s.io" => "core",

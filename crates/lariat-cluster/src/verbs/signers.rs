@@ -1,4 +1,4 @@
-//! Who may approve and sign requests for certificates, and for whom they may not be.
+//! Checks approval and signing of certificate requests by their signer.
 //!
 //! Source: `certificates/approval`, `certificates/signing` and `certificates/subjectrestriction` in
 //! `k8s.io/kubernetes/plugin/pkg/admission`.

@@ -61,7 +61,7 @@ fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Drops the version of what a PUT or an apply creates.
+/// Drops the version of an object that a PUT or an apply creates.
 ///
 /// Unlike with POST it is no error, but has no meaning either. It must be one all the same.
 pub(super) fn drop_version(new: &mut Object) -> Result<(), ApiError> {
@@ -73,7 +73,7 @@ pub(super) fn drop_version(new: &mut Object) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses to create what is meant to replace a certain object.
+/// Refuses to create an object that is meant to replace a certain one.
 fn check_absence(
     call: &Call,
     key: &ObjectKey,
@@ -129,7 +129,7 @@ pub(super) fn check_revision(call: &Call, version: &str, current: &Stored) -> Re
     }
 }
 
-/// Stores what a client made of a state, as the owner of the fields it changed.
+/// Stores a changed state, as the owner of the changed fields.
 ///
 /// `None` if the state is no longer the present one, and the caller has to read it again.
 pub(super) async fn finish(
@@ -226,7 +226,7 @@ fn with_link<'a>(call: &Call, object: &'a Object, link: String) -> Cow<'a, Objec
     Cow::Owned(object)
 }
 
-/// Puts a replacement into the version in which objects of its kind are stored.
+/// Converts a replacement to the version in which objects of its kind are stored.
 pub(super) async fn stored_form(
     call: &Call,
     replacement: Replacement,

@@ -24,7 +24,7 @@ const LIMIT: usize = 3 * 1024 * 1024;
 #[derive(Debug)]
 pub struct ResponseBody {
     kind: Kind,
-    /// How it is sent, where that is watched.
+    /// The delivery that records its progress, if it is watched.
     delivery: Option<Delivery>,
     /// The rest of a delivery that the client has not read; empty without one.
     rest: Bytes,
@@ -144,7 +144,7 @@ impl ResponseBody {
 }
 
 impl ResponseBody {
-    /// Takes the next piece, which is small, and shows that it is there to be sent.
+    /// Returns the next piece, which is small, and records that it was offered.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         if self.rest.is_empty() {
             let next = self.kind.poll_next(cx);

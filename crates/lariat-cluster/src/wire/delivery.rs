@@ -1,9 +1,9 @@
-//! How much of a response its client has read.
+//! The progress of sending a response.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How far a response has been taken, as its body shows whoever sends it.
+/// The progress of a response, as its body shows whoever sends it.
 ///
 /// A sender asks a body for the next piece once it has room for it. So a piece that was handed out waits for the
 /// client until the next one is asked for.
@@ -12,7 +12,7 @@ pub(crate) struct Delivery(Arc<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many pieces were handed out.
+    /// The number of pieces that were handed out.
     pieces: AtomicU64,
     /// There is something for the client to take.
     waits: AtomicBool,

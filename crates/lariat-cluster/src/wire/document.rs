@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use lariat_apimachinery::go_json;
 use lariat_apimachinery::nesting::{DEEPEST, is_deeper};
-use lariat_apimachinery::schema::{self, FieldPath, Misfit, Problems, Step, TypeRef};
+use lariat_apimachinery::schema::{self, DecodeError, FieldPath, Step, StrictErrors, TypeRef};
 use memchr::memchr2_iter;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
@@ -43,14 +43,14 @@ impl Duplicates {
         }
     }
 
-    /// Returns what a client is warned of.
+    /// Returns the warnings for the client.
     pub(crate) fn warnings(&self) -> Vec<String> {
         match self {
             Self::Worded(sentences) | Self::Lines(sentences) => sentences.clone(),
         }
     }
 
-    /// Returns what is wrong where nothing may be wrong.
+    /// Returns the errors of a strict request.
     pub(crate) fn errors(&self) -> Vec<String> {
         match self {
             Self::Worded(sentences) => sentences.clone(),
@@ -67,20 +67,20 @@ impl Document {
         Self::read_json(bytes, None).map(|(document, _)| document)
     }
 
-    /// Reads an object of a type, as Go's decoder does: a member that is there again is read into what is there.
+    /// Reads an object of a type, as Go's decoder does: a duplicate member is read into the value of the one before.
     ///
     /// Returns also the first value of a wrong type among those that do not show in the document.
     pub(crate) fn json_of(
         bytes: &[u8],
         typed: TypeRef<'_>,
-    ) -> Result<(Self, Option<Misfit>), String> {
+    ) -> Result<(Self, Option<DecodeError>), String> {
         Self::read_json(bytes, Some(typed))
     }
 
     fn read_json(
         bytes: &[u8],
         typed: Option<TypeRef<'_>>,
-    ) -> Result<(Self, Option<Misfit>), String> {
+    ) -> Result<(Self, Option<DecodeError>), String> {
         let mut found = Found {
             typed,
             bytes,
@@ -98,13 +98,13 @@ impl Document {
         if is_deeper(&value, DEEPEST) {
             return Err("exceeded max depth".to_owned());
         }
-        let duplicates = Duplicates::Worded(found.problems.into_sentences());
+        let duplicates = Duplicates::Worded(found.strict_errors.into_sentences());
         let document = Self {
             value,
             duplicates,
             has_float: found.has_float,
         };
-        Ok((document, found.misfit))
+        Ok((document, found.decode_error))
     }
 
     /// Reads YAML, of which JSON is a part.
@@ -163,12 +163,12 @@ pub(crate) fn with_stack<T>(work: impl FnOnce() -> T) -> T {
 
 /// A future whose every poll has enough stack for the deepest document.
 #[derive(Debug)]
-pub(crate) struct OnStack<F> {
+pub(crate) struct WithStack<F> {
     /// `None` when it is dropped.
     work: Option<Pin<Box<F>>>,
 }
 
-impl<F> OnStack<F> {
+impl<F> WithStack<F> {
     pub(crate) fn new(work: F) -> Self {
         Self {
             work: Some(Box::pin(work)),
@@ -176,7 +176,7 @@ impl<F> OnStack<F> {
     }
 }
 
-impl<F: Future> Future for OnStack<F> {
+impl<F: Future> Future for WithStack<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
@@ -187,7 +187,7 @@ impl<F: Future> Future for OnStack<F> {
     }
 }
 
-impl<F> Drop for OnStack<F> {
+impl<F> Drop for WithStack<F> {
     fn drop(&mut self) {
         // A deep document is dropped level by level.
         let work = self.work.take();
@@ -249,7 +249,7 @@ fn before<'a>(text: &'a str, place: &str) -> Option<&'a str> {
     Some(&text[..start + end])
 }
 
-/// Words the most frequent errors as Go's reader does, which names other places.
+/// Translates the most frequent errors to those of Go's reader, which counts places otherwise.
 fn in_words_of_go(error: &str) -> String {
     let has = |part: &str| error.contains(part);
     let known = if has("mapping values are not allowed in this context") {
@@ -303,15 +303,15 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// What was found in a document beside its values.
+/// The findings about a document beside its values.
 #[derive(Debug, Default)]
 struct Found<'a> {
     /// The type of the document, if it is known.
     typed: Option<TypeRef<'a>>,
     /// The members that were there again.
-    problems: Problems,
+    strict_errors: StrictErrors,
     /// The first value of a wrong type that another one replaced.
-    misfit: Option<Misfit>,
+    decode_error: Option<DecodeError>,
     bytes: &'a [u8],
     has_float: bool,
     /// Whether zeros with a sign are integers, once one was met.
@@ -331,7 +331,7 @@ impl<'a> Found<'a> {
         })
     }
 
-    /// Returns the type of what is at a path.
+    /// Returns the type of the value at a path.
     ///
     /// Types are looked up only for duplicates, which are rare.
     fn type_at(&self, path: &FieldPath<'_>) -> Option<TypeRef<'a>> {
@@ -342,11 +342,12 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Reads a member into what was there before.
+    /// Reads a duplicate member into the value of the one before.
     fn replace(&mut self, path: &FieldPath<'_>, earlier: &Value, value: &mut Value) {
         let typed = self.type_at(path);
-        let misfit = typed.and_then(|typed| schema::again(typed, earlier, value).err());
-        self.misfit = self.misfit.take().or(misfit);
+        let decode_error =
+            typed.and_then(|typed| schema::merge_duplicate(typed, earlier, value).err());
+        self.decode_error = self.decode_error.take().or(decode_error);
     }
 }
 
@@ -421,10 +422,10 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let path = self.path.member(&name);
-            // The path of this member is put in front of a misfit that was found below it, not of an earlier one.
-            let was_fit = self.found.misfit.is_none();
+            // The path of this member is put in front of a decode error that was found below it, not of an earlier one.
+            let was_fit = self.found.decode_error.is_none();
             if read.contains_key(&name) {
-                self.found.problems.add_duplicate(&path);
+                self.found.strict_errors.add_duplicate(&path);
             }
             let seed = Reader {
                 path: &path,
@@ -434,9 +435,9 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
             if let Some(earlier) = read.get(&name) {
                 self.found.replace(&path, earlier, &mut value);
             }
-            if was_fit && let Some(misfit) = self.found.misfit.take() {
+            if was_fit && let Some(decode_error) = self.found.decode_error.take() {
                 let typed = self.found.type_at(self.path);
-                self.found.misfit = typed.map(|typed| misfit.below(typed, &name));
+                self.found.decode_error = typed.map(|typed| decode_error.below(typed, &name));
             }
             read.insert(name, value);
         }

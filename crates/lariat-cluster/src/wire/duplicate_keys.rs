@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Error, Spanned};
 
-/// What Go says about each key of a document that is in its map already.
+/// Returns Go's sentences about keys of a document that are in their map already.
 ///
 /// `error` is what the reader says of the first of them.
 pub(super) fn lines(text: &str, error: &Error) -> Vec<String> {

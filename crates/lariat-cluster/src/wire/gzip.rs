@@ -23,7 +23,7 @@ pub(crate) fn compress(document: &[u8]) -> Bytes {
     encoder.finish().expect(IN_MEMORY).into()
 }
 
-/// Returns what was compressed.
+/// Expands compressed bytes.
 pub(crate) fn expand(compressed: &[u8]) -> Bytes {
     let mut document = Vec::new();
     let mut decoder = GzDecoder::new(compressed);

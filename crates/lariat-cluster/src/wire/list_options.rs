@@ -1,4 +1,4 @@
-//! What must not be combined in the parameters of a list or a watch.
+//! Refuses parameters of a list or a watch that must not be combined.
 //!
 //! Source: `ValidateListOptions` in `k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`.
 

@@ -1,4 +1,4 @@
-//! What goes over the wire: paths, parameters, bodies and answers.
+//! The wire format: paths, parameters, bodies and answers.
 
 pub(crate) mod body;
 pub(crate) mod delivery;

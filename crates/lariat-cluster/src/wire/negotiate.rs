@@ -1,4 +1,4 @@
-//! What form of an answer a client accepts.
+//! Negotiates the format of an answer.
 //!
 //! Source: `NegotiateMediaTypeOptions` in `k8s.io/apiserver/pkg/endpoints/handlers/negotiation`.
 
@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use super::protobuf;
 use crate::status::ApiError;
 
-/// How much of an object is answered.
+/// The part of an object that is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
     /// All of it, under its own kind.
@@ -29,7 +29,7 @@ pub(crate) enum MetaVersion {
     V1beta1,
 }
 
-/// How answers are written.
+/// The encoding of an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Encoding {
     #[default]
@@ -38,7 +38,7 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// The forms there are for an answer, besides whole objects in JSON and YAML.
+/// The formats available for an answer, besides whole objects in JSON and YAML.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
     /// Whether the media types are checked before anything else.
@@ -87,39 +87,32 @@ impl Offers {
     /// A genuine server checks the media types of built-in kinds before anything else.
     fn refuse(self, has_media_type: bool) -> ApiError {
         if self.routed && !has_media_type {
-            let streams = [STREAMS].into_iter().filter(|_| self.streams);
-            let all: Vec<&str> = [self.listed()].into_iter().chain(streams).collect();
+            let streams = [WATCH_TYPES].into_iter().filter(|_| self.streams);
+            let all: Vec<&str> = [OBJECT_TYPES].into_iter().chain(streams).collect();
             ApiError::not_acceptable(&all.join(", "))
         } else {
-            ApiError::only_acceptable(self.listed())
+            ApiError::only_acceptable(OBJECT_TYPES)
         }
-    }
-
-    /// Lists the media types of objects, which errors about custom resources list too.
-    pub(crate) fn listed(self) -> &'static str {
-        if protobuf::IS_BUILT {
-            "application/json, application/yaml, application/vnd.kubernetes.protobuf"
-        } else {
-            "application/json, application/yaml"
-        }
-    }
-
-    /// Lists the media types of watches.
-    pub(crate) fn streams(self) -> &'static str {
-        STREAMS
     }
 }
 
-/// The media types of watches.
-const STREAMS: &str = if protobuf::IS_BUILT {
+/// The media types of objects, as errors list them, also those about custom resources.
+pub(crate) const OBJECT_TYPES: &str = if protobuf::IS_BUILT {
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+} else {
+    "application/json, application/yaml"
+};
+
+/// The media types of watches, as errors list them.
+pub(crate) const WATCH_TYPES: &str = if protobuf::IS_BUILT {
     "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 } else {
     "application/json;stream=watch"
 };
 
-/// What an answer about objects looks like.
+/// The negotiated format of an answer about objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ResponseFormat {
     pub(crate) shape: Shape,
     pub(crate) meta: MetaVersion,
     pub(crate) encoding: Encoding,
@@ -137,8 +130,8 @@ impl MetaVersion {
     }
 }
 
-impl Form {
-    /// Takes the first alternative of an `Accept` header that this server knows.
+impl ResponseFormat {
+    /// Negotiates the format: the first alternative of an `Accept` header that this server knows.
     ///
     /// Without a header it is the whole object. A shape that does not suit the request is taken all the same, and
     /// refused when the answer is there: a real server does not go on to the next alternative either.
@@ -273,8 +266,8 @@ mod tests {
     const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
     fn check(accept: &str, expected: Option<Shape>) {
-        let form = Form::negotiate(accept, Offers::of(false));
-        assert_eq!(form.ok().map(|form| form.shape), expected, "{accept}");
+        let format = ResponseFormat::negotiate(accept, Offers::of(false));
+        assert_eq!(format.ok().map(|format| format.shape), expected, "{accept}");
     }
 
     #[test]
@@ -324,9 +317,9 @@ mod tests {
     fn where_there_are_no_tables_the_next_alternative_is_taken() {
         let offers = Offers::of(true).with_tables(false);
         let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
-        assert!(Form::negotiate(table, offers).is_err());
-        let form = Form::negotiate(&format!("{table},application/json"), offers);
-        assert_eq!(form.unwrap().shape, Shape::Whole);
+        assert!(ResponseFormat::negotiate(table, offers).is_err());
+        let format = ResponseFormat::negotiate(&format!("{table},application/json"), offers);
+        assert_eq!(format.unwrap().shape, Shape::Whole);
     }
 
     #[test]
@@ -357,17 +350,17 @@ mod tests {
                 protobuf: true,
                 tables: true,
             };
-            let form = Form::negotiate(accept, offers).unwrap();
-            assert_eq!(form.encoding, expected, "{accept}");
+            let format = ResponseFormat::negotiate(accept, offers).unwrap();
+            assert_eq!(format.encoding, expected, "{accept}");
         }
-        let custom = Form::negotiate(&format!("{PROTOBUF}, */*"), Offers::of(false));
+        let custom = ResponseFormat::negotiate(&format!("{PROTOBUF}, */*"), Offers::of(false));
         assert_eq!(custom.unwrap().encoding, Encoding::Json);
     }
 
     proptest! {
         #[test]
         fn no_header_makes_it_panic(accept in ".{0,60}|[a-z*/;=,.0-9 ]{0,60}") {
-            drop(Form::negotiate(&accept, Offers::of(true)));
+            drop(ResponseFormat::negotiate(&accept, Offers::of(true)));
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Query {
     watched_name: Option<String>,
 }
 
-/// How the version of a read is meant.
+/// The meaning of the version of a read: `resourceVersionMatch`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionMatch {
     Exact,
@@ -46,7 +46,7 @@ pub(crate) struct ListQuery {
 }
 
 impl Query {
-    /// Reads the parameters; what cannot be read is left out.
+    /// Parses the parameters; malformed ones are left out.
     ///
     /// Source: `parseQuery` in Go's `net/url`.
     pub(crate) fn parse(query: &str) -> Self {
@@ -75,7 +75,7 @@ impl Query {
         self.watched_name.as_deref()
     }
 
-    /// Returns whether a parameter is there, whatever its value.
+    /// Returns whether a parameter is there, with any value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.parameters.contains_key(name)
     }

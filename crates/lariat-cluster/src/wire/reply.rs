@@ -71,7 +71,7 @@ impl Reply {
         Self(response)
     }
 
-    /// Puts on the answer the tag by which a client asks whether it has changed.
+    /// Sets the `ETag` of the answer, and its `Vary`.
     pub(crate) fn tag(mut self, tag: &str) -> Self {
         let headers = self.0.headers_mut();
         if let Ok(tag) = HeaderValue::from_str(tag) {
@@ -89,7 +89,7 @@ impl Reply {
         self
     }
 
-    /// Tells caches between server and client not to keep the answer, unless it says how long they may.
+    /// Sets `Cache-Control` to no caching, unless the answer has one.
     ///
     /// Source: `WithCacheControl` in `k8s.io/apiserver/pkg/endpoints/filters`.
     pub(crate) fn uncached(mut self) -> Self {

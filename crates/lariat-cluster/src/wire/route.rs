@@ -2,7 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
-/// What a path names.
+/// The endpoint or object that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     /// `/`

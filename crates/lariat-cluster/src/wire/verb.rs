@@ -18,7 +18,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Returns the verb of a request, or `None` where the method has no meaning.
+    /// Returns the verb of a request, or `None` for a method without a meaning.
     pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
         // An eviction or a binding, for example, creates something below an object that the path names.
         if *method == Method::POST && target.subresource.is_some() {

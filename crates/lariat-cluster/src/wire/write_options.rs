@@ -10,7 +10,7 @@ use serde_json::json;
 use super::query::Query;
 use crate::status::ApiError;
 
-/// How long the name of a manager may be.
+/// The longest name of a field manager.
 // FieldManagerMaxLength in apimachinery's metav1 validation.
 const LONGEST_NAME: usize = 128;
 

@@ -1,4 +1,4 @@
-//! How nodes and workloads are simulated.
+//! The settings and the state of simulated workloads.
 
 mod settings;
 mod simulated;

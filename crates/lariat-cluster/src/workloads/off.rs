@@ -1,10 +1,10 @@
 //! A build without simulated workloads: no cluster has any.
 
-/// How workloads are simulated: never.
+/// The settings of simulated workloads, which there are not in this build.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Workloads {}
 
-/// What the server keeps of them: nothing.
+/// The server's state of simulated workloads: none.
 #[derive(Debug)]
 pub(crate) enum Simulated {}
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How nodes, Pods and workloads are simulated.
+/// The settings of simulated nodes, Pods and workloads.
 ///
 /// With it the cluster has nodes, a scheduler that binds Pods to them, kubelets that run Pods (in name
 /// only: no process is started), and the controllers of ReplicaSets, Deployments, StatefulSets,

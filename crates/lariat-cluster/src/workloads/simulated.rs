@@ -1,11 +1,11 @@
-//! What the server keeps of simulated workloads.
+//! The server's state of simulated workloads.
 
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 
 use super::settings::Workloads;
 
-/// The settings of the simulation, and what tests ask of it.
+/// The settings of the simulation, and the failures that tests ask for.
 #[derive(Debug)]
 pub(crate) struct Simulated {
     pub(crate) settings: Workloads,

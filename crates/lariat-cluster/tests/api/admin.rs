@@ -42,7 +42,7 @@ async fn it_is_not_there_unless_it_is_wanted() {
 async fn rules_are_added_listed_and_taken_away() {
     let bench = bench().await;
     let rules = [
-        json!({"action": {"refuse": {"code": 503, "form": "html", "retryAfterSeconds": 5}},
+        json!({"action": {"refuse": {"code": 503, "body": "html", "retryAfterSeconds": 5}},
             "verb": "list", "resource": "configmaps", "times": 2}),
         json!({"action": "noAnswer", "client": "x/", "probability": 0.5, "forSeconds": 1.5}),
         json!({"action": {"cutWatch": {"events": 3}}, "kind": "Pod", "skip": 1}),
@@ -97,8 +97,8 @@ async fn a_rule_that_is_wrong_is_refused_by_member_and_with_what_is_allowed() {
             &["action.refuse.code", "400 to 599"],
         ),
         (
-            json!({"action": {"refuse": {"code": 500, "form": "x"}}}),
-            &["refuse.form", "`html`"],
+            json!({"action": {"refuse": {"code": 500, "body": "x"}}}),
+            &["refuse.body", "`html`"],
         ),
         (
             json!({"action": {"delay": {"seconds": -1}}}),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, CONFIG_MAPS, text, version};
 use http::{Method, StatusCode};
-use lariat_cluster::faults::{Action, Form, Refusal, Rule};
+use lariat_cluster::faults::{Action, ErrorBody, Refusal, Rule};
 use serde_json::json;
 use tokio::time::{Instant, timeout};
 
@@ -24,7 +24,7 @@ async fn a_refusal_is_written_in_the_form_it_has() {
     assert_eq!(answer.headers["content-type"], "text/plain; charset=utf-8");
     assert_eq!(answer.text, "Too Many Requests\n");
 
-    let refusal = Refusal::new(StatusCode::BAD_GATEWAY).form(Form::Html);
+    let refusal = Refusal::new(StatusCode::BAD_GATEWAY).body(ErrorBody::Html);
     let proxy = with(Rule::new(Action::Refuse(refusal))).await;
     let answer = proxy.get(CONFIG_MAPS).await;
     assert_eq!(answer.code, StatusCode::BAD_GATEWAY);

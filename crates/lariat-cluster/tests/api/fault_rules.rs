@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, CONFIG_MAPS};
 use http::{Method, StatusCode};
-use lariat_cluster::faults::{Action, After, Form, Refusal, Rule};
+use lariat_cluster::faults::{Action, After, ErrorBody, Refusal, Rule};
 use serde_json::json;
 
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -148,7 +148,7 @@ async fn the_journal_has_the_faults_of_a_request() {
 
 #[test]
 fn actions_know_whether_a_correct_server_leads_to_them() {
-    let refusal = |code| Action::Refuse(Refusal::new(code).form(Form::Html));
+    let refusal = |code| Action::Refuse(Refusal::new(code).body(ErrorBody::Html));
     for (action, legal) in [
         (Action::Refuse(Refusal::too_many_requests()), true),
         (refusal(StatusCode::GATEWAY_TIMEOUT), true),

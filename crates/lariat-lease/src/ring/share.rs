@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::{Gvk, ObjectKey, ObjectMetadata};
+use lariat_core::{FNV_OFFSET, Gvk, ObjectKey, ObjectMetadata, fnv1a};
 
 /// The hash by which an object is assigned to a member of a ring.
 ///
@@ -64,7 +64,7 @@ impl ShardKey {
         let parts = [group, kind, namespace, name];
         Self(mixed(parts.iter().fold(FNV_OFFSET, |hash, part| {
             // No name contains the separator, so different parts cannot give the same text.
-            fnv(fnv(hash, part.as_bytes()), b"/")
+            fnv1a(fnv1a(hash, part.as_bytes()), b"/")
         })))
     }
 }
@@ -166,18 +166,6 @@ impl Share {
     }
 }
 
-/// The initial value of FNV-1a.
-const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-/// The multiplier of FNV-1a.
-const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// Continues an FNV-1a hash.
-fn fnv(hash: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(hash, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME)
-    })
-}
-
 /// The finalizer of splitmix64: every bit of the input changes half of the output's.
 fn mixed(mut hash: u64) -> u64 {
     // FNV alone maps similar names to similar hashes, which would divide the keys unevenly.
@@ -188,7 +176,7 @@ fn mixed(mut hash: u64) -> u64 {
 
 /// Returns the hash of a member's name.
 fn hash_of(name: &str) -> u64 {
-    mixed(fnv(FNV_OFFSET, name.as_bytes()))
+    mixed(fnv1a(FNV_OFFSET, name.as_bytes()))
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ async fn a_group_that_does_not_answer_is_not_taken_for_one_that_is_not_served() 
     // Discovery by group, which first lacks the version, and then fails.
     let faults = rig.cluster().faults();
     faults.add(Rule::new(Fault::LegacyDiscovery));
-    let asks = |request: &lariat_cluster::Request| request.path == "/apis/gadgets.dev/v1";
+    let asks = |request: &lariat_cluster::RecordedRequest| request.path == "/apis/gadgets.dev/v1";
     let missing = Fault::Refuse(Refusal::new(StatusCode::NOT_FOUND));
     faults.add(Rule::new(missing).when(asks).times(1));
     let away = Fault::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE));

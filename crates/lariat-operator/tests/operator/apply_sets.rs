@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
-use lariat_cluster::Request;
+use lariat_cluster::RecordedRequest;
 use lariat_cluster::faults::{Action as Fault, Rule};
 use lariat_cluster::testing::deployment;
 use lariat_controller::Outcome;
@@ -113,7 +113,7 @@ async fn a_status_that_comes_between_is_not_reported_as_a_change_of_the_set() {
     rig.bench.create("a", 1).await;
     settle().await;
     rig.calls();
-    let ours = |request: &Request| request.query.contains("fieldManager=widgeteer");
+    let ours = |request: &RecordedRequest| request.query.contains("fieldManager=widgeteer");
     let slow = Rule::new(Fault::Delay(SECOND)).resource("deployments");
     rig.cluster().faults().add(slow.when(ours));
     // Like the controller of Deployments: an annotation, which is a reason to apply again, and then a status.

@@ -202,7 +202,7 @@ async fn what_another_process_noted_is_kept() {
 #[tokio::test(start_paused = true)]
 async fn a_kind_is_not_forgotten_because_a_cache_does_not_show_its_objects() {
     let mut rig = Rig::watching().await;
-    let caches = |request: &lariat_cluster::Request| {
+    let caches = |request: &lariat_cluster::RecordedRequest| {
         matches!(&*request.verb, "list" | "watch") && !request.query.contains("labelSelector")
     };
     for behind in [Fault::Freeze, Fault::HangWatch(After::Time(SECOND))] {

@@ -7,13 +7,13 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::wanted::wanted;
 use super::{Check, Findings, Rest};
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
 // Without the handler: a worker calls the handlers of a key one after another, so calls of two handlers must not
 // overlap either.
-type KeyOf = (LifeId, Gvk, ObjectKey);
+type KeyOf = (IncarnationId, Gvk, ObjectKey);
 
 /// A key of a kind is with one worker at a time.
 #[derive(Default)]
@@ -49,7 +49,11 @@ impl Check for OneWorker {
 }
 
 fn of(handler: &HandlerId, key: &ObjectKey) -> KeyOf {
-    (handler.life.clone(), handler.kind.clone(), key.clone())
+    (
+        handler.incarnation.clone(),
+        handler.kind.clone(),
+        key.clone(),
+    )
 }
 
 /// Every handler was called with the last state of each object, or its deletion.
@@ -77,7 +81,9 @@ impl Check for LastCall {
                 let of_handler = self.shown.entry(handler.clone()).or_default();
                 of_handler.insert(key.clone(), shown);
             }
-            Event::LifeEnded(life) => self.shown.retain(|of, _| of.life != *life),
+            Event::IncarnationEnded(incarnation) => {
+                self.shown.retain(|of, _| of.incarnation != *incarnation)
+            }
             Event::Acted(activity) => {
                 if let Some(handler) = activity.deregistered() {
                     self.shown.remove(&handler);

@@ -1,4 +1,4 @@
-//! What a checker is.
+//! The trait of checkers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
 use lariat_core::{Gvk, TableSize};
 
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
@@ -36,19 +36,19 @@ pub(crate) struct Rest<'a> {
     pub(crate) now: Duration,
     /// The kinds that are served by now.
     pub(crate) served: &'a [Gvk],
-    pub(crate) life: &'a LifeId,
+    pub(crate) incarnation: &'a IncarnationId,
     pub(crate) factories: &'a [SharedControllerFactory],
-    /// What its factories and operators remember.
+    /// The sizes of the tables of its factories and operators.
     pub(crate) remembered: &'a [TableSize],
     pub(crate) controllers: &'a [ControllerStatus],
     pub(crate) caches: &'a [KindStatus],
 }
 
 impl Rest<'_> {
-    /// Returns a handler of this life.
+    /// Returns a handler of this incarnation.
     pub(super) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
         HandlerId {
-            life: self.life.clone(),
+            incarnation: self.incarnation.clone(),
             kind: kind.clone(),
             name: Arc::clone(name),
         }

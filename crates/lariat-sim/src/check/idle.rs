@@ -6,8 +6,8 @@ use std::time::Duration;
 use lariat_core::Gvk;
 
 use super::{Check, Findings};
-use crate::activity::{Act, Activity, Sample};
-use crate::actors::LifeId;
+use crate::activity::{Activity, ActivityKind, Sample};
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
@@ -20,7 +20,7 @@ use crate::oracle::Oracle;
 /// or the hot loop detector keeps back are not in line. A controller without a handler takes none on purpose.
 #[derive(Default)]
 pub(super) struct FreeWorkers {
-    stuck: BTreeMap<(LifeId, Gvk), Stuck>,
+    stuck: BTreeMap<(IncarnationId, Gvk), Stuck>,
 }
 
 struct Stuck {
@@ -28,7 +28,7 @@ struct Stuck {
     dequeued: u64,
 }
 
-/// How long a key may wait while a worker is free.
+/// The longest time a key may wait while a worker is free.
 const MOMENT: Duration = Duration::from_secs(1);
 
 impl Check for FreeWorkers {
@@ -37,44 +37,49 @@ impl Check for FreeWorkers {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        let life = match event {
-            Event::Acted(activity) => &activity.life,
-            Event::LifeEnded(life) => life,
+        let incarnation = match event {
+            Event::Acted(activity) => &activity.incarnation,
+            Event::IncarnationEnded(incarnation) => incarnation,
             _ => return Vec::new(),
         };
         if let Event::Acted(Activity {
-            what: Act::Sampled(samples),
+            what: ActivityKind::Sampled(samples),
             ..
         }) = event
         {
             let samples = samples.iter();
             return samples
-                .filter_map(|sample| self.look(life, sample, moment.at))
+                .filter_map(|sample| self.look(incarnation, sample, moment.at))
                 .collect();
         }
         // Around a break no worker takes keys, so the times before and after it must not add up.
-        let is_break = |act: &Act| {
+        let is_break = |act: &ActivityKind| {
             matches!(
                 act,
-                Act::Paused
-                    | Act::Resumed
-                    | Act::Starting(_)
-                    | Act::Stopping(_)
-                    | Act::Stopped
-                    | Act::Deregistered { .. }
+                ActivityKind::Paused
+                    | ActivityKind::Resumed
+                    | ActivityKind::Starting(_)
+                    | ActivityKind::Stopping(_)
+                    | ActivityKind::Stopped
+                    | ActivityKind::Deregistered { .. }
             )
         };
-        // True for the end of a life as well, which is not an `Acted`.
+        // True for the end of an incarnation as well, which is not an `Acted`.
         if !matches!(event, Event::Acted(activity) if !is_break(&activity.what)) {
-            self.stuck.retain(|of, _| of.0 != *life);
+            self.stuck.retain(|of, _| of.0 != *incarnation);
         }
         Vec::new()
     }
 }
 
 impl FreeWorkers {
-    fn look(&mut self, life: &LifeId, sample: &Sample, at: Duration) -> Option<String> {
-        let of = (life.clone(), sample.kind.clone());
+    fn look(
+        &mut self,
+        incarnation: &IncarnationId,
+        sample: &Sample,
+        at: Duration,
+    ) -> Option<String> {
+        let of = (incarnation.clone(), sample.kind.clone());
         let is_free = sample.workers.is_some_and(|workers| sample.held < workers);
         // `waiting` has an entry for each handler, so an empty one means that the controller has none.
         if !is_free || sample.ready == 0 || sample.waiting.is_empty() {
@@ -93,7 +98,7 @@ impl FreeWorkers {
         (at - stuck.since >= MOMENT).then(|| {
             format!(
                 "{}: {} keys of {} wait while {} of {} workers have one",
-                life.process,
+                incarnation.process,
                 sample.ready,
                 sample.kind.kind(),
                 sample.held,
@@ -106,26 +111,26 @@ impl FreeWorkers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::{Story, sample};
+    use crate::check::harness::{CheckHarness, sample};
 
     fn found(held: usize, dequeued: u64) -> usize {
-        let mut story = Story::of(FreeWorkers::default());
+        let mut harness = CheckHarness::of(FreeWorkers::default());
         let first = Sample {
             ready: 3,
             held: 1,
             dequeued: 5,
             ..sample(Some(2))
         };
-        story.act(0, Act::Sampled(vec![first.clone()]));
-        story.act(
+        harness.act(0, ActivityKind::Sampled(vec![first.clone()]));
+        harness.act(
             1000,
-            Act::Sampled(vec![Sample {
+            ActivityKind::Sampled(vec![Sample {
                 held,
                 dequeued,
                 ..first
             }]),
         );
-        story.found()
+        harness.found()
     }
 
     #[test]

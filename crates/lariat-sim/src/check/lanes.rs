@@ -119,8 +119,8 @@ impl Check for LateOnce {
                     self.replayed.retain(|(of, _)| *of != handler);
                 }
             }
-            Event::LifeEnded(life) => {
-                let is_other = |of: &HandlerId| of.life != *life;
+            Event::IncarnationEnded(incarnation) => {
+                let is_other = |of: &HandlerId| of.incarnation != *incarnation;
                 self.replayed.retain(|(of, _)| is_other(of));
                 self.reported.retain(is_other);
             }
@@ -133,7 +133,7 @@ impl Check for LateOnce {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::Story;
+    use crate::check::harness::CheckHarness;
 
     fn retry_of(name: &str) -> Causes {
         let added = Cause::Added { version: 1.into() };
@@ -143,14 +143,14 @@ mod tests {
 
     #[test]
     fn a_handler_that_did_not_fail_is_found_in_a_retry() {
-        let mut story = Story::of(OnlyFailed);
-        story.begins(0, "h", "a", retry_of("h"));
+        let mut harness = CheckHarness::of(OnlyFailed);
+        harness.begins(0, "h", "a", retry_of("h"));
         let mut with_news = retry_of("h");
         with_news.push(Cause::Resync);
-        story.begins(1, "g", "a", with_news);
-        assert_eq!(story.found(), 0);
-        story.begins(2, "g", "a", retry_of("h"));
-        assert_eq!(story.found(), 1);
+        harness.begins(1, "g", "a", with_news);
+        assert_eq!(harness.found(), 0);
+        harness.begins(2, "g", "a", retry_of("h"));
+        assert_eq!(harness.found(), 1);
     }
 
     #[test]
@@ -158,15 +158,15 @@ mod tests {
         let late = || Cause::LateHandler {
             handler: Arc::from("h"),
         };
-        let mut story = Story::of(LateOnce::default());
-        story.registered("h", None);
-        story.begins(0, "h", "a", late().into());
-        story.ends(0, "h", "a", Next::Dropped);
-        story.calls(1, "h", "a", late());
-        story.calls(1, "h", "b", late());
-        assert_eq!(story.found(), 0);
-        story.calls(2, "h", "a", late());
-        story.calls(2, "g", "a", late());
-        assert_eq!(story.found(), 2);
+        let mut harness = CheckHarness::of(LateOnce::default());
+        harness.registered("h", None);
+        harness.begins(0, "h", "a", late().into());
+        harness.ends(0, "h", "a", Next::Dropped);
+        harness.calls(1, "h", "a", late());
+        harness.calls(1, "h", "b", late());
+        assert_eq!(harness.found(), 0);
+        harness.calls(2, "h", "a", late());
+        harness.calls(2, "g", "a", late());
+        assert_eq!(harness.found(), 2);
     }
 }

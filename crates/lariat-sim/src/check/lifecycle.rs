@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::lives::Lives;
+use super::incarnations::Incarnations;
 use super::{Check, Findings};
-use crate::activity::{Act, Activity};
-use crate::actors::{HandlerId, LifeId};
+use crate::activity::{Activity, ActivityKind};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
@@ -18,8 +18,8 @@ use crate::oracle::Oracle;
 /// began, for kinds that had a handler then, and above zero for all others.
 #[derive(Default)]
 pub(super) struct FilledFirst {
-    loads: BTreeMap<LifeId, BTreeMap<Gvk, u64>>,
-    lives: Lives,
+    loads: BTreeMap<IncarnationId, BTreeMap<Gvk, u64>>,
+    incarnations: Incarnations,
 }
 
 impl Check for FilledFirst {
@@ -28,11 +28,11 @@ impl Check for FilledFirst {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
             Event::Acted(activity) => self.act(activity),
-            Event::LifeEnded(life) => {
-                self.loads.remove(life);
+            Event::IncarnationEnded(incarnation) => {
+                self.loads.remove(incarnation);
             }
             Event::Began {
                 handler,
@@ -42,7 +42,7 @@ impl Check for FilledFirst {
             } => {
                 let before = self
                     .loads
-                    .get(&handler.life)
+                    .get(&handler.incarnation)
                     .and_then(|of| of.get(&handler.kind));
                 if *loads <= before.copied().unwrap_or(0) {
                     return vec![format!(
@@ -60,20 +60,20 @@ impl Check for FilledFirst {
 
 impl FilledFirst {
     fn act(&mut self, activity: &Activity) {
-        let Activity { life, what } = activity;
-        let Some(state) = self.lives.of(life) else {
+        let Activity { incarnation, what } = activity;
+        let Some(state) = self.incarnations.of(incarnation) else {
             return;
         };
         match what {
-            Act::Starting(loads) => {
+            ActivityKind::Starting(loads) => {
                 let mut loads = loads.clone();
                 // A kind without a handler may be dropped before its first one comes, and counts from zero then.
                 loads.retain(|kind, _| state.handlers_of(kind).next().is_some());
-                self.loads.insert(life.clone(), loads);
+                self.loads.insert(incarnation.clone(), loads);
             }
             // With its last handler a kind may end, and a new cache counts from zero.
-            Act::Deregistered { kind, .. } if state.handlers_of(kind).next().is_none() => {
-                if let Some(loads) = self.loads.get_mut(life) {
+            ActivityKind::Deregistered { kind, .. } if state.handlers_of(kind).next().is_none() => {
+                if let Some(loads) = self.loads.get_mut(incarnation) {
                     loads.remove(kind);
                 }
             }
@@ -90,9 +90,9 @@ impl FilledFirst {
 /// paused does not count.
 #[derive(Default)]
 pub(super) struct Stops {
-    lives: Lives,
-    /// How long the process had run when the stop began, and its grace period.
-    stopping: BTreeMap<LifeId, (Duration, Duration)>,
+    incarnations: Incarnations,
+    /// The age of the process when the stop began, and its grace period.
+    stopping: BTreeMap<IncarnationId, (Duration, Duration)>,
     gone: BTreeSet<HandlerId>,
 }
 
@@ -104,13 +104,13 @@ impl Check for Stops {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
             Event::Acted(activity) => self.act(activity, moment.at),
             Event::Began { handler, key, .. } => self.began(handler, key.as_str()),
-            Event::LifeEnded(life) => {
-                self.stopping.remove(life);
-                self.gone.retain(|of| of.life != *life);
+            Event::IncarnationEnded(incarnation) => {
+                self.stopping.remove(incarnation);
+                self.gone.retain(|of| of.incarnation != *incarnation);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -120,22 +120,22 @@ impl Check for Stops {
 
 impl Stops {
     fn act(&mut self, activity: &Activity, at: Duration) -> Findings {
-        let Activity { life, what } = activity;
-        let Some(state) = self.lives.of(life) else {
+        let Activity { incarnation, what } = activity;
+        let Some(state) = self.incarnations.of(incarnation) else {
             return Vec::new();
         };
         match what {
-            Act::Registered { kind, name, .. } => {
+            ActivityKind::Registered { kind, name, .. } => {
                 self.gone.remove(&activity.handler(kind, name));
             }
-            Act::Deregistered { kind, name } => {
+            ActivityKind::Deregistered { kind, name } => {
                 self.gone.insert(activity.handler(kind, name));
             }
-            Act::Stopping(grace) => {
+            ActivityKind::Stopping(grace) => {
                 self.stopping
-                    .insert(life.clone(), (state.awake(at), *grace));
+                    .insert(incarnation.clone(), (state.awake(at), *grace));
             }
-            Act::Stopped => {
+            ActivityKind::Stopped => {
                 let mut found: Findings = state
                     .running
                     .iter()
@@ -143,7 +143,7 @@ impl Stops {
                         format!("the stop is over, a call for {} {key} is not", kind.kind())
                     })
                     .collect();
-                if let Some((began, grace)) = self.stopping.remove(life) {
+                if let Some((began, grace)) = self.stopping.remove(incarnation) {
                     let took = state.awake(at).saturating_sub(began);
                     // `awake` leaves pauses out on both sides: a process that is paused in a stop is not late.
                     if took > grace.saturating_add(SLACK) {
@@ -159,7 +159,7 @@ impl Stops {
 
     fn began(&self, handler: &HandlerId, key: &str) -> Findings {
         let kind = handler.kind.kind();
-        let state = self.lives.of(&handler.life);
+        let state = self.incarnations.of(&handler.incarnation);
         // `None` is no violation: programs that report no starts may still have handlers.
         if state.is_some_and(|state| state.runs == Some(false)) {
             return vec![format!(
@@ -182,63 +182,63 @@ mod tests {
     use lariat_core::Cause;
 
     use super::*;
-    use crate::check::testing::{Story, handler, kind};
+    use crate::check::harness::{CheckHarness, handler, kind};
     use crate::event::Next;
 
     #[test]
     fn a_call_before_the_cache_is_filled_is_found() {
-        let mut story = Story::of(FilledFirst::default());
-        story.registered("h", None);
-        story.calls(0, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 0);
-        // The story's calls say that the cache was filled once.
-        story.act(1, Act::Starting([(kind(), 1)].into()));
-        story.calls(2, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 1);
+        let mut harness = CheckHarness::of(FilledFirst::default());
+        harness.registered("h", None);
+        harness.calls(0, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 0);
+        // The harness's calls say that the cache was filled once.
+        harness.act(1, ActivityKind::Starting([(kind(), 1)].into()));
+        harness.calls(2, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 1);
     }
 
     #[test]
     fn calls_after_a_stop_are_found_and_calls_after_the_next_start_are_not() {
-        let mut story = Story::of(Stops::default());
-        story.starts(0);
-        story.calls(1, "h", "a", Cause::Resync);
-        story.act(2, Act::Stopping(SLACK));
-        story.calls(3, "h", "a", Cause::Resync);
-        story.act(4, Act::Stopped);
-        assert_eq!(story.found(), 0);
-        story.calls(5, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 1);
-        story.starts(6);
-        story.calls(7, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 1);
+        let mut harness = CheckHarness::of(Stops::default());
+        harness.starts(0);
+        harness.calls(1, "h", "a", Cause::Resync);
+        harness.act(2, ActivityKind::Stopping(SLACK));
+        harness.calls(3, "h", "a", Cause::Resync);
+        harness.act(4, ActivityKind::Stopped);
+        assert_eq!(harness.found(), 0);
+        harness.calls(5, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 1);
+        harness.starts(6);
+        harness.calls(7, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 1);
     }
 
     #[test]
     fn a_stop_that_takes_too_long_or_leaves_a_call_is_found() {
-        let mut story = Story::of(Stops::default());
-        story.starts(0);
-        story.act(0, Act::Stopping(SLACK));
-        story.act(1000, Act::Paused);
-        story.act(60_000, Act::Resumed);
-        story.act(61_000, Act::Stopped);
-        assert_eq!(story.found(), 0);
-        story.starts(62_000);
-        story.begins(62_000, "h", "a", Cause::Resync.into());
-        story.act(63_000, Act::Stopping(SLACK));
-        story.act(66_000, Act::Stopped);
-        assert_eq!(story.found(), 2);
-        story.ends(66_000, "h", "a", Next::Done);
+        let mut harness = CheckHarness::of(Stops::default());
+        harness.starts(0);
+        harness.act(0, ActivityKind::Stopping(SLACK));
+        harness.act(1000, ActivityKind::Paused);
+        harness.act(60_000, ActivityKind::Resumed);
+        harness.act(61_000, ActivityKind::Stopped);
+        assert_eq!(harness.found(), 0);
+        harness.starts(62_000);
+        harness.begins(62_000, "h", "a", Cause::Resync.into());
+        harness.act(63_000, ActivityKind::Stopping(SLACK));
+        harness.act(66_000, ActivityKind::Stopped);
+        assert_eq!(harness.found(), 2);
+        harness.ends(66_000, "h", "a", Next::Done);
     }
 
     #[test]
     fn a_call_after_the_end_of_its_handler_is_found() {
-        let mut story = Story::of(Stops::default());
+        let mut harness = CheckHarness::of(Stops::default());
         let (kind, name) = (kind(), handler("h").name);
-        story.registered("h", None);
-        story.calls(1, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 0);
-        story.act(2, Act::Deregistered { kind, name });
-        story.calls(3, "h", "a", Cause::Resync);
-        assert_eq!(story.found(), 1);
+        harness.registered("h", None);
+        harness.calls(1, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 0);
+        harness.act(2, ActivityKind::Deregistered { kind, name });
+        harness.calls(3, "h", "a", Cause::Resync);
+        assert_eq!(harness.found(), 1);
     }
 }

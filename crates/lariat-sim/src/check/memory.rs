@@ -5,9 +5,9 @@ use lariat_core::{Gvk, TableSize};
 use super::{Check, Findings, Rest};
 use crate::oracle::Oracle;
 
-/// What factories and operators remember keeps to its bounds.
+/// Tables of factories and operators keep to their bounds.
 ///
-/// What belongs to a kind goes with its last use.
+/// Entries of a kind go with its last use.
 #[derive(Default)]
 pub(super) struct Memory;
 
@@ -36,7 +36,7 @@ const OF_CACHES: [&str; 5] = [
     "indexed objects",
 ];
 
-/// Describes what is wrong with one structure.
+/// Describes the violated bound of one structure.
 ///
 /// Empty if its size fits the kinds that are handled and cached.
 fn judge(of: &TableSize, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {

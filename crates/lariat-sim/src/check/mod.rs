@@ -8,10 +8,12 @@ mod check;
 mod checks;
 mod due;
 mod fairness;
+#[cfg(test)]
+mod harness;
 mod idle;
+mod incarnations;
 mod lanes;
 mod lifecycle;
-mod lives;
 mod memory;
 mod noticed;
 mod operator;
@@ -21,8 +23,6 @@ mod quiet;
 mod replicas;
 mod requests;
 mod states;
-#[cfg(test)]
-mod testing;
 mod wanted;
 
 pub(crate) use check::{Check, Findings, Rest};

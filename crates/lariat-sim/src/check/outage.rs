@@ -7,10 +7,10 @@ use std::time::Duration;
 use lariat_cluster::Commit;
 use lariat_core::Gvk;
 
-use super::lives::Lives;
+use super::incarnations::Incarnations;
 use super::{Check, Findings};
-use crate::activity::{Act, Activity, Sample};
-use crate::actors::LifeId;
+use crate::activity::{Activity, ActivityKind, Sample};
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment, WINDOW};
 use crate::oracle::Oracle;
 
@@ -26,14 +26,14 @@ use crate::oracle::Oracle;
 /// that changes. A kind of which a part is selected is left out: its version says little.
 #[derive(Default)]
 pub(super) struct OtherKinds {
-    lives: Lives,
+    incarnations: Incarnations,
     concerned: BTreeSet<(Arc<str>, Gvk)>,
     are_concerned: BTreeSet<Arc<str>>,
     /// Everything is, or the custom kinds are.
     all: bool,
     customs: bool,
     /// Since when a kind has not been filled.
-    unfilled: BTreeMap<(LifeId, Gvk), Duration>,
+    unfilled: BTreeMap<(IncarnationId, Gvk), Duration>,
 }
 
 const FILLING: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl Check for OtherKinds {
     }
 
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
             Event::Disturbed { process, kind } => match (process, kind) {
                 (None, None) => self.all = true,
@@ -60,8 +60,10 @@ impl Check for OtherKinds {
                     self.concerned.insert((process, kind.clone()));
                 }
             },
-            Event::Selected { life, kind, .. } => {
-                let process = Arc::clone(&life.process);
+            Event::Selected {
+                incarnation, kind, ..
+            } => {
+                let process = Arc::clone(&incarnation.process);
                 self.concerned.insert((process, kind.clone()));
             }
             // The first CRD of each is made before the programs start.
@@ -73,16 +75,16 @@ impl Check for OtherKinds {
                 self.customs |= is_crd && moment.at > UPDATING;
             }
             Event::Acted(Activity {
-                life,
-                what: Act::Sampled(samples),
+                incarnation,
+                what: ActivityKind::Sampled(samples),
             }) => {
                 return samples
                     .iter()
-                    .flat_map(|sample| self.look(oracle, life, sample, moment.at))
+                    .flat_map(|sample| self.look(oracle, incarnation, sample, moment.at))
                     .collect();
             }
             Event::Acted(activity) => {
-                self.unfilled.retain(|of, _| of.0 != activity.life);
+                self.unfilled.retain(|of, _| of.0 != activity.incarnation);
             }
             _ => {}
         }
@@ -103,19 +105,19 @@ impl OtherKinds {
     fn look(
         &mut self,
         oracle: &Oracle,
-        life: &LifeId,
+        incarnation: &IncarnationId,
         sample: &Sample,
         now: Duration,
     ) -> Option<String> {
-        let state = self.lives.of(life)?;
+        let state = self.incarnations.of(incarnation)?;
         let (runs, since) = (state.runs == Some(true) && !state.stops, state.since);
-        let process = &life.process;
+        let process = &incarnation.process;
         // A start fills all caches, which may take as long as the bound allows.
         if !runs || since + FILLING > now || self.is_concerned(process, &sample.kind) {
             return None;
         }
         let kind = sample.kind.kind();
-        let of = (life.clone(), sample.kind.clone());
+        let of = (incarnation.clone(), sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
             // A body crosses to the process one window of frames per turn, so a long list takes turns and not only
@@ -142,25 +144,25 @@ impl OtherKinds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::{Story, kind, sample};
+    use crate::check::harness::{CheckHarness, kind, sample};
 
     fn found(concerned: &Gvk) -> usize {
-        let mut story = Story::of(OtherKinds::default());
-        story.starts(0);
+        let mut harness = CheckHarness::of(OtherKinds::default());
+        harness.starts(0);
         let disturbed = Event::Disturbed {
             process: None,
             kind: Some(concerned.clone()),
         };
-        story.event(1, &disturbed);
+        harness.event(1, &disturbed);
         let unfilled = Sample {
             is_synced: false,
             ..sample(None)
         };
-        story.act(6000, Act::Sampled(vec![unfilled.clone()]));
-        story.act(10_000, Act::Sampled(vec![unfilled.clone()]));
-        assert_eq!(story.found(), 0);
-        story.act(11_000, Act::Sampled(vec![unfilled]));
-        story.found()
+        harness.act(6000, ActivityKind::Sampled(vec![unfilled.clone()]));
+        harness.act(10_000, ActivityKind::Sampled(vec![unfilled.clone()]));
+        assert_eq!(harness.found(), 0);
+        harness.act(11_000, ActivityKind::Sampled(vec![unfilled]));
+        harness.found()
     }
 
     #[test]

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::noticed::Noticed;
-use super::states::{Channel, Sight, since};
+use super::states::{Channel, Observation, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
@@ -22,8 +22,8 @@ pub(super) struct OwnWrites {
     noticed: Noticed,
 }
 
-/// An object in a life of a process.
-type Own = (LifeId, Gvk, ObjectKey);
+/// An object in an incarnation of a process.
+type Own = (IncarnationId, Gvk, ObjectKey);
 
 /// An answer to a write.
 #[derive(Clone, Copy)]
@@ -44,53 +44,66 @@ impl Check for OwnWrites {
         self.noticed.saw(oracle, moment, event);
         match event {
             Event::Wrote {
-                life,
+                incarnation,
                 kind,
                 key,
                 written,
             } => {
                 if let Some(past) = Past::of_write(oracle.states(kind, key), written) {
-                    let own = (life.clone(), kind.clone(), key.clone());
+                    let own = (incarnation.clone(), kind.clone(), key.clone());
                     let (number, state) = (moment.number, past.number);
                     self.written.insert(own, Answered { number, state });
                 }
                 // What a write returned is the program's business; only what it reads afterwards is compared.
                 return Vec::new();
             }
-            Event::LifeEnded(life) => self.written.retain(|own, _| own.0 != *life),
+            Event::IncarnationEnded(incarnation) => {
+                self.written.retain(|own, _| own.0 != *incarnation)
+            }
             _ => {}
         }
         // What a subscriber gets may be on its way while the answer comes.
-        let sight =
-            Sight::of(event).filter(|sight| !matches!(sight.channel, Channel::Subscriber(_)));
-        let found = sight.and_then(|sight| self.look(oracle, moment, &sight));
+        let observation = Observation::of(event)
+            .filter(|observation| !matches!(observation.channel, Channel::Subscriber(_)));
+        let found = observation.and_then(|observation| self.look(oracle, moment, &observation));
         found.into_iter().collect()
     }
 }
 
 impl OwnWrites {
-    fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
-        let own = (sight.life.clone(), sight.kind.clone(), sight.key.clone());
+    fn look(
+        &self,
+        oracle: &Oracle,
+        moment: &Moment,
+        observation: &Observation<'_>,
+    ) -> Option<String> {
+        let own = (
+            observation.incarnation.clone(),
+            observation.kind.clone(),
+            observation.key.clone(),
+        );
         let Answered { number, state } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write.
-        let has_noticed = self.noticed.is_by(oracle, moment, sight.life);
+        let has_noticed = self.noticed.is_by(oracle, moment, observation.incarnation);
         if oracle.reset_at > number || !has_noticed {
             return None;
         }
-        let selected = self.selections.of(sight.life, sight.kind);
-        let states = oracle.states(sight.kind, sight.key);
+        let selected = self
+            .selections
+            .of(observation.incarnation, observation.kind);
+        let states = oracle.states(observation.kind, observation.key);
         // What has not been there for long is forgotten.
-        let is_forgotten = states.is_empty() && sight.object.is_none();
+        let is_forgotten = states.is_empty() && observation.object.is_none();
         let states = &states[since(states, state)..];
         let mut states_since = states.iter();
-        let is_new = is_forgotten || states_since.any(|past| sight.is(past, &selected));
+        let is_new = is_forgotten || states_since.any(|past| observation.is(past, &selected));
         if is_new {
             return None;
         }
         let version = states.first().map_or(0, |past| past.version);
         Some(format!(
             "{} after a write that was answered with version {version}",
-            sight.says()
+            observation.says()
         ))
     }
 }
@@ -102,48 +115,48 @@ mod tests {
     use lariat_cluster::Commit;
 
     use super::*;
-    use crate::activity::Act;
-    use crate::check::testing::{Server, Story, key, kind, life};
+    use crate::activity::ActivityKind;
+    use crate::check::harness::{CheckHarness, Server, incarnation, key, kind};
     use crate::event::Written;
 
     /// A process that has seen a deletion, but not yet that it was undone.
     ///
     /// A backup that has the object is restored.
-    struct Restored(Story<OwnWrites>, u64);
+    struct Restored(CheckHarness<OwnWrites>, u64);
 
     impl Restored {
         /// Restores the backup at 20 s, after some acts of the process.
         ///
         /// The factory starts at 0.
-        async fn after(acts: &[(u64, Act)]) -> Self {
+        async fn after(acts: &[(u64, ActivityKind)]) -> Self {
             let server = Server::start().await;
-            let mut story = Story::of(OwnWrites::default());
-            story.event(0, &Event::Committed(Commit::Reset { revision: 0 }));
-            story.starts(0);
+            let mut harness = CheckHarness::of(OwnWrites::default());
+            harness.event(0, &Event::Committed(Commit::Reset { revision: 0 }));
+            harness.starts(0);
             let version = server.create("a").await.revision();
             let backup = server.backup();
             server.delete("a").await;
-            story.commits(1, server.take());
+            harness.commits(1, server.take());
             for (at, act) in acts {
-                story.act(*at, act.clone());
+                harness.act(*at, act.clone());
             }
             server.restore(&backup).await;
-            story.commits(20_000, server.take());
-            Self(story, version)
+            harness.commits(20_000, server.take());
+            Self(harness, version)
         }
 
         /// Writes the object, and finds none in the cache.
         fn misses(&mut self, millis: u64) -> usize {
             let (kind, key) = (kind(), key("a"));
             let wrote = Event::Wrote {
-                life: life(),
+                incarnation: incarnation(),
                 kind: kind.clone(),
                 key: key.clone(),
                 written: Written::State(self.1),
             };
             self.0.event(millis, &wrote);
             let read = Event::Read {
-                life: life(),
+                incarnation: incarnation(),
                 kind,
                 key,
                 object: None,
@@ -163,8 +176,8 @@ mod tests {
     #[tokio::test]
     async fn a_factory_that_is_stopped_notices_no_restore_until_it_has_run_again() {
         let stop = [
-            (10_000, Act::Stopping(Duration::ZERO)),
-            (10_000, Act::Stopped),
+            (10_000, ActivityKind::Stopping(Duration::ZERO)),
+            (10_000, ActivityKind::Stopped),
         ];
         let mut restored = Restored::after(&stop).await;
         assert_eq!(restored.misses(200_000), 0);
@@ -172,8 +185,10 @@ mod tests {
         assert_eq!(restored.misses(419_999), 0);
         assert_eq!(restored.misses(420_000), 1);
         // What it has noticed it knows.
-        restored.0.act(421_000, Act::Stopping(Duration::ZERO));
-        restored.0.act(421_000, Act::Stopped);
+        restored
+            .0
+            .act(421_000, ActivityKind::Stopping(Duration::ZERO));
+        restored.0.act(421_000, ActivityKind::Stopped);
         assert_eq!(restored.misses(422_000), 2);
     }
 }

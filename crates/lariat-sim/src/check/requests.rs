@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Check, Findings, Rest};
-use crate::activity::Act;
+use crate::activity::ActivityKind;
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Verb {
     /// A watch that goes on from a version.
@@ -67,7 +67,7 @@ type Line = (Arc<str>, Verb, String);
 #[derive(Default)]
 pub(super) struct NoStorm {
     requests: BTreeMap<Line, VecDeque<Duration>>,
-    /// When something happened that may need requests, and how many.
+    /// The times of occurrences that may need requests, and how many.
     reasons: VecDeque<(Duration, usize)>,
     /// The sum of `reasons`.
     reasons_count: usize,
@@ -82,7 +82,7 @@ const PER_MINUTE: usize = 100;
 const QUIET: Duration = Duration::from_secs(600);
 const WATCHES: usize = 3;
 
-/// How many pages are remembered before old ones are forgotten.
+/// The number of pages that are remembered before old ones are forgotten.
 ///
 /// Those are old that were asked for more than a minute ago.
 const PAGES: usize = 1000;
@@ -96,10 +96,10 @@ impl Check for NoStorm {
         let now = moment.at;
         match event {
             Event::Committed(_) => self.reason(now, 1),
-            Event::Acted(activity) if !matches!(activity.what, Act::Sampled(_)) => {
+            Event::Acted(activity) if !matches!(activity.what, ActivityKind::Sampled(_)) => {
                 self.reason(now, 2);
             }
-            Event::Selected { .. } | Event::LifeBegan(_) | Event::LifeEnded(_) => {
+            Event::Selected { .. } | Event::IncarnationBegan(_) | Event::IncarnationEnded(_) => {
                 self.reason(now, 2);
             }
             Event::Sent { what, .. } => return self.sent(&moment.actor, what, now),
@@ -117,7 +117,7 @@ impl Check for NoStorm {
         let late = self
             .late
             .iter()
-            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == rest.life.process);
+            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == rest.incarnation.process);
         for (at, (_, verb, path)) in late {
             if *verb == Verb::Watch {
                 *watches.entry(path).or_default() += 1;
@@ -207,11 +207,11 @@ impl NoStorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::{Story, life};
+    use crate::check::harness::{CheckHarness, incarnation};
 
-    fn send(story: &mut Story<NoStorm>, millis: u64, what: &str) {
+    fn send(harness: &mut CheckHarness<NoStorm>, millis: u64, what: &str) {
         let what = what.to_owned();
-        story.event(millis, &Event::Sent { request: 0, what });
+        harness.event(millis, &Event::Sent { request: 0, what });
     }
 
     #[test]
@@ -244,50 +244,54 @@ mod tests {
 
     #[test]
     fn a_storm_is_found_and_a_backoff_is_not() {
-        let mut story = Story::of(NoStorm::default());
+        let mut harness = CheckHarness::of(NoStorm::default());
         for number in 0..300 {
-            send(&mut story, number * 600, "GET /api/v1/configmaps?limit=500");
+            send(
+                &mut harness,
+                number * 600,
+                "GET /api/v1/configmaps?limit=500",
+            );
         }
-        assert_eq!(story.found(), 0);
+        assert_eq!(harness.found(), 0);
         for number in 0..150 {
             send(
-                &mut story,
+                &mut harness,
                 180_000 + number,
                 "GET /api/v1/configmaps?limit=500",
             );
         }
-        assert!(story.found() > 0);
+        assert!(harness.found() > 0);
     }
 
     #[test]
     fn pages_are_part_of_their_list_unless_they_are_asked_for_again_and_again() {
         let page = |number: u64| format!("GET /api/v1/configmaps?limit=500&continue={number}");
-        let mut story = Story::of(NoStorm::default());
+        let mut harness = CheckHarness::of(NoStorm::default());
         for number in 0..2000 {
-            send(&mut story, number, &page(number));
+            send(&mut harness, number, &page(number));
         }
-        assert_eq!(story.found(), 0);
+        assert_eq!(harness.found(), 0);
         for number in 0..200 {
-            send(&mut story, 2000 + number, &page(1999));
+            send(&mut harness, 2000 + number, &page(1999));
         }
-        assert!(story.found() > 0);
+        assert!(harness.found() > 0);
     }
 
     fn at_rest(what: &[(u64, &str)]) -> usize {
-        let mut story = Story::of(NoStorm::default());
+        let mut harness = CheckHarness::of(NoStorm::default());
         for (millis, what) in what {
-            send(&mut story, *millis, what);
+            send(&mut harness, *millis, what);
         }
         let rest = Rest {
             now: Duration::from_secs(1200),
             served: &[],
-            life: &life(),
+            incarnation: &incarnation(),
             factories: &[],
             remembered: &[],
             controllers: &[],
             caches: &[],
         };
-        story.check.at_rest(&story.oracle, &rest).len()
+        harness.check.at_rest(&harness.oracle, &rest).len()
     }
 
     #[test]

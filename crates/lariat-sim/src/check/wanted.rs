@@ -1,4 +1,4 @@
-//! Which objects of a kind a process has asked for.
+//! The selections of a process: the objects of a kind it has asked for.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Rest;
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::event::Event;
 
-/// What the informer of a kind selects now.
+/// The present selection of a kind's informer.
 pub(super) struct Wanted(Option<Selection>);
 
-/// Returns what a process selects of a kind.
+/// Returns the selection of a process for a kind.
 pub(super) fn wanted(rest: &Rest<'_>, kind: &Gvk) -> Wanted {
     let informers = rest
         .factories
@@ -39,19 +39,19 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
     is_in && selection.labels().matches(object.labels())
 }
 
-/// All selections each life of a process has had, each once.
+/// All selections each incarnation of a process has had, each once.
 #[derive(Default)]
-pub(super) struct Selections(BTreeMap<(LifeId, Gvk), Vec<Selection>>);
+pub(super) struct Selections(BTreeMap<(IncarnationId, Gvk), Vec<Selection>>);
 
 impl Selections {
     pub(super) fn saw(&mut self, event: &Event) {
         if let Event::Selected {
-            life,
+            incarnation,
             kind,
             selection,
         } = event
         {
-            let of = (life.clone(), kind.clone());
+            let of = (incarnation.clone(), kind.clone());
             let selections = self.0.entry(of).or_default();
             if !selections.contains(selection) {
                 selections.push(selection.clone());
@@ -59,8 +59,8 @@ impl Selections {
         }
     }
 
-    pub(super) fn of<'a>(&'a self, life: &LifeId, kind: &Gvk) -> Held<'a> {
-        let of = (life.clone(), kind.clone());
+    pub(super) fn of<'a>(&'a self, incarnation: &IncarnationId, kind: &Gvk) -> Held<'a> {
+        let of = (incarnation.clone(), kind.clone());
         Held(self.0.get(&of).map_or(&[], Vec::as_slice))
     }
 }

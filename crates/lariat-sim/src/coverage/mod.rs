@@ -3,34 +3,34 @@
 //! A seed that finds nothing says little unless the interleavings that matter happened: a fault counts when it had an
 //! effect, such as a request that a rule refused, and it counts once for each state the process was in at that moment.
 
+mod fault_class;
 mod state;
-mod trouble;
 
 use std::fmt;
 use std::ops::AddAssign;
 
-pub(crate) use state::{Doing, States};
-pub(crate) use trouble::Trouble;
+pub(crate) use fault_class::FaultClass;
+pub(crate) use state::{ProcessState, ProcessStates};
 
-/// How often each trouble met each state.
+/// The number of times that each fault met each state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Coverage([[u64; Doing::ALL.len()]; Trouble::ALL.len()]);
+pub(crate) struct Coverage([[u64; ProcessState::ALL.len()]; FaultClass::ALL.len()]);
 
 impl Coverage {
-    /// Counts what went wrong while a process was in some states.
-    pub(crate) fn met(&mut self, trouble: Trouble, states: States) {
-        for state in Doing::ALL {
-            self.0[trouble as usize][state as usize] += u64::from(states.has(state));
+    /// Counts a fault that a process met in some states.
+    pub(crate) fn met(&mut self, fault: FaultClass, states: ProcessStates) {
+        for state in ProcessState::ALL {
+            self.0[fault as usize][state as usize] += u64::from(states.has(state));
         }
     }
 
-    /// Returns what never met although it can.
+    /// Returns the possible pairs that never met.
     pub(crate) fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        for trouble in Trouble::ALL {
-            for state in Doing::ALL {
-                if self.0[trouble as usize][state as usize] == 0 && trouble.meets(state) {
-                    missing.push(format!("{} × {}", trouble.name(), state.name()));
+        for fault in FaultClass::ALL {
+            for state in ProcessState::ALL {
+                if self.0[fault as usize][state as usize] == 0 && fault.meets(state) {
+                    missing.push(format!("{} × {}", fault.name(), state.name()));
                 }
             }
         }
@@ -51,14 +51,14 @@ impl AddAssign<&Coverage> for Coverage {
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<19}", "")?;
-        for state in Doing::ALL {
+        for state in ProcessState::ALL {
             write!(f, " {:>13}", state.name())?;
         }
-        for trouble in Trouble::ALL {
-            write!(f, "\n{:<19}", trouble.name())?;
-            for state in Doing::ALL {
-                if trouble.meets(state) {
-                    write!(f, " {:>13}", self.0[trouble as usize][state as usize])?;
+        for fault in FaultClass::ALL {
+            write!(f, "\n{:<19}", fault.name())?;
+            for state in ProcessState::ALL {
+                if fault.meets(state) {
+                    write!(f, " {:>13}", self.0[fault as usize][state as usize])?;
                 } else {
                     write!(f, " {:>13}", "–")?;
                 }
@@ -70,16 +70,16 @@ impl fmt::Display for Coverage {
 
 #[cfg(test)]
 mod tests {
-    use super::{Coverage, Doing, States, Trouble};
+    use super::{Coverage, FaultClass, ProcessState, ProcessStates};
 
     #[test]
-    fn a_trouble_counts_for_every_state_at_that_moment() {
+    fn a_fault_counts_for_every_state_at_that_moment() {
         let mut coverage = Coverage::default();
-        let mut states = States::default();
-        states.set(Doing::Watching, true);
-        states.set(Doing::Writing, true);
-        states.set(Doing::Paused, false);
-        coverage.met(Trouble::Cut, states);
+        let mut states = ProcessStates::default();
+        states.set(ProcessState::Watching, true);
+        states.set(ProcessState::Writing, true);
+        states.set(ProcessState::Paused, false);
+        coverage.met(FaultClass::Cut, states);
         let mut both = coverage.clone();
         both += &coverage;
         let missing = both.missing();
@@ -98,10 +98,10 @@ mod tests {
 
     #[test]
     fn rows_and_columns_are_in_the_order_of_their_numbers() {
-        for (at, trouble) in Trouble::ALL.into_iter().enumerate() {
-            assert_eq!(trouble as usize, at);
+        for (at, fault) in FaultClass::ALL.into_iter().enumerate() {
+            assert_eq!(fault as usize, at);
         }
-        for (at, state) in Doing::ALL.into_iter().enumerate() {
+        for (at, state) in ProcessState::ALL.into_iter().enumerate() {
             assert_eq!(state as usize, at);
         }
     }

@@ -1,11 +1,11 @@
-//! What a process is doing.
+//! The states of a process.
 
 use lariat_cache::{KindStatus, Phase};
 use lariat_controller::ControllerStatus;
 
-/// What a process is doing; it may do several things at once.
+/// A state of a process; it may be in several at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum ProcessState {
     /// A cache is filled for the first time.
     Filling,
     /// A filled cache is read again, or waits for a watch to be opened again.
@@ -27,10 +27,10 @@ pub(crate) enum Doing {
     /// The process does not run.
     Paused,
     /// It was killed or ended before.
-    SecondLife,
+    Restarted,
 }
 
-impl Doing {
+impl ProcessState {
     pub(super) const ALL: [Self; 11] = [
         Self::Filling,
         Self::LoadingAgain,
@@ -42,7 +42,7 @@ impl Doing {
         Self::LateHandler,
         Self::Stopping,
         Self::Paused,
-        Self::SecondLife,
+        Self::Restarted,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -57,51 +57,54 @@ impl Doing {
             Self::LateHandler => "late handler",
             Self::Stopping => "stopping",
             Self::Paused => "paused",
-            Self::SecondLife => "second life",
+            Self::Restarted => "restarted",
         }
     }
 }
 
 /// The states of a process at a moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct States(u16);
+pub(crate) struct ProcessStates(u16);
 
-impl States {
-    pub(crate) fn set(&mut self, state: Doing, is: bool) {
+impl ProcessStates {
+    pub(crate) fn set(&mut self, state: ProcessState, is: bool) {
         // It never clears a bit: one cache or handler in the state is enough.
         self.0 |= u16::from(is) << state as u16;
     }
 
-    /// Adds what the caches and controllers of a process say.
+    /// Adds the states of the caches and controllers of a process.
     pub(crate) fn of(mut self, caches: &[KindStatus], controllers: &[ControllerStatus]) -> Self {
         let is_loading = |cache: &KindStatus| matches!(cache.phase, Phase::Listing { .. });
         let is_again = |cache: &&KindStatus| is_loading(cache) || cache.interrupted.is_some();
         let mut filled = caches.iter().filter(|cache| cache.loads > 0);
-        self.set(Doing::LoadingAgain, filled.any(|cache| is_again(&cache)));
+        self.set(
+            ProcessState::LoadingAgain,
+            filled.any(|cache| is_again(&cache)),
+        );
         let mut first = caches.iter().filter(|cache| cache.loads == 0);
-        self.set(Doing::Filling, first.any(is_loading));
+        self.set(ProcessState::Filling, first.any(is_loading));
         let is_kept = |cache: &KindStatus| cache.phase == Phase::Synced && !is_again(&cache);
         self.set(
-            Doing::Watching,
+            ProcessState::Watching,
             !caches.is_empty() && caches.iter().all(is_kept),
         );
         self.set(
-            Doing::BackingOff,
+            ProcessState::BackingOff,
             caches.iter().any(|cache| cache.retry_in.is_some()),
         );
         for controller in controllers {
             // Before that every handler waits, and none of them is late.
             let is_filled = controller.cache.loads > 0 && controller.workers.is_some();
-            self.set(Doing::Calling, controller.queue.processing > 0);
+            self.set(ProcessState::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {
-                self.set(Doing::AtLimit, handler.waiting > 0);
-                self.set(Doing::LateHandler, is_filled && handler.runs == 0);
+                self.set(ProcessState::AtLimit, handler.waiting > 0);
+                self.set(ProcessState::LateHandler, is_filled && handler.runs == 0);
             }
         }
         self
     }
 
-    pub(super) fn has(self, state: Doing) -> bool {
+    pub(super) fn has(self, state: ProcessState) -> bool {
         self.0 >> state as u16 & 1 == 1
     }
 }

@@ -5,27 +5,27 @@ use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::happen::lift;
+use super::steps::lift;
 use crate::check::{Checks, Rest};
-use crate::coverage::{Coverage, Trouble};
+use crate::coverage::{Coverage, FaultClass};
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::focus::Kind;
-use crate::life::{Body, BodyState};
+use crate::host::{Host, HostState};
+use crate::lease_report::{LeaseReport, ReportPhase};
 use crate::machine::Machine;
-use crate::network::Traffic;
+use crate::network::TrafficRecorder;
 use crate::objects::Objects;
 use crate::plan::{FaultKind, Names, PlanStep};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::scenario::Scenario;
-use crate::survey::{Stage, Survey};
+use crate::trace_filter::Kind;
 use crate::world::World;
 use crate::{logs, panics};
 
 /// The longest turns: during activity, without activity, and at rest.
 ///
-/// What crosses from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
+/// A message from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
 /// watches that are opened again, and turns are what they cost.
 pub(super) const BUSY: Duration = Duration::from_millis(4);
 
@@ -36,13 +36,13 @@ const RESTING: Duration = Duration::from_secs(2);
 /// The periods at which statuses of processes are sampled: during the plan and at rest.
 const SAMPLES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
 
-/// How many times tasks yield before the checks at rest.
+/// The number of times that tasks yield before the checks at rest.
 const YIELDS: usize = 100;
 
 /// For how long a program may take to end once it is asked to.
 const ENDING: Duration = Duration::from_secs(180);
 
-/// For how long what goes on at the end of the rest may go on.
+/// The time for which activities at the end of the rest may go on.
 const SETTLING: Duration = Duration::from_secs(20);
 
 pub(crate) struct Driver<'a> {
@@ -50,9 +50,9 @@ pub(crate) struct Driver<'a> {
     random: fastrand::Rng,
     pub(super) recorder: Recorder,
     pub(super) world: World,
-    pub(super) processes: Vec<Body>,
+    pub(super) processes: Vec<Host>,
     pub(super) now: Duration,
-    /// How long the next turn is at most; it grows while nothing goes on.
+    /// The longest time of the next turn; it grows while nothing goes on.
     pub(super) turn: Duration,
     quiet: Duration,
     pub(super) coverage: Coverage,
@@ -62,7 +62,7 @@ pub(crate) struct Driver<'a> {
     pub(super) names: Names,
     /// The time of the next sample of statuses.
     next_sample: Duration,
-    is_calm: bool,
+    faults_ended: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -82,14 +82,14 @@ impl<'a> Driver<'a> {
             &recorder,
         );
         let world = World::start(machine, random.u64(..), &recorder, &kinds);
-        let traffic = Traffic::new(&recorder);
+        let traffic = TrafficRecorder::new(&recorder);
         let programs = scenario.programs.iter();
         let processes = programs
             .map(|(name, program)| {
-                let body = Body::new(name, program, random.u64(..), &traffic);
-                let Some(setup) = replicas else { return body };
-                body.line.lock().lingers = true;
-                body.rate(setup.rate(name))
+                let host = Host::new(name, program, random.u64(..), &traffic);
+                let Some(setup) = replicas else { return host };
+                host.link_state.lock().lingers = true;
+                host.rate(setup.rate(name))
             })
             .collect();
         Self {
@@ -106,7 +106,7 @@ impl<'a> Driver<'a> {
             steps: 0,
             names: scenario.names(),
             next_sample: Duration::ZERO,
-            is_calm: false,
+            faults_ended: false,
         }
     }
 
@@ -129,7 +129,7 @@ impl<'a> Driver<'a> {
             if self.recorder.has_failed() {
                 break;
             }
-            self.happen(step);
+            self.execute(step);
             self.steps += 1;
         }
         self.drive(began + self.scenario.chaos.duration);
@@ -162,8 +162,11 @@ impl<'a> Driver<'a> {
 
     /// Counts progress: events, and turns of long bodies.
     fn progress(&self) -> u64 {
-        let lines = self.processes.iter();
-        self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
+        let processes = self.processes.iter();
+        self.recorder.events()
+            + processes
+                .map(|process| process.link_state.lock().waits)
+                .sum::<u64>()
     }
 
     /// Samples the statuses of the processes periodically.
@@ -171,8 +174,8 @@ impl<'a> Driver<'a> {
         if self.now < self.next_sample {
             return;
         }
-        self.next_sample = self.now + SAMPLES[usize::from(self.is_calm)];
-        self.processes.iter_mut().for_each(Body::sample);
+        self.next_sample = self.now + SAMPLES[usize::from(self.faults_ended)];
+        self.processes.iter_mut().for_each(Host::sample);
     }
 
     /// Gives every machine one turn, in a random order.
@@ -198,12 +201,12 @@ impl<'a> Driver<'a> {
         limits.retain(|(end, process, what)| {
             let is_over = *end <= until;
             if is_over {
-                lift(&mut processes[*process].line.lock(), *what);
+                lift(&mut processes[*process].link_state.lock(), *what);
             }
             !is_over
         });
         for (fault, process) in self.world.fired() {
-            self.met(Trouble::of(fault), Some(process));
+            self.met(FaultClass::of(fault), Some(process));
         }
     }
 
@@ -214,12 +217,12 @@ impl<'a> Driver<'a> {
         if self.scenario.replicas.is_none() {
             self.quiet = RESTING;
         }
-        self.is_calm = true;
+        self.faults_ended = true;
         // Faults first, then limits, then processes: one that is started here must not meet a fault that outlived the
         // plan.
         self.world.heal();
         for (_, process, what) in std::mem::take(&mut self.limits) {
-            lift(&mut self.processes[process].line.lock(), what);
+            lift(&mut self.processes[process].link_state.lock(), what);
         }
         for process in &mut self.processes {
             process.recover(self.now, &mut self.world);
@@ -229,14 +232,14 @@ impl<'a> Driver<'a> {
             // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
             self.world.cluster().cut_watches();
             self.drive(self.now + setup.settles());
-            self.survey(Stage::Held);
+            self.report_leases(ReportPhase::Held);
             self.drive(end.saturating_sub(Duration::from_secs(60)));
-            self.survey(Stage::LastMinute);
+            self.report_leases(ReportPhase::LastMinute);
         }
         self.drive(end);
         self.settle();
         if self.scenario.replicas.is_some() {
-            self.survey(Stage::Rest);
+            self.report_leases(ReportPhase::Rest);
         }
         if self.recorder.has_failed() {
             return;
@@ -251,7 +254,7 @@ impl<'a> Driver<'a> {
         }
         let end = self.now + ENDING;
         while self.now < end
-            && self.processes.iter().any(Body::is_alive)
+            && self.processes.iter().any(Host::is_alive)
             && !self.recorder.has_failed()
         {
             self.drive(self.now + Duration::from_secs(1));
@@ -261,14 +264,14 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Surveys which keys and leases all processes hold.
-    fn survey(&self, stage: Stage) {
-        let members = self.processes.iter().filter_map(Body::member).collect();
-        let survey = Survey { stage, members };
-        self.recorder.note(Event::Surveyed(Arc::new(survey)));
+    /// Reports which keys and leases all processes hold.
+    fn report_leases(&self, phase: ReportPhase) {
+        let members = self.processes.iter().filter_map(Host::member).collect();
+        let report = LeaseReport { phase, members };
+        self.recorder.note(Event::LeasesReported(Arc::new(report)));
     }
 
-    /// Runs on until what came due at the end of the rest has ended.
+    /// Runs on until the calls that came due at the end of the rest have ended.
     ///
     /// A resync of all objects may, for example.
     fn settle(&mut self) {
@@ -288,13 +291,13 @@ impl<'a> Driver<'a> {
             .collect();
         for process in &mut self.processes {
             let name = Arc::clone(&process.name);
-            let BodyState::Running(life) = &mut process.state else {
+            let HostState::Running(incarnation) = &mut process.state else {
                 self.recorder
                     .found("processes live", format!("{name} does not run at rest"));
                 continue;
             };
-            let factories = life.process.factories();
-            let (controllers, caches) = life.machine.run(async {
+            let factories = incarnation.process.factories();
+            let (controllers, caches) = incarnation.machine.run(async {
                 // What became due at this very moment is done first.
                 for _ in 0..YIELDS {
                     tokio::task::yield_now().await;
@@ -303,11 +306,13 @@ impl<'a> Driver<'a> {
                 let caches = factories.iter().flat_map(|each| each.caches().status());
                 (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
             });
-            let remembered = life.machine.run(async { life.process.table_sizes() });
+            let remembered = incarnation
+                .machine
+                .run(async { incarnation.process.table_sizes() });
             let rest = Rest {
                 now: self.now,
                 served: &served,
-                life: life.process.id(),
+                incarnation: incarnation.process.id(),
                 factories: &factories,
                 remembered: &remembered,
                 controllers: &controllers,
@@ -330,7 +335,7 @@ impl<'a> Driver<'a> {
 
     fn finish(self, plan: &[PlanStep]) -> Result<Report, Box<Failure>> {
         // Before the processes are dropped below.
-        let requests = self.processes.iter().map(Body::requests).sum();
+        let requests = self.processes.iter().map(Host::requests).sum();
         // What the processes leave behind may still report.
         let processes = self.processes;
         self.recorder.end(|| drop(processes));

@@ -1,6 +1,6 @@
 //! The driver: gives the machines their turns, executes the plan, and runs the checks.
 
 mod driver;
-mod happen;
+mod steps;
 
 pub(crate) use driver::Driver;

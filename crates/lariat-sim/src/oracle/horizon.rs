@@ -1,4 +1,4 @@
-//! How far back the server's states can still be shown by a process.
+//! The oldest states of the server that a process may still be shown.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 use lariat_cluster::Commit;
 
 use super::kind::{Kind, name_of};
-use crate::activity::Reached;
-use crate::actors::LifeId;
+use crate::activity::CacheProgress;
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment};
 
 /// The times up to which caches of living processes are known to be complete.
@@ -24,19 +24,19 @@ pub(super) struct Horizon {
     commits: VecDeque<(u64, Duration)>,
     /// The newest version of all epochs before.
     before: u64,
-    lives: BTreeMap<LifeId, Life>,
+    incarnations: BTreeMap<IncarnationId, Incarnation>,
 }
 
-/// How much older than a complete cache a state may be that a process is shown.
+/// The age, relative to a complete cache, of the oldest state that a process is shown.
 ///
 /// It is longer than the delays, silences and pauses of a plan together, of which the longest is a pause of two minutes.
 const MARGIN: Duration = Duration::from_secs(10 * 60);
 
-/// How old a version of a complete cache may be, for its time to be known.
+/// The age up to which the time of a cache's version is known.
 const REACH: Duration = Duration::from_secs(60 * 60);
 
-/// A life of a process.
-struct Life {
+/// An incarnation of a process.
+struct Incarnation {
     began: Duration,
     /// Its caches; none if it has not been asked since it began.
     caches: Option<BTreeMap<Kind, Cached>>,
@@ -64,7 +64,7 @@ enum Trust {
     Restored,
     /// A backup was restored, and the cache had been read so many times by then.
     ///
-    /// What was read by then may be of before the restore, unless its version is newer than any of before.
+    /// Objects read by then may be from before the restore, unless their version is newer than any from before.
     ///
     /// A cache that was read again between the restore and the question is not read once more for it.
     Loads(u64),
@@ -74,20 +74,21 @@ impl Horizon {
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::Committed(commit) => self.committed(commit, moment.at),
-            Event::LifeBegan(life) => {
-                self.lives.insert(life.clone(), Life::new(moment.at));
+            Event::IncarnationBegan(incarnation) => {
+                self.incarnations
+                    .insert(incarnation.clone(), Incarnation::new(moment.at));
             }
-            Event::LifeEnded(life) => {
-                self.lives.remove(life);
+            Event::IncarnationEnded(incarnation) => {
+                self.incarnations.remove(incarnation);
             }
-            Event::Cached { life, kinds } => self.asked(life, kinds, moment.at),
+            Event::Cached { incarnation, kinds } => self.asked(incarnation, kinds, moment.at),
             Event::Selected {
-                life,
+                incarnation,
                 kind,
                 selection,
             } => {
-                if let Some(life) = self.lives.get_mut(life) {
-                    life.select(name_of(kind), selection.namespaces().len());
+                if let Some(incarnation) = self.incarnations.get_mut(incarnation) {
+                    incarnation.select(name_of(kind), selection.namespaces().len());
                 }
             }
             _ => {}
@@ -123,37 +124,40 @@ impl Horizon {
         let last = self.commits.back().map_or(0, |(version, _)| *version);
         self.before = self.before.max(last);
         self.commits = [(revision, at)].into();
-        for life in self.lives.values_mut() {
-            life.is_restored = true;
-            let caches = life.caches.iter_mut().flat_map(BTreeMap::values_mut);
+        for incarnation in self.incarnations.values_mut() {
+            incarnation.is_restored = true;
+            let caches = incarnation.caches.iter_mut().flat_map(BTreeMap::values_mut);
             caches.for_each(|cached| cached.trust = Trust::Restored);
         }
     }
 
-    /// Records the caches' versions of a life.
-    fn asked(&mut self, of: &LifeId, kinds: &[Reached], now: Duration) {
+    /// Records the caches' versions of an incarnation.
+    fn asked(&mut self, of: &IncarnationId, kinds: &[CacheProgress], now: Duration) {
         // Removed and inserted again, because `judge` borrows the whole of `self`.
-        let mut life = self.lives.remove(of).unwrap_or(Life::new(now));
-        let before = life.caches.take().unwrap_or_default();
+        let mut incarnation = self
+            .incarnations
+            .remove(of)
+            .unwrap_or(Incarnation::new(now));
+        let before = incarnation.caches.take().unwrap_or_default();
         let caches = kinds.iter().map(|reached| {
             let kind = name_of(&reached.kind);
             let cached = before
                 .get(&kind)
                 .copied()
-                .unwrap_or_else(|| life.first(now));
-            let is_scattered = life.scattered.contains(&kind);
+                .unwrap_or_else(|| incarnation.first(now));
+            let is_scattered = incarnation.scattered.contains(&kind);
             let cached = self.judge(cached, reached, is_scattered, now);
             (kind, cached)
         });
-        life.caches = Some(caches.collect());
-        life.is_restored = false;
-        self.lives.insert(of.clone(), life);
+        incarnation.caches = Some(caches.collect());
+        incarnation.is_restored = false;
+        self.incarnations.insert(of.clone(), incarnation);
     }
 
     fn judge(
         &self,
         mut cached: Cached,
-        reached: &Reached,
+        reached: &CacheProgress,
         is_scattered: bool,
         now: Duration,
     ) -> Cached {
@@ -189,10 +193,10 @@ impl Horizon {
     ///
     /// None if that is not known.
     pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {
-        let lives = self.lives.values();
-        let until = lives.filter_map(|life| match &life.caches {
+        let incarnations = self.incarnations.values();
+        let until = incarnations.filter_map(|incarnation| match &incarnation.caches {
             // A process that was never asked may have read anything since its beginning.
-            None => Some(life.began),
+            None => Some(incarnation.began),
             Some(caches) => caches.get(kind).map(|cached| cached.until),
         });
         let oldest = until.min().or(self.commits.back().map(|(_, at)| *at))?;
@@ -200,7 +204,7 @@ impl Horizon {
     }
 }
 
-impl Life {
+impl Incarnation {
     fn new(began: Duration) -> Self {
         Self {
             began,
@@ -218,7 +222,7 @@ impl Life {
         }
     }
 
-    /// A cache that was not there when the life was asked before.
+    /// A cache that was not there when the incarnation was asked before.
     fn first(&self, now: Duration) -> Cached {
         let trust = if self.is_restored {
             Trust::Restored

@@ -23,7 +23,7 @@ pub(crate) struct Oracle {
     pub(crate) reset_at: u64,
     restored: Option<Duration>,
     horizon: Horizon,
-    /// When states were forgotten last.
+    /// The time at which states were forgotten last.
     swept: Duration,
 }
 
@@ -42,10 +42,10 @@ struct Objects {
 /// [`Oracle::newest`] asks for those of the last moments.
 const RECENT: Duration = Duration::from_secs(60);
 
-/// How often states are forgotten.
+/// The interval at which states are forgotten.
 pub(crate) const SWEEP: Duration = Duration::from_secs(5 * 60);
 
-/// How long after a restore a process may still take older versions for newer.
+/// The time after a restore in which a process may still take older versions for newer.
 ///
 /// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
 pub(crate) const NOTICED: Duration = Duration::from_secs(120);
@@ -168,7 +168,7 @@ impl Oracle {
         });
     }
 
-    /// Forgets what no checker can ask for any more.
+    /// Forgets states that no checker can ask for any more.
     fn forget(&mut self) {
         for (kind, objects) in &mut self.kinds {
             if let Some(until) = self.horizon.of(kind) {
@@ -177,14 +177,14 @@ impl Oracle {
         }
     }
 
-    /// Returns the states of an object in their order; of what was forgotten, none.
+    /// Returns the states of an object in their order, without forgotten ones.
     pub(crate) fn states(&self, kind: &Gvk, key: &ObjectKey) -> &[Past] {
         let objects = self.kinds.get(&name_of(kind));
         let states = objects.and_then(|objects| objects.states.get(key));
         states.map_or(&[], Vec::as_slice)
     }
 
-    /// Returns what an object is now.
+    /// Returns the present state of an object.
     pub(crate) fn now(&self, kind: &Gvk, key: &ObjectKey) -> Option<&StoredObject> {
         self.states(kind, key).last()?.object.as_ref()
     }
@@ -207,7 +207,7 @@ impl Oracle {
         states.filter_map(|(key, states)| Some((key, states.last()?.object.as_ref()?)))
     }
 
-    /// Returns how many objects of a kind there are at most.
+    /// Returns an upper bound of the number of objects of a kind.
     pub(crate) fn count(&self, kind: &Gvk) -> usize {
         let objects = self.kinds.get(&name_of(kind));
         objects.map_or(0, |objects| objects.states.len())

@@ -6,11 +6,11 @@ use lariat_cluster::{Cluster, Commits};
 use serde_json::json;
 
 use super::*;
-use crate::activity::Reached;
-use crate::actors::LifeId;
+use crate::activity::CacheProgress;
+use crate::actors::IncarnationId;
 
-fn life() -> LifeId {
-    LifeId {
+fn incarnation() -> IncarnationId {
+    IncarnationId {
         process: Arc::from("p"),
         number: 0,
     }
@@ -65,11 +65,11 @@ impl Watched {
     }
 
     fn begins(&mut self, seconds: u64) {
-        self.event(seconds, &Event::LifeBegan(life()));
+        self.event(seconds, &Event::IncarnationBegan(incarnation()));
     }
 
     fn ends(&mut self, seconds: u64) {
-        self.event(seconds, &Event::LifeEnded(life()));
+        self.event(seconds, &Event::IncarnationEnded(incarnation()));
     }
 
     async fn create(&mut self, seconds: u64) {
@@ -96,13 +96,13 @@ impl Watched {
 
     /// The process says that its cache has everything up to a version.
     fn asked(&mut self, seconds: u64, loads: u64, complete: Option<u64>) {
-        let reached = Reached {
+        let reached = CacheProgress {
             kind: kind(),
             loads,
             complete,
         };
         let event = Event::Cached {
-            life: life(),
+            incarnation: incarnation(),
             kinds: vec![reached],
         };
         self.event(seconds, &event);

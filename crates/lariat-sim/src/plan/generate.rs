@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use super::sequence::{Sequence, Subject, Theme};
+use super::sequence::{Pattern, Sequence, Subject};
 use super::swarm::Swarm;
-use super::{Change, Command, Fate, Fault, FaultKind, Happening, Own, PlanStep, Verb, Write};
+use super::{
+    Change, Command, Fault, FaultKind, OwnWrite, PlanStep, ProcessFault, StepAction, Verb, Write,
+};
 use crate::chaos::Chaos;
 
 const VERBS: [Option<&str>; 8] = [
@@ -21,12 +23,12 @@ const VERBS: [Option<&str>; 8] = [
 /// From this length on a run is mixed: in other styles most of it would be rest.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
-/// How many seconds of a long run there are for each sequence.
+/// The seconds of a long run for each sequence.
 const SEQUENCE: u64 = 600;
 
-/// What a plan may speak of.
+/// The processes, kinds and names that a plan may use.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cast {
+pub(crate) struct PlanBounds {
     pub(crate) processes: usize,
     pub(crate) kinds: usize,
     /// The kinds from this place on are custom: they can vanish.
@@ -35,7 +37,7 @@ pub(crate) struct Cast {
     pub(crate) commands: bool,
 }
 
-/// What a run is like.
+/// The style of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
     /// Everything happens at any time.
@@ -49,32 +51,32 @@ enum Style {
 /// Makes the plan of a seed.
 ///
 /// Each seed has tendencies of its own, such as many faults and few writes, so that runs differ more than the average
-/// over all happenings would let them.
-pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<PlanStep> {
+/// over all actions would let them.
+pub(crate) fn generate(seed: u64, chaos: &Chaos, bounds: PlanBounds) -> Vec<PlanStep> {
     // The number spells "plan". Each use of the seed has such a number, so that they draw different values.
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
     let style = match random.u8(..20) {
         // The number is drawn in any case, so the rest of the plan does not depend on this condition.
-        _ if !(cast.commands && chaos.faults) || chaos.duration >= LONG => Style::Mixed,
+        _ if !(bounds.commands && chaos.faults) || chaos.duration >= LONG => Style::Mixed,
         0 => Style::NotServed,
         1..11 => Style::Apart,
         _ => Style::Mixed,
     };
     let generator = Generator {
-        weights: Weights::new(&mut random, chaos, cast),
+        weights: Weights::new(&mut random, chaos, bounds),
         swarm: Swarm::new(&mut random),
         style,
-        cast,
+        bounds,
         pace: chaos.pace,
         // Few names let many things happen to one object; many let objects be independent.
-        names: random.u16(1..=cast.names.max(1)),
+        names: random.u16(1..=bounds.names.max(1)),
     };
     let lasts = match style {
         Style::Mixed => chaos.duration,
         _ => Duration::from_millis(random.u64(1000..10_000)).min(chaos.duration),
     };
     let mut steps = generator.background(&mut random, lasts);
-    if cast.commands && chaos.faults {
+    if bounds.commands && chaos.faults {
         generator.sequences(&mut random, lasts, &mut steps);
         if style == Style::Mixed && chaos.kills {
             // A generator of its own leaves all other steps of a seed as they are.
@@ -91,29 +93,29 @@ struct Generator {
     weights: Weights,
     swarm: Swarm,
     style: Style,
-    cast: Cast,
+    bounds: PlanBounds,
     /// The factor by which the pauses between events are longer.
     pace: u32,
     names: u16,
 }
 
-/// How likely each class of happenings is.
+/// The weight of each class of actions.
 struct Weights {
     write: u32,
     fault: u32,
-    fate: u32,
+    process_fault: u32,
     command: u32,
 }
 
 impl Weights {
-    fn new(random: &mut fastrand::Rng, chaos: &Chaos, cast: Cast) -> Self {
+    fn new(random: &mut fastrand::Rng, chaos: &Chaos, bounds: PlanBounds) -> Self {
         // Every fifth seed has none of the class.
         let mut tendency = |usual: u32| usual * [0, 1, 1, 2, 4][random.usize(..5)];
         Self {
             write: 40,
             fault: if chaos.faults { tendency(6) } else { 0 },
-            fate: if chaos.kills { tendency(1) } else { 0 },
-            command: if cast.commands { tendency(10) } else { 0 },
+            process_fault: if chaos.kills { tendency(1) } else { 0 },
+            command: if bounds.commands { tendency(10) } else { 0 },
         }
     }
 }
@@ -160,21 +162,21 @@ impl Generator {
                 let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
                 at = Duration::from_millis(random.u64(..=lasts));
             }
-            let theme = match self.style {
-                Style::NotServed => Theme::NotServed,
-                _ => Theme::any(random),
+            let pattern = match self.style {
+                Style::NotServed => Pattern::NotServed,
+                _ => Pattern::any(random),
             };
             let place = Subject {
-                process: random.usize(..self.cast.processes.max(1)),
-                kind: random.usize(..self.cast.kinds.max(1)),
+                process: random.usize(..self.bounds.processes.max(1)),
+                kind: random.usize(..self.bounds.kinds.max(1)),
             };
-            let (more, end) = Sequence::new(random, place, at).of(theme);
+            let (more, end) = Sequence::new(random, place, at).of(pattern);
             steps.extend(more);
             at = end + Duration::from_millis(random.u64(..5000));
         }
     }
 
-    /// Has every sixth mixed run end a process while it starts.
+    /// Adds the end of a starting process to every sixth mixed run.
     fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<PlanStep>) {
         if random.u8(..6) > 0 {
             return;
@@ -182,45 +184,45 @@ impl Generator {
         let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
         let at = Duration::from_millis(random.u64(..=lasts));
         let place = Subject {
-            process: random.usize(..self.cast.processes.max(1)),
-            kind: random.usize(..self.cast.kinds.max(1)),
+            process: random.usize(..self.bounds.processes.max(1)),
+            kind: random.usize(..self.bounds.kinds.max(1)),
         };
-        let (more, _) = Sequence::new(random, place, at).of(Theme::EndWhileStarting);
+        let (more, _) = Sequence::new(random, place, at).of(Pattern::EndWhileStarting);
         steps.extend(more);
     }
 
-    fn happening(&self, random: &mut fastrand::Rng) -> Happening {
+    fn happening(&self, random: &mut fastrand::Rng) -> StepAction {
         let Weights {
             write,
             mut fault,
-            mut fate,
+            mut process_fault,
             command,
         } = self.weights;
         if self.style == Style::NotServed {
-            (fault, fate) = (0, 0);
+            (fault, process_fault) = (0, 0);
         }
-        let mut at = random.u32(..write + fault + fate + command);
+        let mut at = random.u32(..write + fault + process_fault + command);
         if at < write {
-            return Happening::Write(self.write(random));
+            return StepAction::Write(self.write(random));
         }
         at -= write;
         if at < fault {
-            return Happening::Fault(self.fault(random));
+            return StepAction::Fault(self.fault(random));
         }
         at -= fault;
-        let process = random.usize(..self.cast.processes.max(1));
-        if at < fate {
-            let what = self.fate(random);
-            return Happening::Process { process, what };
+        let process = random.usize(..self.bounds.processes.max(1));
+        if at < process_fault {
+            let what = self.process_fault(random);
+            return StepAction::Process { process, what };
         }
         let what = self.command(random);
-        Happening::Command { process, what }
+        StepAction::Command { process, what }
     }
 
     fn write(&self, random: &mut fastrand::Rng) -> Write {
-        let kind = random.usize(..self.cast.kinds.max(1));
+        let kind = random.usize(..self.bounds.kinds.max(1));
         // In that style an outage must be the only reason why a kind is not served.
-        let is_custom = kind >= self.cast.custom_from && self.style != Style::NotServed;
+        let is_custom = kind >= self.bounds.custom_from && self.style != Style::NotServed;
         let what = self.swarm.change(|| match random.u8(..100) {
             0..50 => Change::Put,
             50..65 => Change::Relabel(random.u8(..3)),
@@ -278,10 +280,10 @@ impl Generator {
             kind,
             process: random
                 .bool()
-                .then(|| random.usize(..self.cast.processes.max(1))),
+                .then(|| random.usize(..self.bounds.processes.max(1))),
             resource: random
                 .bool()
-                .then(|| random.usize(..self.cast.kinds.max(1))),
+                .then(|| random.usize(..self.bounds.kinds.max(1))),
             verb: VERBS[random.usize(..VERBS.len())],
             // The last one is as good as no limit.
             times: [1, 1, 2, 5, 1000][random.usize(..5)],
@@ -292,15 +294,15 @@ impl Generator {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "all happenings are made the same way")]
-    fn fate(&self, random: &mut fastrand::Rng) -> Fate {
+    #[expect(clippy::unused_self, reason = "all actions are made the same way")]
+    fn process_fault(&self, random: &mut fastrand::Rng) -> ProcessFault {
         let most = [100, 5_000, 120_000][random.usize(..3)];
         let length = Duration::from_millis(random.u64(1..=most));
         match random.u8(..4) {
-            0 => Fate::Kill(length),
-            1 => Fate::Restart(length),
-            2 => Fate::Pause(length),
-            _ => Fate::Clock(random.i64(-100_000..100_000)),
+            0 => ProcessFault::Kill(length),
+            1 => ProcessFault::Restart(length),
+            2 => ProcessFault::Pause(length),
+            _ => ProcessFault::Clock(random.i64(-100_000..100_000)),
         }
     }
 
@@ -323,21 +325,21 @@ impl Generator {
         });
         Command {
             verb,
-            kind: random.usize(..self.cast.kinds.max(1)),
+            kind: random.usize(..self.bounds.kinds.max(1)),
             number: random.u32(..),
         }
     }
 }
 
-fn own(random: &mut fastrand::Rng) -> Own {
+fn own(random: &mut fastrand::Rng) -> OwnWrite {
     match random.u8(..16) {
-        0..4 => Own::Annotate,
-        4..7 => Own::Relabel(random.u8(..3)),
-        7 => Own::Apply,
-        8..10 => Own::Update,
-        10..13 => Own::Create(random.bool()),
-        13 => Own::Status,
-        14 => Own::DeleteLabelled,
-        _ => Own::Delete,
+        0..4 => OwnWrite::Annotate,
+        4..7 => OwnWrite::Relabel(random.u8(..3)),
+        7 => OwnWrite::Apply,
+        8..10 => OwnWrite::Update,
+        10..13 => OwnWrite::Create(random.bool()),
+        13 => OwnWrite::Status,
+        14 => OwnWrite::DeleteLabelled,
+        _ => OwnWrite::Delete,
     }
 }

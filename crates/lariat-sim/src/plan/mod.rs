@@ -6,8 +6,9 @@ mod sequence;
 mod step;
 mod swarm;
 
-pub(crate) use generate::{Cast, generate};
+pub(crate) use generate::{PlanBounds, generate};
 pub(crate) use names::Names;
 pub(crate) use step::{
-    Change, Command, Fate, Fault, FaultKind, Happening, NAMES, Own, PlanStep, Verb, Write,
+    Change, Command, Fault, FaultKind, NAMES, OwnWrite, PlanStep, ProcessFault, StepAction, Verb,
+    Write,
 };

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Command, Fault, FaultKind, Happening, NAMES, PlanStep, Verb, Write};
+use super::{Command, Fault, FaultKind, NAMES, PlanStep, StepAction, Verb, Write};
 use crate::record::Stamp;
 
-/// What the numbers of a plan stand for.
+/// The names behind the numbers of a plan.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Names {
     pub(crate) processes: Arc<[Arc<str>]>,
@@ -38,14 +38,14 @@ impl fmt::Display for Shown<'_> {
         let Self { names, step } = self;
         write!(f, "{} ", Stamp(step.at))?;
         match &step.what {
-            Happening::Write(Write { kind, name, what }) => {
+            StepAction::Write(Write { kind, name, what }) => {
                 write!(f, "client: {} o{name}: {what:?}", names.kind(*kind))
             }
-            Happening::Fault(fault) => show_fault(f, fault, names),
-            Happening::Process { process, what } => {
+            StepAction::Fault(fault) => show_fault(f, fault, names),
+            StepAction::Process { process, what } => {
                 write!(f, "{}: {what:?}", names.process(*process))
             }
-            Happening::Command { process, what } => {
+            StepAction::Command { process, what } => {
                 write!(f, "{}: ", names.process(*process))?;
                 show_command(f, *what, names)
             }

@@ -6,18 +6,18 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PlanStep {
     pub(crate) at: Duration,
-    pub(crate) what: Happening,
+    pub(crate) what: StepAction,
 }
 
-/// What happens.
+/// The action of a step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Happening {
+pub(crate) enum StepAction {
     /// A foreign client writes.
     Write(Write),
     /// Something goes wrong between the processes and the cluster, or in it.
     Fault(Fault),
     /// Something happens to a process.
-    Process { process: usize, what: Fate },
+    Process { process: usize, what: ProcessFault },
     /// A process is asked to do something.
     Command { process: usize, what: Command },
 }
@@ -50,7 +50,7 @@ pub(crate) enum Change {
     Define(u8),
 }
 
-/// What goes wrong for some time.
+/// A fault that lasts for some time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
     pub(crate) kind: FaultKind,
@@ -109,9 +109,9 @@ pub(crate) enum FaultKind {
     NotServed,
 }
 
-/// What happens to a process.
+/// A fault of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Fate {
+pub(crate) enum ProcessFault {
     /// It is killed, and started again after a time.
     Kill(Duration),
     /// It ends as asked, and is started again after a time.
@@ -122,7 +122,7 @@ pub(crate) enum Fate {
     Clock(i64),
 }
 
-/// What a program is asked to do; the numbers are its own business.
+/// A command to a program, which gives the numbers their meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) verb: Verb,
@@ -130,7 +130,7 @@ pub(crate) struct Command {
     pub(crate) number: u32,
 }
 
-/// How many names of objects commands speak of.
+/// The number of different object names in commands.
 // Few, so that commands, handlers and foreign clients meet at the same objects.
 pub(crate) const NAMES: u32 = 12;
 
@@ -168,14 +168,14 @@ pub(crate) enum Verb {
     /// All handlers of the kind leave.
     Dismiss,
     /// The program itself writes, outside of its handlers.
-    Write(Own),
+    Write(OwnWrite),
     /// The program reads the cache, now and some times later.
     Read,
 }
 
 /// A write of a program to one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Own {
+pub(crate) enum OwnWrite {
     Annotate,
     /// Sets the label that selections look at.
     Relabel(u8),

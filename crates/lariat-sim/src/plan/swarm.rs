@@ -1,8 +1,10 @@
 //! The classes of events that a seed leaves out, to reach states that these would disturb.
 
+use lariat_core::fnv1a_32;
+
 use super::{Change, FaultKind, Verb};
 
-/// Which kinds of happenings a seed has; about half of the seeds have all.
+/// The kinds of actions of a seed; about half of the seeds have all.
 pub(super) struct Swarm {
     faults: Option<u64>,
     verbs: Option<u64>,
@@ -62,9 +64,6 @@ fn has(mask: Option<u64>, rank: u32) -> bool {
 fn rank<T: std::fmt::Debug>(of: &T) -> u32 {
     let text = format!("{of:?}");
     let name = text.split(['(', ' ']).next().unwrap_or(&text);
-    // FNV-1a, whose high bits differ more than its low ones.
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
-    hash >> 16
+    // The high bits of FNV-1a differ more than its low ones.
+    fnv1a_32(name.as_bytes()) >> 16
 }

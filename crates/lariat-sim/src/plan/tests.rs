@@ -1,18 +1,18 @@
 use std::time::Duration;
 
-use super::{FaultKind, Happening, PlanStep};
+use super::{FaultKind, PlanStep, StepAction};
 use crate::chaos::Chaos;
-use crate::plan::{Cast, generate};
+use crate::plan::{PlanBounds, generate};
 
 fn plan(seed: u64) -> Vec<PlanStep> {
-    let cast = Cast {
+    let bounds = PlanBounds {
         processes: 2,
         kinds: 3,
         custom_from: 2,
         names: 12,
         commands: true,
     };
-    generate(seed, &Chaos::default(), cast)
+    generate(seed, &Chaos::default(), bounds)
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_seed_makes_one_plan_in_the_order_of_time() {
 /// Things happen as often in a long run as in a short one, unless it is a soak.
 #[test]
 fn the_pace_of_a_plan_is_that_of_its_chaos() {
-    let cast = Cast {
+    let bounds = PlanBounds {
         processes: 1,
         kinds: 1,
         custom_from: 1,
@@ -39,7 +39,7 @@ fn the_pace_of_a_plan_is_that_of_its_chaos() {
     let steps = |chaos: &Chaos| {
         let seeds = 0..20;
         seeds
-            .map(|seed| generate(seed, chaos, cast).len())
+            .map(|seed| generate(seed, chaos, bounds).len())
             .sum::<usize>()
     };
     let (short, long) = (steps(&minutes(2)), steps(&minutes(20)));
@@ -53,7 +53,7 @@ fn outages(steps: &[PlanStep]) -> Vec<(Option<usize>, Option<usize>, Duration, D
     let mut faults: Vec<_> = steps
         .iter()
         .filter_map(|step| match &step.what {
-            Happening::Fault(fault) if fault.kind == FaultKind::NotServed => {
+            StepAction::Fault(fault) if fault.kind == FaultKind::NotServed => {
                 let end = step.at + fault.lasts;
                 Some((fault.process, fault.resource, step.at, end))
             }
@@ -72,8 +72,8 @@ fn a_resource_is_never_away_for_so_long_that_its_objects_count_as_gone() {
         let steps = plan(seed);
         let outages = outages(&steps);
         let is_disturbed = |step: &PlanStep| match &step.what {
-            Happening::Fault(fault) => fault.kind != FaultKind::NotServed,
-            Happening::Process { .. } => true,
+            StepAction::Fault(fault) => fault.kind != FaultKind::NotServed,
+            StepAction::Process { .. } => true,
             _ => false,
         };
         if outages.is_empty() {

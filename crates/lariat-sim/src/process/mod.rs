@@ -1,4 +1,4 @@
-//! What a program gets from the simulation: a client, an observed factory, and its shutdown.
+//! A program's interface to the simulation: a client, an observed factory, and its shutdown.
 
 mod process;
 

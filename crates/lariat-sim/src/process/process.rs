@@ -17,21 +17,21 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{Act, Activity, Reached};
-use crate::actors::{HandlerId, LifeId, Subscriber};
-use crate::deed::Deed;
+use crate::activity::{Activity, ActivityKind, CacheProgress};
+use crate::actors::{HandlerId, IncarnationId, Subscriber};
 use crate::event::{Event, Next as Following, Written};
 use crate::network::Link;
+use crate::observed::Observed;
+use crate::operator_action::OperatorAction;
 use crate::plan::Command;
 use crate::record::Recorder;
-use crate::shown::Shown;
 
-/// How long a start waits for its caches: longer than all faults, even by a fast clock.
+/// The time a start waits for its caches: longer than all faults, even by a fast clock.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// One life of a program: from a start to its end, its kill or the end of the run.
+/// One incarnation of a program, from its start to its end or kill.
 ///
-/// A clone is a handle on the same life.
+/// A clone is a handle on the same incarnation.
 ///
 /// ```
 /// use lariat::sim::Simulation;
@@ -50,7 +50,7 @@ pub struct Process {
 }
 
 struct Inner {
-    life: LifeId,
+    incarnation: IncarnationId,
     link: Link,
     recorder: Recorder,
     shutdown: CancellationToken,
@@ -58,21 +58,21 @@ struct Inner {
     operators: Mutex<Vec<Operator>>,
     subscribers: AtomicU32,
     commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
-    is_calm: AtomicBool,
+    faults_ended: AtomicBool,
     /// For how long the process is down once its program has ended by itself.
     again: Mutex<Option<Duration>>,
 }
 
 impl Process {
     pub(crate) fn new(
-        life: LifeId,
+        incarnation: IncarnationId,
         link: Link,
         commands: mpsc::UnboundedReceiver<Command>,
         recorder: &Recorder,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
-                life,
+                incarnation,
                 link,
                 recorder: recorder.clone(),
                 shutdown: CancellationToken::new(),
@@ -80,7 +80,7 @@ impl Process {
                 operators: Mutex::default(),
                 subscribers: AtomicU32::new(0),
                 commands: tokio::sync::Mutex::new(commands),
-                is_calm: AtomicBool::new(false),
+                faults_ended: AtomicBool::new(false),
                 again: Mutex::default(),
             }),
         }
@@ -89,18 +89,18 @@ impl Process {
     /// Returns the name of the process, such as `operator-0`.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.life.process
+        &self.inner.incarnation.process
     }
 
-    /// Returns the identity with which this life of the process holds leases.
+    /// Returns the identity with which this incarnation of the process holds leases.
     pub(crate) fn identity(&self) -> String {
-        self.inner.life.identity()
+        self.inner.incarnation.identity()
     }
 
-    /// Returns how many lives of the process there were before this one.
+    /// Returns the number of incarnations of the process before this one.
     #[must_use]
-    pub fn life(&self) -> u32 {
-        self.inner.life.number
+    pub fn incarnation(&self) -> u32 {
+        self.inner.incarnation.number
     }
 
     /// Returns a client whose requests go through the simulated network.
@@ -116,11 +116,11 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 600
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::observed) instead. A start waits 600
     /// seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =
-            ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
+            ControllerOptions::default().handlers(self.observed(HandlerOptions::default()));
         SharedControllerFactory::builder(self.client())
             .default_options(options)
             // Otherwise the default would end a start while the plan still keeps its answers back.
@@ -128,7 +128,22 @@ impl Process {
     }
 
     /// Returns handler options with middleware that reports calls to the checkers.
-    pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
+    ///
+    /// ```
+    /// use lariat::controller::{ControllerOptions, HandlerOptions};
+    /// use lariat::sim::Simulation;
+    /// use std::time::Duration;
+    ///
+    /// let simulation = Simulation::new(7).program("operator", |process| async move {
+    ///     let handlers = process.observed(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    ///     let options = ControllerOptions::default().handlers(handlers);
+    ///     let factory = process.factory().default_options(options).build();
+    ///     process.run(&factory, 2).await?;
+    ///     Ok(())
+    /// });
+    /// # drop(simulation);
+    /// ```
+    pub fn observed(&self, options: HandlerOptions) -> HandlerOptions {
         options.wrap(Probe {
             process: self.clone(),
         })
@@ -154,20 +169,20 @@ impl Process {
     ) -> Result<(), RunError> {
         self.inspect(factory);
         // A fault may end while the stop still waits for a call it has made long.
-        let was_calm = AtomicBool::new(false);
+        let had_faults_ended = AtomicBool::new(false);
         let terminated = async {
             self.terminated().await;
-            was_calm.store(self.is_calm(), Ordering::Relaxed);
+            had_faults_ended.store(self.faults_ended(), Ordering::Relaxed);
         };
         match factory.run(workers, terminated).await {
-            Err(RunError::Stop(_)) if !was_calm.load(Ordering::Relaxed) => Ok(()),
+            Err(RunError::Stop(_)) if !had_faults_ended.load(Ordering::Relaxed) => Ok(()),
             result => result,
         }
     }
 
     /// Registers an operator and its factory for the checks at rest.
     ///
-    /// What the operator remembers is looked at then; for the factory see [`inspect`](Self::inspect).
+    /// The sizes of the operator's tables are checked too; for the factory see [`inspect`](Self::inspect).
     pub fn inspect_operator(&self, operator: &Operator) {
         self.inspect(operator.factory());
         self.inner.operators.lock().push(operator.clone());
@@ -178,6 +193,22 @@ impl Process {
     /// # Cancel safety
     ///
     /// Nothing is lost: it resolves at once from then on.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use lariat::sim::Simulation;
+    ///
+    /// let simulation = Simulation::new(7).program("poller", |process| async move {
+    ///     loop {
+    ///         tokio::select! {
+    ///             () = process.terminated() => return Ok(()),
+    ///             () = tokio::time::sleep(Duration::from_secs(10)) => process.note("polls"),
+    ///         }
+    ///     }
+    /// });
+    /// # drop(simulation);
+    /// ```
     pub async fn terminated(&self) {
         self.inner.shutdown.cancelled().await;
     }
@@ -196,7 +227,7 @@ impl Process {
     /// Reports that a handler is about to write, with the mark it leaves in the object.
     pub(crate) fn writes(&self, kind: &Gvk, key: &ObjectKey, mark: &str) {
         self.inner.recorder.note(Event::Writes {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kind: kind.clone(),
             key: key.clone(),
             mark: Arc::from(mark),
@@ -211,17 +242,17 @@ impl Process {
     /// Reports a read of a cache, which must not be older than own writes.
     pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
         self.inner.recorder.note(Event::Read {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kind: kind.clone(),
             key: key.clone(),
-            object: object.map(Shown::new),
+            object: object.map(Observed::new),
         });
     }
 
     /// Reports an answered write of the process, with the version of the answer.
     pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
         self.inner.recorder.note(Event::Wrote {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kind: kind.clone(),
             key: key.clone(),
             written: Written::State(version.parse().unwrap_or_default()),
@@ -231,7 +262,7 @@ impl Process {
     /// Reports that a deletion was answered, and the object with the uid is gone.
     pub fn has_deleted(&self, kind: &Gvk, key: &ObjectKey, uid: &str) {
         self.inner.recorder.note(Event::Wrote {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kind: kind.clone(),
             key: key.clone(),
             written: Written::Gone(uid.to_owned()),
@@ -241,7 +272,7 @@ impl Process {
     /// Selects objects of a kind as [`Informer::select`], and reports it to the checkers.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kind: informer.gvk().clone(),
             selection: selection.clone(),
         });
@@ -255,28 +286,28 @@ impl Process {
         let listener = Listener {
             recorder: self.inner.recorder.clone(),
             subscriber: Subscriber {
-                life: self.inner.life.clone(),
+                incarnation: self.inner.incarnation.clone(),
                 kind: informer.gvk().clone(),
                 number: number.into(),
             },
         };
         // Reported first, because the subscription publishes the present objects at once.
-        self.acts(Act::Subscribed(listener.subscriber.clone()));
+        self.acts(ActivityKind::Subscribed(listener.subscriber.clone()));
         informer.subscribe(Arc::new(listener))
     }
 
-    /// Reports what the process does with its factory.
-    pub(crate) fn acts(&self, what: Act) {
+    /// Reports an activity of the process with its factory.
+    pub(crate) fn acts(&self, what: ActivityKind) {
         self.inner.recorder.note(Event::Acted(Activity {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             what,
         }));
     }
 
     /// Reports how far the caches of the process are.
-    pub(crate) fn has_cached(&self, kinds: Vec<Reached>) {
+    pub(crate) fn has_cached(&self, kinds: Vec<CacheProgress>) {
         self.inner.recorder.note(Event::Cached {
-            life: self.inner.life.clone(),
+            incarnation: self.inner.incarnation.clone(),
             kinds,
         });
     }
@@ -292,20 +323,20 @@ impl Process {
 
     /// Returns whether all faults have ended, and programs must behave.
     #[must_use]
-    pub fn is_calm(&self) -> bool {
-        self.inner.is_calm.load(Ordering::Relaxed)
+    pub fn faults_ended(&self) -> bool {
+        self.inner.faults_ended.load(Ordering::Relaxed)
     }
 
-    /// Reports what the program does to the checkers of operators.
-    pub(crate) fn did(&self, deed: Deed) {
+    /// Reports an action of the program to the checkers of operators.
+    pub(crate) fn did(&self, action: OperatorAction) {
         self.inner.recorder.note(Event::Did {
-            life: self.inner.life.clone(),
-            deed,
+            incarnation: self.inner.incarnation.clone(),
+            action,
         });
     }
 
-    pub(crate) fn calm(&self) {
-        self.inner.is_calm.store(true, Ordering::Relaxed);
+    pub(crate) fn note_faults_ended(&self) {
+        self.inner.faults_ended.store(true, Ordering::Relaxed);
     }
 
     /// Waits for the next thing the plan asks of the program.
@@ -313,8 +344,8 @@ impl Process {
         self.inner.commands.lock().await.recv().await
     }
 
-    pub(crate) fn id(&self) -> &LifeId {
-        &self.inner.life
+    pub(crate) fn id(&self) -> &IncarnationId {
+        &self.inner.incarnation
     }
 
     pub(crate) fn terminate(&self) {
@@ -329,7 +360,7 @@ impl Process {
         self.inner.factories.lock().clone()
     }
 
-    /// Returns how much the factories and the operators of the program remember.
+    /// Returns the sizes of the tables of the program's factories and operators.
     pub(crate) fn table_sizes(&self) -> Vec<TableSize> {
         let operators = self.inner.operators.lock().clone();
         let mut all: Vec<_> = operators.iter().flat_map(Operator::table_sizes).collect();
@@ -337,7 +368,7 @@ impl Process {
         all
     }
 
-    /// Lets go of what would keep the program's factories alive.
+    /// Drops the handles that would keep the program's factories alive.
     pub(crate) fn forget_factories(&self) {
         self.inner.factories.lock().clear();
         self.inner.operators.lock().clear();
@@ -361,8 +392,8 @@ impl Process {
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Process")
-            .field("name", &self.inner.life.process)
-            .field("life", &self.inner.life.number)
+            .field("name", &self.inner.incarnation.process)
+            .field("incarnation", &self.inner.incarnation.number)
             .finish_non_exhaustive()
     }
 }
@@ -380,7 +411,7 @@ impl Middleware for Probe {
         let mut running = RunningCall {
             recorder: inner.recorder.clone(),
             handler: HandlerId {
-                life: inner.life.clone(),
+                incarnation: inner.incarnation.clone(),
                 kind: call.gvk().clone(),
                 name: Arc::from(call.handler()),
             },
@@ -395,7 +426,7 @@ impl Middleware for Probe {
             key: running.key.clone(),
             run: running.run,
             attempt: call.attempt(),
-            object: call.object().map(Shown::new),
+            object: call.object().map(Observed::new),
             causes: Arc::new(call.causes().clone()),
             loads,
         });
@@ -409,7 +440,7 @@ impl Middleware for Probe {
     }
 }
 
-/// Returns what must follow a call.
+/// Returns the call that must follow a call.
 fn following(result: &HandlerResult) -> Following {
     match result {
         Ok(outcome) => outcome.delay().map_or(Following::Done, Following::Again),

@@ -5,16 +5,16 @@ use tokio::time;
 use super::*;
 use crate::chaos::Chaos;
 use crate::objects::Objects;
-use crate::plan::{Fate, Happening, PlanStep};
+use crate::plan::{PlanStep, ProcessFault, StepAction};
 use crate::simulation::Simulation;
 
-/// A program whose first life has calls longer than its grace period.
+/// A program whose first incarnation has calls longer than its grace period.
 async fn run(process: Process) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let factory = process
         .factory()
         .grace_period(Duration::from_secs(10))
         .build();
-    let is_slow = process.life() == 0;
+    let is_slow = process.incarnation() == 0;
     let config_maps = factory.for_object::<ConfigMap>();
     config_maps.register_handler("slow", move |_: Context<ConfigMap>| async move {
         if is_slow {
@@ -32,9 +32,9 @@ fn a_stop_that_is_asked_for_while_faults_last_may_cut_calls_short_when_they_have
         .objects(config_maps.initial(1))
         .chaos(Chaos::default().duration(Duration::from_secs(5)))
         .program("operator", run);
-    let what = Happening::Process {
+    let what = StepAction::Process {
         process: 0,
-        what: Fate::Restart(Duration::from_secs(1)),
+        what: ProcessFault::Restart(Duration::from_secs(1)),
     };
     let at = Duration::from_secs(4);
     let report = simulation

@@ -20,10 +20,10 @@ use crate::trace::Trace;
 // With fewer seeds a rare combination may be missing by chance.
 const COVERED: u64 = 2000;
 
-/// How many failures are shrunk and shown in full; others have one line.
+/// The number of failures that are shrunk and shown in full; others have one line.
 const SHOWN: usize = 3;
 
-/// How much slower a soak is.
+/// The factor by which a soak is slower.
 ///
 /// It has many objects, and each thing that happens may concern all of them.
 const SOAK_PACE: u32 = 10;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-/// How many seeds run by default.
+/// The default number of seeds.
 const SEEDS: u64 = 2000;
 
 const NOTES: &str = "\
@@ -47,10 +47,10 @@ pub(super) struct Options {
     /// Simulate ten virtual hours with 100,000 objects.
     #[arg(long = "soak")]
     pub(super) soaks: bool,
-    /// How many virtual hours the seed of a soak lasts.
+    /// The virtual time of one seed of a soak.
     #[arg(long = "hours", value_name = "H", default_value = "10", value_parser = hours)]
     pub(super) lasts: Duration,
-    /// How many objects of the first kind a soak begins with.
+    /// The number of objects of the first kind at the start of a soak.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(super) objects: usize,
     /// Stop at the first seed that fails.

@@ -1,4 +1,4 @@
-//! What the trial's handlers do when they are called.
+//! The behaviour of the trial's handlers when they are called.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use tokio::time;
 
 use super::dice::Dice;
 use super::own::Target;
-use crate::activity::Act;
+use crate::activity::ActivityKind;
 use crate::panics::PLANNED;
-use crate::plan::Own;
+use crate::plan::OwnWrite;
 use crate::process::Process;
 
-/// How all handlers of a life behave.
+/// The behaviour of all handlers of an incarnation.
 pub(super) struct Behaviour {
     process: Process,
     dice: Dice,
@@ -23,7 +23,7 @@ pub(super) struct Behaviour {
     bad: AtomicU32,
     /// Out of a thousand calls, how many write.
     writing: u32,
-    /// How long a call takes at most, in milliseconds.
+    /// The longest call, in milliseconds.
     slow: u32,
 }
 
@@ -48,7 +48,7 @@ impl Behaviour {
 
     pub(super) async fn handle<K: View>(&self, cx: &Context<K>, kind: usize) -> HandlerResult {
         // At rest a handler must neither fail nor write, or the checks at rest would report what it does.
-        if self.process.is_calm() {
+        if self.process.faults_ended() {
             return Ok(Outcome::done());
         }
         if self.slow > 0 {
@@ -81,7 +81,8 @@ impl Behaviour {
 
     fn enqueued(&self, kind: &Gvk, key: &ObjectKey, after: Duration) {
         let (kind, key) = (kind.clone(), key.clone());
-        self.process.acts(Act::Enqueued { kind, key, after });
+        self.process
+            .acts(ActivityKind::Enqueued { kind, key, after });
     }
 
     fn delay(&self, most: u32) -> Duration {
@@ -128,21 +129,21 @@ impl Behaviour {
             key,
         };
         let own = match self.dice.below(16) {
-            0..4 => Own::Annotate,
-            4..6 => Own::Relabel(self.label()),
-            6..8 => Own::Apply,
-            8..10 => Own::Update,
-            10..12 => Own::Create(self.dice.below(2) == 0),
-            12 => Own::Status,
-            13 => Own::DeleteLabelled,
-            _ => Own::Delete,
+            0..4 => OwnWrite::Annotate,
+            4..6 => OwnWrite::Relabel(self.label()),
+            6..8 => OwnWrite::Apply,
+            8..10 => OwnWrite::Update,
+            10..12 => OwnWrite::Create(self.dice.below(2) == 0),
+            12 => OwnWrite::Status,
+            13 => OwnWrite::DeleteLabelled,
+            _ => OwnWrite::Delete,
         };
         target.write(own).await?;
         self.read(&target.key, cx);
         if self.dice.below(3) == 0 {
             // What left a selection comes back before the watch has shown either.
-            if matches!(own, Own::Relabel(_)) {
-                target.write(Own::Relabel(self.label())).await?;
+            if matches!(own, OwnWrite::Relabel(_)) {
+                target.write(OwnWrite::Relabel(self.label())).await?;
                 self.read(&target.key, cx);
             }
             time::sleep(self.delay(8_000)).await;

@@ -1,4 +1,4 @@
-//! What handlers of the trial draw by chance.
+//! Random choices of the trial's handlers.
 
 use lariat_core::Gvk;
 use parking_lot::Mutex;

@@ -1,8 +1,8 @@
 //! The program that tests Lariat itself: handlers come and go, misbehave, write and read.
 
 mod behaviour;
-mod crew;
 mod dice;
+mod handlers;
 mod kinds;
 mod operator;
 mod own;

@@ -16,7 +16,7 @@ use tokio::time;
 
 use super::dice::{Dice, gvk};
 use super::kinds::{PLURALS, kinds};
-use crate::plan::Own;
+use crate::plan::OwnWrite;
 use crate::process::Process;
 use crate::world::LABEL;
 
@@ -33,18 +33,18 @@ impl Target<'_> {
     /// Writes, and reports the answer; returns whether anything was written.
     ///
     /// An object that is missing, or exists already, is not written.
-    pub(super) async fn write(&self, own: Own) -> Result<bool, HandlerError> {
+    pub(super) async fn write(&self, own: OwnWrite) -> Result<bool, HandlerError> {
         let name = self.key.name();
         let api = self.api();
         let written = match own {
-            Own::Annotate => self.annotate(&api, name).await,
-            Own::Relabel(label) => relabel(&api, name, label).await,
-            Own::Apply => self.apply(&api, name).await,
-            Own::Update => self.update(&api, name).await,
-            Own::Create(is_labelled) => self.create(&api, name, is_labelled).await,
-            Own::Status => self.status(&api, name).await,
-            Own::Delete => return self.delete(&api).await,
-            Own::DeleteLabelled => {
+            OwnWrite::Annotate => self.annotate(&api, name).await,
+            OwnWrite::Relabel(label) => relabel(&api, name, label).await,
+            OwnWrite::Apply => self.apply(&api, name).await,
+            OwnWrite::Update => self.update(&api, name).await,
+            OwnWrite::Create(is_labelled) => self.create(&api, name, is_labelled).await,
+            OwnWrite::Status => self.status(&api, name).await,
+            OwnWrite::Delete => return self.delete(&api).await,
+            OwnWrite::DeleteLabelled => {
                 let labelled = ListParams::default().labels(&format!("{LABEL}=y"));
                 let delete = DeleteParams::default();
                 // Not reported: a report is about one key, and this concerns many.

@@ -1,8 +1,8 @@
-//! What all lives of a trial's program have in common.
+//! The setup of a trial's program.
 
 pub(crate) type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// What all lives of the program have in common.
+/// The setup that all incarnations of the program have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Setup {
     pub(super) seed: u64,

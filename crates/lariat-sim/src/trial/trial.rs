@@ -7,11 +7,11 @@ use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFacto
 use serde_json::json;
 use tokio::time;
 
-use super::crew::Crew;
+use super::handlers::TrialHandlers;
 use super::kinds::{PLURALS, kinds};
 use super::setup::{Failed, Setup};
 use super::{operator, replicas};
-use crate::activity::Act;
+use crate::activity::ActivityKind;
 use crate::chaos::Chaos;
 use crate::objects::Objects;
 use crate::plan::Verb;
@@ -21,10 +21,10 @@ use crate::simulation::Simulation;
 /// The objects of the first kind before the start of a crowded trial.
 const CROWD: u16 = 60;
 
-/// How long a stop waits for calls under way.
+/// The time a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// How long a start waits for the caches.
+/// The time a start waits for the caches.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
 
 impl Simulation {
@@ -77,7 +77,7 @@ pub(super) fn simulation(seed: u64) -> Simulation {
 }
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
-    let handlers = process.watched(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    let handlers = process.observed(HandlerOptions::default().timeout(Duration::from_secs(20)));
     let mut options = ControllerOptions::default().handlers(handlers);
     if setup.resync {
         let cache = lariat_cache::KindOptions::default().resync(Duration::from_secs(40));
@@ -98,7 +98,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         })
         .build();
     process.inspect(&factory);
-    let mut crew = Crew::new(&process, &factory, setup);
+    let mut handlers = TrialHandlers::new(&process, &factory, setup);
     let mut runs = start(&process, &factory, setup).await;
     loop {
         let command = tokio::select! {
@@ -107,7 +107,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             command = process.command() => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
-                if !runs && process.is_calm() {
+                if !runs && process.faults_ended() {
                     runs = start(&process, &factory, setup).await;
                 }
                 continue;
@@ -120,15 +120,15 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
                 runs = false;
             }
             Verb::Start if !runs => runs = start(&process, &factory, setup).await,
-            _ => crew.command(command).await,
+            _ => handlers.command(command).await,
         }
     }
-    crew.leave();
+    handlers.leave();
     // Read before the stop: faults may end while it waits.
-    let is_calm = process.is_calm();
+    let faults_ended = process.faults_ended();
     match stop(&process, &factory).await {
         // What misbehaves may outlast the grace period.
-        Err(error) if is_calm => Err(error.into()),
+        Err(error) if faults_ended => Err(error.into()),
         _ => Ok(()),
     }
 }
@@ -136,11 +136,11 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
 async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> bool {
     let caches = factory.caches().status().into_iter();
     let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
-    process.acts(Act::Starting(loads));
+    process.acts(ActivityKind::Starting(loads));
     let gives_up = async {
         time::sleep(SYNC_TIMEOUT).await;
         // Its caches end at once, and what is under way has the grace period.
-        process.acts(Act::Stopping(GRACE));
+        process.acts(ActivityKind::Stopping(GRACE));
         std::future::pending().await
     };
     let started = tokio::select! {
@@ -150,14 +150,14 @@ async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setu
         started = factory.start(setup.workers) => started.is_ok(),
     };
     if !started {
-        process.acts(Act::Stopped);
+        process.acts(ActivityKind::Stopped);
     }
     started
 }
 
 async fn stop(process: &Process, factory: &SharedControllerFactory) -> Result<(), StopError> {
-    process.acts(Act::Stopping(GRACE));
+    process.acts(ActivityKind::Stopping(GRACE));
     let result = factory.stop().await;
-    process.acts(Act::Stopped);
+    process.acts(ActivityKind::Stopped);
     result
 }

@@ -1,10 +1,10 @@
-//! What rules of the cluster do for each fault.
+//! The actions of the cluster's rules for each fault.
 
 use lariat_cluster::faults::{Action, After, Refusal, StatusCode};
 
 use crate::plan::FaultKind;
 
-/// Returns whether a fault meets reads or watches, whatever verb the plan has.
+/// Returns whether a fault meets reads or watches, with any verb of the plan.
 pub(super) fn is_about_watches(kind: FaultKind) -> bool {
     matches!(
         kind,
@@ -18,7 +18,7 @@ pub(super) fn is_about_watches(kind: FaultKind) -> bool {
     )
 }
 
-/// Returns what a rule does for a fault; none if it takes no rule.
+/// Returns the action of a rule for a fault; none if it takes no rule.
 pub(super) fn action(kind: FaultKind) -> Option<Action> {
     let refuse = |code: u16| {
         let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -29,7 +29,7 @@ pub(crate) struct World {
     kinds: Arc<[Objects]>,
     backup: Option<Snapshot>,
     rules: Vec<Active>,
-    /// How many foreign writes have not ended.
+    /// The foreign writes that have not ended.
     writes: tokio_util::task::TaskTracker,
 }
 
@@ -39,7 +39,7 @@ struct Active {
     process: usize,
     rule: RuleId,
     hits: u64,
-    /// How long the machine had run when it ended.
+    /// The time the machine had run when it ends.
     ends: Duration,
 }
 
@@ -86,7 +86,7 @@ impl World {
         &self.cluster
     }
 
-    /// Runs the world up to a time, and notes what was committed.
+    /// Runs the world up to a time, and records the commits.
     pub(crate) fn turn(&mut self, until: Duration) {
         self.machine.turn(until);
         // After the turn, not while it runs: a commit is known to the oracle before a process can have seen it.
@@ -106,7 +106,7 @@ impl World {
         });
     }
 
-    /// Has a foreign client write; it ends some time later.
+    /// Starts a write of a foreign client; it ends some time later.
     pub(crate) fn write(&mut self, write: &Write) {
         let Some(kind) = self.kinds.get(write.kind).cloned() else {
             return;
@@ -208,7 +208,7 @@ impl World {
         fired
     }
 
-    /// Has a foreign client delete a lease, by its place in the list of all there are.
+    /// Deletes a lease as a foreign client, by its place in the list of all.
     fn delete_lease(&mut self, place: usize) {
         let leases = self.cluster.objects(LEASES);
         let Some(at) = place.checked_rem(leases.len()) else {

@@ -171,7 +171,7 @@ async fn a_foreign_flip_in_between_is_not_reverted_early() {
     bench.create("robot", "up").await;
     // The first flip meets a machine that changed under it.
     let conflict = Rule::new(Action::Conflict).verb("patch").times(1);
-    let flips = |request: &lariat::cluster::Request| request.subresource.is_none();
+    let flips = |request: &lariat::cluster::RecordedRequest| request.subresource.is_none();
     bench.cluster.faults().add(conflict.when(flips));
     assert_eq!(
         bench.wait("robot").await,

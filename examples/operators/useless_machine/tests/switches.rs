@@ -1,6 +1,6 @@
 //! Stage 4: machines with switches as separate objects.
 
-use lariat::cluster::Request;
+use lariat::cluster::RecordedRequest;
 use lariat::cluster::faults::{Action, After, Rule};
 use lariat::cluster::testing::{wait_for, wait_until_gone};
 use lariat::kube::ResourceExt;
@@ -400,7 +400,7 @@ async fn nothing_is_written_when_there_is_nothing_to_do() {
     bench.restart().await;
     sleep(Duration::from_secs(600)).await;
     let requests = bench.cluster.journal().select().since(mark).requests();
-    let is_write = |request: &&Request| !matches!(&*request.verb, "get" | "list" | "watch");
+    let is_write = |request: &&RecordedRequest| !matches!(&*request.verb, "get" | "list" | "watch");
     let written: Vec<_> = requests.iter().filter(is_write).collect();
     assert_eq!(written.len(), 1, "the label: {written:?}");
 }

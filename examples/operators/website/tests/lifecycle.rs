@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use lariat::Operator;
 use lariat::cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{wait_for, wait_until_gone};
-use lariat::cluster::{Cluster, Request, Workloads};
+use lariat::cluster::{Cluster, RecordedRequest, Workloads};
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -163,7 +163,7 @@ async fn a_server_in_trouble_and_a_watch_that_is_silent_change_nothing_in_the_en
         Action::Conflict,
     ] {
         let bench = Bench::new().await;
-        let is_ours = |request: &Request| {
+        let is_ours = |request: &RecordedRequest| {
             let ours = ["configmaps", "deployments", "services", "websites"];
             !matches!(&*request.verb, "get" | "list" | "watch" | "create")
                 && ours.contains(&&*request.resource)

@@ -8,17 +8,17 @@ use serde_json::json;
 
 use crate::cause::StatusCause;
 
-/// How the labels begin that say which Pods a namespace may have.
+/// The prefix of the labels with which a namespace restricts its Pods.
 pub const PREFIX: &str = "pod-security.kubernetes.io/";
 
-/// How much is forbidden; each level forbids what the one before it does.
+/// A Pod Security Standard; each level forbids what the one before it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing.
     Privileged,
-    /// What is known to break out of containers.
+    /// Known privilege escalations are forbidden.
     Baseline,
-    /// What is not needed by most Pods.
+    /// Everything that most Pods do not need is forbidden.
     Restricted,
 }
 
@@ -31,16 +31,16 @@ pub enum Version {
     Minor(i64),
 }
 
-/// The rules that count: `restricted:latest`.
+/// A level by the rules of a release, such as `restricted:latest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelVersion {
-    /// How much is forbidden.
+    /// The standard.
     pub level: Level,
-    /// By the rules of which release.
+    /// The release whose rules count.
     pub version: Version,
 }
 
-/// What the labels of a namespace ask for.
+/// The policy that the labels of a namespace declare.
 ///
 /// ```
 /// use lariat_apimachinery::admission::pod_security::Policy;
@@ -55,11 +55,11 @@ pub struct LevelVersion {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// What is refused.
+    /// The level whose violations are refused.
     pub enforce: LevelVersion,
-    /// What is noted in the audit log.
+    /// The level whose violations are noted in the audit log.
     pub audit: LevelVersion,
-    /// What the client is warned of.
+    /// The level of whose violations the client is warned.
     pub warn: LevelVersion,
 }
 
@@ -98,7 +98,7 @@ impl Policy {
     }
 }
 
-/// What a label says of a level.
+/// The level in a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Given {
     Nothing,

@@ -1,4 +1,4 @@
-//! What the checks look at: a Pod, or the template of one; and which of its changes are checked.
+//! The object of the checks, a Pod or the template of one, and which of its changes are checked.
 
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ impl<'a> Container<'a> {
     }
 }
 
-/// Returns a text, which is empty where there is none.
+/// Returns a text, empty if there is none.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

@@ -64,7 +64,7 @@ pub(super) fn dropped(pod: Pod<'_>) -> Option<Violation> {
     (!details.is_empty()).then(|| Violation::new("unrestricted capabilities", details.join("; ")))
 }
 
-/// Says which containers add capabilities that they may not.
+/// Returns the containers that add capabilities they may not, in words.
 fn additions(pod: Pod<'_>, may_add: impl Fn(&str) -> bool) -> Option<String> {
     fn of(container: Container<'_>) -> impl Iterator<Item = &str> {
         texts(&container.security()["capabilities"]["add"])

@@ -1,11 +1,22 @@
-//! Which checks there are, which of them count, and what they find.
+//! The table of checks: the levels and versions they count for, and their functions.
 
 use super::level::{Level, LevelVersion};
 use super::pod::Pod;
 use super::violation::{Violation, Violations};
 use super::{host, privileges, profiles, volumes};
 
-/// Finds what a level forbids in a Pod.
+/// Evaluates the checks of a level for a Pod.
+///
+/// ```
+/// use lariat_apimachinery::admission::pod_security::{Pod, Policy, evaluate};
+/// use serde_json::json;
+///
+/// let label = |name: &str| name.ends_with("/enforce").then_some("baseline");
+/// let (policy, _) = Policy::of(label);
+/// let pod = json!({"spec": {"hostNetwork": true, "containers": [{"name": "web"}]}});
+/// let violations = evaluate(policy.enforce, Pod::of_pod(pod.as_object().expect("an object")));
+/// assert_eq!(violations.details(), "host namespaces (hostNetwork=true)");
+/// ```
 #[must_use]
 pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
     if wanted.level == Level::Privileged {
@@ -24,7 +35,7 @@ pub fn evaluate(wanted: LevelVersion, pod: Pod<'_>) -> Violations {
     Violations(found.collect())
 }
 
-/// Finds what is wrong with a Pod.
+/// Finds a violation by a Pod.
 type Find = fn(Pod<'_>) -> Option<Violation>;
 
 /// Something that is checked.

@@ -1,17 +1,17 @@
-//! What is wrong with a Pod, and the sentences about it.
+//! Violations by a Pod, and the sentences about them.
 
 use serde_json::Value;
 
 use super::pod::Pod;
 
-/// What is wrong with a Pod.
+/// A violation: the reason and the detail of one failed check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     reason: &'static str,
     detail: String,
 }
 
-/// What all checks found that count.
+/// The violations that all checks found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations(pub(super) Vec<Violation>);
 
@@ -31,14 +31,14 @@ impl Violations {
         self.0.is_empty()
     }
 
-    /// Returns what is wrong in general, which is the same for many Pods.
+    /// Returns the reasons of all violations, which are the same for many Pods.
     #[must_use]
     pub fn reasons(&self) -> String {
         let reasons: Vec<&str> = self.0.iter().map(|each| each.reason).collect();
         reasons.join(", ")
     }
 
-    /// Returns what is wrong with this Pod.
+    /// Returns the details about this Pod of all violations.
     #[must_use]
     pub fn details(&self) -> String {
         let all = self.0.iter();
@@ -49,7 +49,7 @@ impl Violations {
     }
 }
 
-/// Puts names between quotation marks, which nothing inside of them escapes.
+/// Quotes names, without escapes.
 pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     if names.is_empty() {
@@ -63,13 +63,13 @@ pub(super) fn plural(one: &'static str, many: &'static str, count: usize) -> &'s
     if count == 1 { one } else { many }
 }
 
-/// Names containers: `container "a"`.
+/// Lists containers: `container "a"`.
 pub(super) fn containers(names: &[&str]) -> String {
     let word = plural("container", "containers", names.len());
     format!("{word} {}", quoted(names.iter().copied()))
 }
 
-/// Names the Pod, containers, or both; `None` if there is none.
+/// Lists the Pod, containers, or both; `None` if there is none.
 pub(super) fn setters(by_pod: bool, names: &[&str]) -> Option<String> {
     match (by_pod, names) {
         (false, []) => None,
@@ -79,7 +79,7 @@ pub(super) fn setters(by_pod: bool, names: &[&str]) -> Option<String> {
     }
 }
 
-/// Names the Pod and the containers whose security context is wrong.
+/// Lists the Pod and the containers whose security context is wrong.
 pub(super) fn wrong_setters(pod: Pod<'_>, is_wrong: impl Fn(&Value) -> bool) -> Option<String> {
     let names = pod.named(|container| is_wrong(container.security()));
     setters(is_wrong(pod.security()), &names)

@@ -43,7 +43,7 @@ const RESTRICTED: [&str; 21] = [
     "storageos",
 ];
 
-/// Names volumes: `volume "a"`.
+/// Lists volumes: `volume "a"`.
 fn volumes(names: &[&str]) -> String {
     let word = plural("volume", "volumes", names.len());
     format!("{word} {}", quoted(names.iter().copied()))

@@ -1,4 +1,4 @@
-//! What differs between two values.
+//! The difference between two values.
 
 use std::mem::discriminant;
 
@@ -18,9 +18,9 @@ pub(in crate::managed) struct Difference {
     pub(in crate::managed) removed: Set,
 }
 
-/// What became of a value itself.
+/// The change of a value itself, apart from its children.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Own {
+enum ValueChange {
     Same,
     Added,
     Modified,
@@ -45,16 +45,16 @@ impl Difference {
         }
     }
 
-    fn put(&mut self, element: &PathElement, own: Own, below: Self) {
+    fn put(&mut self, element: &PathElement, own: ValueChange, below: Self) {
         // A path is a member in the set of its own change only, but an element on the way to changes in all three.
-        let put = |set: &mut Set, is: Own, below: Set| {
+        let put = |set: &mut Set, is: ValueChange, below: Set| {
             if own == is || !below.is_empty() {
                 set.add(element.clone(), own == is, below);
             }
         };
-        put(&mut self.added, Own::Added, below.added);
-        put(&mut self.modified, Own::Modified, below.modified);
-        put(&mut self.removed, Own::Removed, below.removed);
+        put(&mut self.added, ValueChange::Added, below.added);
+        put(&mut self.modified, ValueChange::Modified, below.modified);
+        put(&mut self.removed, ValueChange::Removed, below.removed);
     }
 
     fn add(&mut self, more: &Self) {
@@ -73,10 +73,10 @@ impl Difference {
     }
 }
 
-fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, Difference) {
+fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (ValueChange, Difference) {
     // What was there and still is, unchanged, is most of every object.
     if old == new {
-        return (Own::Same, Difference::default());
+        return (ValueChange::Same, Difference::default());
     }
     let [before, after] = [old, new].map(|value| value.map(|value| form(typed, value)));
     let (is_leaf, below) = match (before, after) {
@@ -88,13 +88,13 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
             (was_leaf || is_leaf, below)
         }
         (_, Some(form)) | (Some(form), None) => walk_as(form, typed, old, new),
-        (None, None) => return (Own::Same, Difference::default()),
+        (None, None) => return (ValueChange::Same, Difference::default()),
     };
     let own = match (old, new) {
-        (None, _) => Own::Added,
-        (_, None) => Own::Removed,
+        (None, _) => ValueChange::Added,
+        (_, None) => ValueChange::Removed,
         _ if is_leaf => leaf(old, new),
-        _ => Own::Same,
+        _ => ValueChange::Same,
     };
     (own, below)
 }
@@ -119,12 +119,12 @@ fn walk_as(
     }
 }
 
-fn leaf(old: Option<&Value>, new: Option<&Value>) -> Own {
+fn leaf(old: Option<&Value>, new: Option<&Value>) -> ValueChange {
     match (old, new) {
-        (None, _) => Own::Added,
-        (_, None) => Own::Removed,
-        (Some(old), Some(new)) if is_same(old, new) => Own::Same,
-        _ => Own::Modified,
+        (None, _) => ValueChange::Added,
+        (_, None) => ValueChange::Removed,
+        (Some(old), Some(new)) if is_same(old, new) => ValueChange::Same,
+        _ => ValueChange::Modified,
     }
 }
 
@@ -163,7 +163,7 @@ fn members(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Diff
             new.and_then(|new| new.get(name)),
         );
         let (own, inner) = walk(below, before, after);
-        if own != Own::Same || !inner.is_empty() {
+        if own != ValueChange::Same || !inner.is_empty() {
             difference.put(&PathElement::member(name), own, inner);
         }
     }
@@ -188,18 +188,18 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
             ([] | [_], [] | [_]) => put(walk(item, old.first().copied(), new.first().copied())),
             // Items with the same key are compared together, as a whole.
             ([_, _, ..], [_, _, ..]) if are_same(old, new) => {}
-            ([_, _, ..], [_, _, ..]) => put((Own::Modified, Difference::default())),
-            (_, []) => put((Own::Removed, Difference::default())),
+            ([_, _, ..], [_, _, ..]) => put((ValueChange::Modified, Difference::default())),
+            (_, []) => put((ValueChange::Removed, Difference::default())),
             // From several items to one: they are removed as a whole, and the fields of the one are added.
             (_, [new]) => {
                 put(walk(item, None, Some(*new)));
-                put((Own::Removed, Difference::default()));
+                put((ValueChange::Removed, Difference::default()));
             }
-            ([], _) => put((Own::Added, Difference::default())),
+            ([], _) => put((ValueChange::Added, Difference::default())),
             // From one item to several: its fields are removed, and they are added as a whole.
             ([old, ..], _) => {
                 put(walk(item, Some(*old), None));
-                put((Own::Added, Difference::default()));
+                put((ValueChange::Added, Difference::default()));
             }
         }
     }

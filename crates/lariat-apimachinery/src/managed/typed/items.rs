@@ -1,4 +1,4 @@
-//! What identifies the items of a list.
+//! The identity of the items of a list.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -143,7 +143,7 @@ impl<'a> Items<'a> {
         self.place(element).is_some()
     }
 
-    /// Returns each item with its path element, duplicates where they are.
+    /// Returns each item with its path element, duplicates in their places.
     pub(super) fn each(&self) -> impl Iterator<Item = (&PathElement, &'a Value)> {
         let each = self.each.iter();
         each.map(|(at, value)| (&self.list[*at].0, *value))

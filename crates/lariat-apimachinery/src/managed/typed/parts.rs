@@ -32,7 +32,7 @@ pub(super) fn is_empty_as(form: &Resolved<'_>, value: Option<&Value>) -> bool {
     }
 }
 
-/// Returns the items of a list; what is none has no items.
+/// Returns the items of a list, none for another value.
 pub(super) fn items_of(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -42,7 +42,7 @@ pub(in crate::managed) fn fits(typed: TypeRef<'_>, value: &Value) -> bool {
     match (typed.resolve(value), value) {
         // Null fits everywhere, as in `validateScalar`, `listValue` and `mapValue`.
         (_, Value::Null) | (Resolved::Scalar(None) | Resolved::AnyList, _) => true,
-        (Resolved::Scalar(Some(scalar)), value) => misfit(scalar, value).is_none(),
+        (Resolved::Scalar(Some(scalar)), value) => type_mismatch(scalar, value).is_none(),
         (Resolved::List(list), Value::Array(values)) => values.iter().all(|value| {
             // `AllowDuplicates` forgives two items with one key, but not an item without a key.
             let has_place = list.kind == ListKind::Atomic
@@ -71,7 +71,7 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Errors) {
     match typed.resolve(value) {
         Resolved::Scalar(None) | Resolved::AnyList => {}
         Resolved::Scalar(Some(scalar)) => {
-            if let Some(wrong) = misfit(scalar, value) {
+            if let Some(wrong) = type_mismatch(scalar, value) {
                 refuse(wrong);
             }
         }
@@ -86,7 +86,7 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Errors) {
     }
 }
 
-fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
+fn type_mismatch(scalar: Scalar, value: &Value) -> Option<String> {
     let (fits, wanted) = match scalar {
         Scalar::String | Scalar::Bytes => (value.is_string(), "string"),
         // The schema of apply has one numeric type, so a fraction in an integer is accepted here and refused when it

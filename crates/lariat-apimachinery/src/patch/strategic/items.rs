@@ -36,7 +36,7 @@ pub(super) fn are_maps(old: &[Value], new: &[Value]) -> Outcome<bool> {
     Ok(first.is_object())
 }
 
-/// Names the type as which Go reads a value of a patch.
+/// Returns the Go type of a value of a patch.
 pub(super) fn type_of(value: &Value) -> &'static str {
     if value.is_null() {
         // Of a nil type, which Go formats by `%s`.
@@ -51,7 +51,7 @@ pub(super) fn wrong_type<T>(expected: &str, actual: &Value) -> Outcome<T> {
     unmergeable(format!("expected a {expected}, but received a {actual}"))
 }
 
-/// Refuses what makes a genuine server crash: it compares what Go cannot compare.
+/// Refuses values that crash a genuine server, which compares what Go cannot compare.
 pub(super) fn crash<T>() -> Outcome<T> {
     malformed("the patch compares values that cannot be compared, such as two maps")
 }
@@ -64,7 +64,7 @@ pub(super) fn members(item: &Value) -> Outcome<&Object> {
     }
 }
 
-/// Returns what identifies an item: its key, or itself.
+/// Returns the identity of an item: its key, or itself.
 pub(super) fn id<'a>(item: &'a Value, key: Option<&str>) -> Outcome<&'a Value> {
     // Lists of scalars have no key: each item is its own identity.
     let Some(key) = key else {
@@ -94,7 +94,7 @@ pub(super) fn is_deletion(item: &Value) -> bool {
         .is_some_and(|directive| directive == "delete")
 }
 
-/// The first index of each item, by what identifies it.
+/// The first index of each item, by the identity of the item.
 #[derive(Debug)]
 pub(super) struct Places {
     places: HashMap<String, usize>,

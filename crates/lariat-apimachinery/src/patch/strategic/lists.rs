@@ -38,7 +38,7 @@ pub(super) fn merge(
     ordered(merged, &patch, &original, keyed)
 }
 
-/// Takes items out of a list; one of maps is merged instead, as Go does.
+/// Deletes items of a list; one of maps is merged instead, as Go does.
 pub(super) fn delete(
     list: &Member<'_>,
     mut original: Vec<Value>,

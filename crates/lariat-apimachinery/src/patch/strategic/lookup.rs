@@ -1,4 +1,4 @@
-//! What Go knows of the members of a structure: the types below, and how they merge.
+//! Looks up the members of a structure: their types, and how they merge.
 
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(super) fn list<'a>(typed: TypeRef<'a>, name: &str) -> Outcome<Member<'a>> {
     })
 }
 
-/// Names a type as Go names its kind.
+/// Returns Go's name for the kind of a type.
 pub(super) fn kind_of(typed: TypeRef<'_>) -> &'static str {
     match typed.resolve(&Value::Null) {
         Resolved::Map => "map",

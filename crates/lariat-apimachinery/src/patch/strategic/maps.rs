@@ -64,7 +64,7 @@ pub(super) fn merge_map(
     Ok(original)
 }
 
-/// Does with a whole map what its directive says.
+/// Carries out the directive for a whole map.
 fn carry_out(directive: &Value, mut patch: Object) -> Outcome<Object> {
     match directive.as_str() {
         Some("replace") => {

@@ -12,11 +12,11 @@ use crate::schema::TypeRef;
 
 const LIST: &str = "[]interface {}";
 
-/// How many items Go sorts by inserting one after the other.
+/// The number of items that Go sorts by insertion.
 // The block size of Go's `sort.SliceStable`.
 const BLOCK: usize = 20;
 
-/// What identifies the items of a list.
+/// The identity of the items of a list.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keyed<'a> {
     pub(super) key: Option<&'a str>,
@@ -88,7 +88,7 @@ fn merge_in_order(
     arranged(first, rest, order, &before, keyed).map(Some)
 }
 
-/// Checks that what a patch adds to a list is in the order it sets.
+/// Checks that the items a patch adds to a list are in the order it sets.
 fn check_order(order: &[Value], patch: &[Value], list: &Member<'_>) -> Outcome<()> {
     if order.is_empty() || patch.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! The address of a webhook.
 
 use crate::go_url;
 use crate::validation::causes::Causes;

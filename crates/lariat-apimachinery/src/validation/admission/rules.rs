@@ -1,4 +1,4 @@
-//! Which requests are looked at.
+//! Rules of webhooks and policies: the requests they match.
 
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

@@ -45,7 +45,7 @@ pub(super) fn is_zero(at: &Field<'_>) -> bool {
     number.unwrap_or(0) == 0
 }
 
-/// How messages show the way in which Deployments and DaemonSets replace Pods.
+/// The form of the update strategy of Deployments and DaemonSets in messages.
 // The two kinds have Go types of the same members, so one table serves both.
 pub(super) const STRATEGY: Members = &[
     ("type", "Type", Shape::Text),

@@ -52,7 +52,7 @@ const FREE: &[&str] = &[
     "minReadySeconds",
 ];
 
-/// Returns what cannot be changed.
+/// Returns the immutable members.
 fn fixed(spec: &Field<'_>) -> Map<String, Value> {
     let members = spec.value().as_object().into_iter().flatten();
     // An empty list is the same as none, as Go's semantic comparison has it.

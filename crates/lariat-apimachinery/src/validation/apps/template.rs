@@ -1,4 +1,4 @@
-//! What the kinds that run Pods demand of selectors and templates.
+//! Selectors and templates of workloads.
 
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;

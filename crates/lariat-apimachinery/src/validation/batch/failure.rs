@@ -5,7 +5,7 @@ use crate::validation::field::Field;
 use crate::validation::formats;
 use crate::validation::structs::{Members, Shape};
 
-/// How messages show a policy.
+/// The form of a policy in messages.
 pub(super) const POLICY: Members = &[(
     "rules",
     "Rules",

@@ -49,7 +49,7 @@ fn interval(text: &str, completions: i64) -> Result<(i64, i64), String> {
     Ok((first, end))
 }
 
-/// Finds an index that is in two lists; what cannot be read counts for nothing.
+/// Finds an index that is in two lists; malformed ones count for nothing.
 ///
 /// Lists that do not increase are not searched completely, as in Go.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {

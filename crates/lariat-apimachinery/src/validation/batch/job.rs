@@ -131,7 +131,7 @@ pub(super) fn check_spec(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut
     check_restarts(spec, causes);
 }
 
-/// Checks what depends on whether the Pods have indexes.
+/// Checks the members that depend on whether the Pods have indexes.
 fn check_mode(spec: &Field<'_>, causes: &mut Causes) {
     let mode = spec.get("completionMode");
     match mode.text() {

@@ -1,4 +1,4 @@
-//! What may be written about a Job.
+//! The status of a Job.
 
 use std::collections::HashSet;
 

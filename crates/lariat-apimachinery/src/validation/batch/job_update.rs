@@ -1,4 +1,4 @@
-//! What may change in a Job.
+//! Updates of Jobs.
 
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ fn has_no_pods(status: &Field<'_>) -> bool {
     stopped && status.int_of("active").unwrap_or(0) == 0
 }
 
-/// Takes over what says where Pods may run.
+/// Copies the members that say where Pods may run.
 fn free_scheduling(old: &mut Value, new: &Value) {
     take(old, new, "/spec/affinity", &["nodeAffinity"]);
     if old["spec"]
@@ -101,7 +101,7 @@ fn free_scheduling(old: &mut Value, new: &Value) {
     take(old, new, "/metadata", &["annotations", "labels"]);
 }
 
-/// Takes over what containers with the same names may use.
+/// Copies the resources of containers with the same names.
 fn free_resources(old: &mut Value, new: &Value) {
     for list in ["containers", "initContainers"] {
         let (old, new) = (
@@ -122,7 +122,7 @@ fn free_resources(old: &mut Value, new: &Value) {
     }
 }
 
-/// Takes over members of an object within another.
+/// Copies members of an object within another.
 fn take(old: &mut Value, new: &Value, within: &str, names: &[&str]) {
     if old.pointer(within).is_none() && new.pointer(within).is_some_and(Value::is_object) {
         let (above, name) = within.rsplit_once('/').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! When something is to run, in the language of cron.
+//! Schedules in the language of cron.
 //!
 //! Source: `parser.go` in `github.com/robfig/cron/v3`.
 
@@ -41,7 +41,7 @@ const NAMED: [&str; 7] = [
     "@hourly",
 ];
 
-/// Says what is wrong with a schedule.
+/// Checks a schedule.
 pub(super) fn check(schedule: &str) -> Result<(), String> {
     if schedule.starts_with('@') {
         return check_named(schedule);

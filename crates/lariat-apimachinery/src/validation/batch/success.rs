@@ -1,4 +1,4 @@
-//! When a Job with indexes has succeeded.
+//! Success policies of Jobs with indexes.
 
 use super::indexes;
 use crate::validation::causes::Causes;
@@ -7,7 +7,7 @@ use crate::validation::structs::{self, Members, Shape};
 
 const MOST_BYTES: usize = 64 * 1024;
 
-/// How messages show a policy.
+/// The form of a policy in messages.
 pub(super) const POLICY: Members = &[(
     "rules",
     "Rules",

@@ -27,7 +27,7 @@ pub(super) fn check(at: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Says why Go cannot load a time zone.
+/// Loads a time zone; the error is Go's.
 fn load(name: &str) -> Result<(), String> {
     // `time.LoadLocation`: a name is a path in the database of time zones.
     if name.contains("..") || name.starts_with(['/', '\\']) {

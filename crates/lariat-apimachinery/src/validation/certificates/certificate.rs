@@ -1,4 +1,4 @@
-//! What is inside of an issued certificate.
+//! Parses issued certificates.
 //!
 //! Source: `ParseCertificates` of Go's `crypto/x509`. Of extensions, those for uses, names, keys and authorities are
 //! read; what others contain is not.
@@ -107,7 +107,7 @@ fn identifier(content: &[u8]) -> Result<Identifier<'_>, String> {
     Ok(Identifier { name, parameters })
 }
 
-/// Reads what later versions have: identifiers of issuer and subject, and extensions.
+/// Reads the members of later versions: identifiers of issuer and subject, and extensions.
 fn check_rest(signed: &mut Reader<'_>, version: u8) -> Result<(), String> {
     let identifiers = [(1, "issuerUniqueID"), (2, "subjectUniqueID")];
     for (number, name) in identifiers.into_iter().filter(|_| version > 1) {
@@ -162,7 +162,7 @@ fn read(content: &[u8]) -> Result<Extension<'_>, String> {
     })
 }
 
-/// Reads what is true or false, and false if it is missing.
+/// Reads a boolean, false if it is missing.
 fn flag(members: &mut Reader<'_>, what: &str) -> Result<bool, String> {
     let flag = members.optional(BOOLEAN).or_else(|_| refuse(what))?;
     match flag.map(|flag| flag.content) {

@@ -1,4 +1,4 @@
-//! What was decided about a request for a certificate.
+//! The conditions of a certificate signing request.
 
 use crate::validation::causes::Causes;
 use crate::validation::context::{Context, Part};

@@ -13,7 +13,7 @@ pub(super) struct Tag {
     constructed: bool,
 }
 
-/// An element: its tag and what is in it.
+/// An element: its tag and its content.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Element<'a> {
     pub(super) tag: Tag,
@@ -50,7 +50,7 @@ impl Tag {
         }
     }
 
-    /// Returns a tag whose meaning depends on where it is.
+    /// Returns a context-specific tag.
     pub(super) const fn context(number: u32, constructed: bool) -> Self {
         Self {
             class: 2,
@@ -64,7 +64,7 @@ impl Tag {
         self.number < 0x1f
     }
 
-    /// Returns the number of a tag whose meaning depends on where it is.
+    /// Returns the number of a context-specific tag.
     pub(super) fn in_context(self) -> Option<u32> {
         (self.class == 2 && !self.constructed).then_some(self.number)
     }
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is before the content of an element.
+/// The header of an element, before its content.
 struct Header {
     tag: Tag,
     length: usize,

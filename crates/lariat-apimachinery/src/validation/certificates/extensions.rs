@@ -14,7 +14,7 @@ const EXTENSION_REQUEST: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 9, 14]
 /// The extension for subject alternative names: 2.5.29.17.
 const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 17];
 
-/// What follows the context-specific class in the tag of a name.
+/// The tags of names, within the context-specific class.
 const EMAIL: u32 = 1;
 const DNS: u32 = 2;
 const URI: u32 = 6;

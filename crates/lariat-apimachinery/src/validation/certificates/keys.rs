@@ -14,7 +14,7 @@ const P384: &[u8] = &[0x2b, 0x81, 4, 0, 34];
 const P521: &[u8] = &[0x2b, 0x81, 4, 0, 35];
 
 const MGF1: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 8];
-/// What the identifiers of the hash functions have in common.
+/// The common prefix of the identifiers of hash functions.
 const SHA2: &[u8] = &[0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2];
 
 const NULL: [u8; 2] = [5, 0];
@@ -40,7 +40,7 @@ pub(super) enum Hash {
     Sha512,
 }
 
-/// How a request is signed.
+/// The signature algorithm of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rsa(Hash),

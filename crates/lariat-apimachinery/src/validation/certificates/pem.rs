@@ -10,7 +10,7 @@ pub(super) struct Block {
     pub(super) data: Vec<u8>,
 }
 
-/// Reads the first block of a text, and returns what is behind it.
+/// Reads the first block of a text, and returns the text behind it.
 pub(super) fn first(text: &str) -> Option<(Block, &str)> {
     let mut rest = text;
     loop {
@@ -40,7 +40,7 @@ pub(super) fn first(text: &str) -> Option<(Block, &str)> {
     }
 }
 
-/// Finds a line that begins with a text, and returns where the text ends.
+/// Finds a line that begins with a text, and returns the end of the text.
 fn find_line(text: &str, beginning: &str) -> Option<usize> {
     let mut found = text.match_indices(beginning);
     let (at, _) = found.find(|(at, _)| *at == 0 || text.as_bytes()[at - 1] == b'\n')?;

@@ -1,4 +1,4 @@
-//! What is inside of a request for a certificate, in the form of PKCS#10.
+//! Parses certificate requests in PKCS#10.
 //!
 //! Source: `ParseCertificateRequest` and `CheckSignature` of Go's `crypto/x509`.
 
@@ -90,7 +90,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What is signed.
+/// The signed part of a request.
 struct Signed<'a> {
     subject: &'a [u8],
     identifier: Identifier<'a>,

@@ -113,7 +113,7 @@ fn check_usages(usages: &Field<'_>, old: Option<Field<'_>>, causes: &mut Causes)
     }
 }
 
-/// Checks what was issued.
+/// Checks the issued certificate.
 fn check_certificate(context: &Context<'_>, causes: &mut Causes) {
     let at = context.get("status").get("certificate");
     let old = context.old("status").map(|old| old.get("certificate"));

@@ -11,7 +11,7 @@ use crate::validation::context::{Context, Part};
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-/// How much data one object may have, in bytes.
+/// The largest size of the data of one object, in bytes.
 // `MaxSecretSize`, which ConfigMaps use as well.
 const MOST: usize = 1024 * 1024;
 
@@ -64,7 +64,7 @@ fn bytes(value: &Field<'_>) -> Vec<u8> {
     BASE64.decode(value.text()).unwrap_or_default()
 }
 
-/// Refuses changes of what its owner declared immutable.
+/// Refuses changes of data that are declared immutable.
 fn check_frozen(context: &Context<'_>, members: &[&'static str], causes: &mut Causes) {
     let frozen = context.old("immutable");
     if frozen.is_none_or(|frozen| *frozen.value() != Value::Bool(true)) {
@@ -78,7 +78,7 @@ fn check_frozen(context: &Context<'_>, members: &[&'static str], causes: &mut Ca
     }
 }
 
-/// Checks that a typed Secret has what its type is for.
+/// Checks that a typed Secret has the data of its type.
 fn check_type(context: &Context<'_>, data: &Field<'_>, causes: &mut Causes) {
     let mut need = |keys: &[&'static str]| {
         for key in keys.iter().filter(|key| !data.has(key)) {

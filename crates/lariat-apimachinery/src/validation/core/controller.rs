@@ -27,7 +27,7 @@ pub(in crate::validation) fn replication_controller(context: &Context<'_>, cause
     check_conversion(context, &spec, causes);
 }
 
-/// Checks that what could not be converted stays as it is.
+/// Checks that members that could not be converted stay as they are.
 // `ValidateUpdate` of the strategy.
 fn check_conversion(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     const PREFIX: &str = "non-convertible.kubernetes.io";

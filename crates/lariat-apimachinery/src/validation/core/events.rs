@@ -50,7 +50,7 @@ fn named<'a>(context: &Context<'a>, names: &Names, name: &'static str) -> Field<
     context.get(name).with(context.get(written).value())
 }
 
-/// Checks what holds for Events of both groups.
+/// Checks the rules for Events of both groups.
 fn check_any(context: &Context<'_>, names: &Names, reporter: &'static str, causes: &mut Causes) {
     let own = context.get("metadata").text_of("namespace");
     let of_object = named(context, names, "involvedObject").get("namespace");
@@ -157,7 +157,7 @@ fn check_changed(context: &Context<'_>, causes: &mut Causes) {
     }
 }
 
-/// How a member is compared and shown.
+/// The comparison of a member, and its form in messages.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Text,
@@ -179,7 +179,7 @@ const SOURCE: Members = &[
     ("host", "Host", Shape::Text),
 ];
 
-/// What stays as it was created, in Go's order: names in the core group and in the Events' own, and kinds.
+/// The immutable members, in Go's order: names in the core group and in the Events' own, and kinds.
 const FIXED: &[(&str, &str, Kind)] = &[
     (
         "involvedObject",

@@ -123,7 +123,7 @@ fn check_networks(networks: &Field<'_>, causes: &mut Causes) {
     addresses::check_families(networks, (&texts, &shown), "CIDR", causes);
 }
 
-/// How messages show an address.
+/// The form of an address in messages.
 const ADDRESS: Members = &[
     ("type", "Type", Shape::Text),
     ("address", "Address", Shape::Text),
@@ -139,7 +139,7 @@ fn check_addresses(list: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks what may be set later, but not changed.
+/// Checks the members that may be set later, but not changed.
 fn check_fixed(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let networks = spec.get("podCIDRs");
     let was = old.get("podCIDRs");

@@ -116,7 +116,7 @@ fn check_scopes(spec: &Field<'_>, causes: &mut Causes) {
     check_pairs(&scopes, spec, &at, causes);
 }
 
-/// How messages show a selector of scopes.
+/// The form of a scope selector in messages.
 const SELECTOR: Members = &[(
     "matchExpressions",
     "MatchExpressions",

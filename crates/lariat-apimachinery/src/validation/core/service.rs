@@ -40,7 +40,7 @@ pub(in crate::validation) fn service(context: &Context<'_>, causes: &mut Causes)
 
 const TYPES: &[&str] = &["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 
-/// Checks what the type demands of ports and addresses.
+/// Checks the demands of the type on ports and addresses.
 fn check_type(spec: &Field<'_>, causes: &mut Causes) {
     let kind = spec.get("type");
     // Without an address of its own, DNS is all that a Service offers, and DNS needs no ports.
@@ -175,7 +175,7 @@ fn check_external(spec: &Field<'_>, old: Option<&Field<'_>>, causes: &mut Causes
 
 const RANGES: &str = "service.beta.kubernetes.io/load-balancer-source-ranges";
 
-/// Checks from where a balancer may be reached.
+/// Checks the source ranges of a balancer.
 fn check_sources(context: &Context<'_>, spec: &Field<'_>, causes: &mut Causes) {
     let only = "may only be used when `type` is 'LoadBalancer'";
     let sources = spec.get("loadBalancerSourceRanges");

@@ -1,4 +1,4 @@
-//! What kind of Service one is.
+//! Service types.
 
 use crate::validation::field::Field;
 

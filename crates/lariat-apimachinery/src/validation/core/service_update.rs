@@ -1,4 +1,4 @@
-//! What may change in a Service, and what may be said about one.
+//! Updates and the status of Services.
 
 use serde_json::Value;
 

@@ -166,7 +166,7 @@ fn is_root(path: &str) -> bool {
     path.starts_with('/') && depth == 0
 }
 
-/// Checks what stays as it was created.
+/// Checks the immutable members.
 fn check_fixed(context: &Context<'_>, spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     let mut now = spec.value().clone();
     let secret = "controllerExpandSecretRef";

@@ -105,7 +105,7 @@ fn is_moved(spec: &Field<'_>, old: &Field<'_>, was_class: Option<&str>) -> bool 
     was_class.is_some() && !old.has(member) && spec.member(member).as_str() == was_class
 }
 
-/// Returns what of a spec may not change, seen from the old spec.
+/// Returns the immutable members of a spec, seen from the old spec.
 fn fixed(spec: &Field<'_>, old: &Field<'_>, was_class: Option<&str>, bound: bool) -> Object {
     let mut kept = spec.value().as_object().cloned().unwrap_or_default();
     if old.text_of("volumeName").is_empty() {

@@ -11,7 +11,7 @@ use crate::validation::formats;
 use crate::validation::pod::check_node_selector;
 use crate::validation::volumes;
 
-/// Checks what was allocated to a claim with some requests.
+/// Checks the allocation of a claim with some requests.
 pub(super) fn check_allocation(at: &Field<'_>, names: &RequestNames<'_>, causes: &mut Causes) {
     let devices = at.get("devices");
     check_list(&devices.get("results"), MOST, causes, |result, causes| {

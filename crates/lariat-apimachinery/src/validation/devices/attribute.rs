@@ -59,7 +59,7 @@ fn is_version(text: &str) -> bool {
         && build.is_none_or(|build| build.split('.').all(is_build))
 }
 
-/// Returns what is before a separator, and what is behind it if it is there.
+/// Splits a text at a separator, if it has one.
 fn cut(text: &str, separator: char) -> (&str, Option<&str>) {
     match text.split_once(separator) {
         Some((before, behind)) => (before, Some(behind)),

@@ -1,4 +1,4 @@
-//! How much of a capacity may be requested.
+//! Requests of a part of a capacity.
 
 use super::lists::check_set;
 use crate::go_text;

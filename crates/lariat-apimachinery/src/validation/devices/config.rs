@@ -9,7 +9,7 @@ use crate::validation::volumes;
 /// The largest configuration for a driver, in bytes.
 const MOST_BYTES: usize = 10 << 10;
 
-/// Checks one configuration; what was stored before may be of any length.
+/// Checks one configuration; a stored one may be of any length.
 pub(super) fn check_config(config: &Field<'_>, stored: bool, causes: &mut Causes) {
     let opaque = config.get("opaque");
     if !opaque.is_set() {

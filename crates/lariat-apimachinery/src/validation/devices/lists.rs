@@ -51,7 +51,7 @@ pub(super) fn text(item: &Field<'_>) -> String {
     go_text::quoted(item.text())
 }
 
-/// The key of what has a name.
+/// The key of a value with a name.
 pub(super) fn name(item: &Field<'_>) -> String {
     go_text::quoted(item.text_of("name"))
 }

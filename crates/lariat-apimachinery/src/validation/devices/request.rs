@@ -1,4 +1,4 @@
-//! What a claim asks for.
+//! The requests of a device claim.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
 
-/// How many requests, constraints and configurations a claim has.
+/// The largest number of requests, constraints and configurations of a claim.
 // `DeviceRequestsMaxSize` and its like, which all are 32.
 pub(super) const MOST: usize = 32;
 const MOST_ALTERNATIVES: usize = 8;
@@ -30,7 +30,7 @@ pub(super) fn request_names<'a>(devices: &Field<'a>) -> RequestNames<'a> {
     named.collect()
 }
 
-/// Checks what a claim asks for.
+/// Checks the requests of a claim.
 pub(super) fn check_devices(devices: &Field<'_>, causes: &mut Causes) {
     let names = &request_names(devices);
     let requests = devices.get("requests");

@@ -8,7 +8,7 @@ use crate::structural::check_expression;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 
-/// What expressions know of a device.
+/// The variables of expressions about a device.
 // `newCompiler` in `k8s.io/dynamic-resource-allocation/cel/compile.go`.
 static DEVICE: LazyLock<Environment> = LazyLock::new(|| {
     let by_domain = |kind| Type::map(Type::Text, Type::map(Type::Text, kind));

@@ -1,4 +1,4 @@
-//! How messages show the structures of this group, and where devices are.
+//! The forms of this group's structures in messages, and the places of devices.
 
 use serde_json::Value;
 
@@ -117,7 +117,7 @@ const NODE_SELECTOR: Members = &[(
     Shape::List(NODE_TERM),
 )];
 
-/// What was allocated to a claim.
+/// The form of the allocation of a claim in messages.
 pub(super) const ALLOCATION: Members = &[
     ("devices", "Devices", Shape::Whole(RESULTS)),
     ("nodeSelector", "NodeSelector", Shape::Struct(NODE_SELECTOR)),
@@ -137,7 +137,7 @@ pub(super) const ATTRIBUTE: Members = &[
     ("versions", "VersionValues", Shape::Value),
 ];
 
-/// Which of the members that say where devices are have a value.
+/// The members, of those that say where devices are, that have a value.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     set: Vec<&'static str>,

@@ -13,10 +13,10 @@ use crate::validation::structs;
 use crate::validation::volumes;
 
 const MOST_DEVICES: usize = 128;
-/// How many devices if one of them has taints or consumes counters.
+/// The largest number of devices if one of them has taints or consumes counters.
 const MOST_ADVANCED_DEVICES: usize = 64;
 const MOST_COUNTER_SETS: usize = 8;
-/// How many counters there are in a set.
+/// The largest number of counters in a set.
 const MOST_COUNTERS: usize = 32;
 
 pub(in crate::validation) fn resource_slice(context: &Context<'_>, causes: &mut Causes) {

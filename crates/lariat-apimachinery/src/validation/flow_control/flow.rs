@@ -238,7 +238,7 @@ fn check_alone(list: &Field<'_>, what: &str, causes: &mut Causes) -> bool {
 const NAME: Members = &[("name", "Name", Shape::Text)];
 const NAMED: Shape = Shape::Struct(NAME);
 
-/// How messages show the spec of a FlowSchema.
+/// The form of a FlowSchema's spec in messages.
 const FLOW: Members = &[
     (
         "priorityLevelConfiguration",

@@ -26,7 +26,7 @@ const MANDATORY: &[(&str, &str)] = &[
 ];
 
 const MOST_QUEUES: i64 = 10_000_000;
-/// How many bits of a hash choose the queues of a flow.
+/// The number of bits of a hash that choose the queues of a flow.
 // `shufflesharding.MaxHashBits`: what is left of 64 bits after rounding.
 const HASH_BITS: i64 = 60;
 
@@ -163,7 +163,7 @@ fn check_queuing(queuing: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// How messages show the spec of a PriorityLevelConfiguration.
+/// The form of a PriorityLevelConfiguration's spec in messages.
 const LEVEL: Members = &[
     ("type", "Type", Shape::Text),
     (

@@ -14,7 +14,7 @@ const PARENT: Rules = &[
     ("namespace", Rule::Text(formats::path_segment)),
 ];
 
-/// How messages show a parent.
+/// The form of a parent in messages.
 const SHOWN_PARENT: Members = &[
     ("group", "Group", Shape::Text),
     ("resource", "Resource", Shape::Text),

@@ -1,4 +1,4 @@
-//! What stands behind an Ingress.
+//! Backends of Ingresses.
 
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;

@@ -1,4 +1,4 @@
-//! Which nodes a Pod may run on, and beside which other Pods.
+//! Affinity of Pods: the nodes a Pod may run on, and beside which other Pods.
 
 use std::collections::HashSet;
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::pod_context;
 use super::scheduling::check_tolerations;
-use super::surroundings;
 use crate::go_json;
 use crate::object::Object;
 use crate::validation::causes::Causes;
@@ -141,7 +141,7 @@ fn check_profile(at: &Field<'_>, causes: &mut Causes) {
 
 fn check_app_armor(at: &Field<'_>, name: &str, spec: &Field<'_>, causes: &mut Causes) {
     // Containers of all three lists have profiles.
-    let all = surroundings::all(spec);
+    let all = pod_context::all(spec);
     if !all
         .iter()
         .any(|container| container.text_of("name") == name)
@@ -183,7 +183,7 @@ pub(super) fn check_profiles(annotations: &Field<'_>, spec: &Field<'_>, causes: 
     // `validateSeccompAnnotationsAndFields`: old clients write the annotation, new ones the field, and the two must
     // agree.
     check_match(annotations, SECCOMP, (&context, &context, seccomp), causes);
-    for container in surroundings::all(spec) {
+    for container in pod_context::all(spec) {
         let own = container.get("securityContext");
         let key = format!("{SECCOMP_OF}{}", container.text_of("name"));
         check_match(annotations, &key, (&own, &own, seccomp), causes);

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::options::Options;
-use super::surroundings::Surroundings;
+use super::pod_context::PodContext;
 use crate::go_text;
 use crate::object::Object;
 use crate::quantity::Quantity;
@@ -54,17 +54,17 @@ pub(super) fn check_claims(claims: &Field<'_>, is_static: bool, causes: &mut Cau
     }
 }
 
-/// Checks what a name of a resource must be.
+/// Checks the name of a resource.
 type NameCheck = fn(&Field<'_>, &str, &mut Causes);
 
-/// Checks what a container requests.
-pub(super) fn check_requirements(at: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+/// Checks the resource requirements of a container.
+pub(super) fn check_requirements(at: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     check_amounts(at, resources::check_container_name, pod.options, causes);
     check_claim_names(&at.get("claims"), &pod.claims, causes);
 }
 
-/// Checks what running the Pod costs.
-pub(super) fn check_overhead(pod: &Surroundings<'_>, causes: &mut Causes) {
+/// Checks the overhead of the Pod.
+pub(super) fn check_overhead(pod: &PodContext<'_>, causes: &mut Causes) {
     let overhead = pod.spec.get("overhead");
     check_overhead_amounts(&overhead, &overhead, pod.options, causes);
 }
@@ -196,7 +196,7 @@ fn check_claim_names(claims: &Field<'_>, of_pod: &[&str], causes: &mut Causes) {
 }
 
 /// Checks the resources of the Pod as a whole.
-pub(super) fn check_resources(pod: &Surroundings<'_>, causes: &mut Causes) {
+pub(super) fn check_resources(pod: &PodContext<'_>, causes: &mut Causes) {
     let at = pod.spec.get("resources");
     if !at.is_set() {
         return;
@@ -216,7 +216,7 @@ pub(super) fn check_resources(pod: &Surroundings<'_>, causes: &mut Causes) {
 }
 
 /// Checks that containers do not need more than their Pod.
-fn check_sums(pod: &Surroundings<'_>, at: &Field<'_>, causes: &mut Causes) {
+fn check_sums(pod: &PodContext<'_>, at: &Field<'_>, causes: &mut Causes) {
     for (name, request) in at.get("requests").entries() {
         let needed = needed(&pod.spec, "requests", name);
         // What is negative is refused as such, and containers that need nothing are not compared.

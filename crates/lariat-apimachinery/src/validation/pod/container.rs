@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::surroundings::{Surroundings, check_image};
+use super::pod_context::{PodContext, check_image};
 use super::{claims, env, handlers, mounts, security};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -10,7 +10,7 @@ use crate::validation::formats;
 use crate::validation::rule::{self, Rule, Rules};
 
 /// Checks the containers of a Pod.
-pub(super) fn check_all(pod: &Surroundings<'_>, causes: &mut Causes) {
+pub(super) fn check_all(pod: &PodContext<'_>, causes: &mut Causes) {
     let containers = pod.spec.get("containers");
     let mut names = HashSet::new();
     let mut ports = HashSet::new();
@@ -77,8 +77,8 @@ const PULL: Rules = &[(
     Rule::OneOf(&["Always", "IfNotPresent", "Never"]),
 )];
 
-/// Checks what all containers have in common.
-fn check_common(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+/// Checks the rules for all containers.
+fn check_common(container: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     // `validateContainerCommon`, in its order.
     rule::check(container, COMMON, causes);
     check_ports(&container.get("ports"), causes);
@@ -138,7 +138,7 @@ fn check_host_ports(
     }
 }
 
-fn check_resize_policy(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+fn check_resize_policy(container: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     let policies = container.get("resizePolicy");
     let mut names = HashSet::new();
     for policy in policies.items() {
@@ -176,7 +176,7 @@ fn check_init_restart(container: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-fn check_init(container: &Field<'_>, pod: &Surroundings<'_>, causes: &mut Causes) {
+fn check_init(container: &Field<'_>, pod: &PodContext<'_>, causes: &mut Causes) {
     // A sidecar goes on running, so it can be probed and stopped like other containers.
     let sidecar = container.text_of("restartPolicy") == "Always";
     if sidecar {
@@ -228,7 +228,7 @@ fn check_restart(container: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// What ephemeral containers cannot have.
+/// The fields that ephemeral containers cannot have.
 // Nothing that would have to be scheduled, probed or restarted: it is added to a Pod that runs already.
 const NOT_EPHEMERAL: [&str; 9] = [
     "ports",

@@ -59,7 +59,7 @@ fn check_lifecycle(lifecycle: &Field<'_>, grace: Option<i64>, causes: &mut Cause
     }
 }
 
-/// Checks that there is one handler, and what it says.
+/// Checks that there is one handler, and its members.
 fn check_handler(
     at: &Field<'_>,
     members: &[&'static str],

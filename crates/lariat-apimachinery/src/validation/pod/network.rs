@@ -1,7 +1,7 @@
 //! Names and addresses of a Pod, and where it looks up those of others.
 
 use super::options::Options;
-use super::surroundings;
+use super::pod_context;
 use crate::validation::addresses;
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -39,7 +39,7 @@ fn check_host_ports(containers: &Field<'_>, is_pod: bool, causes: &mut Causes) {
     }
 }
 
-/// Checks where the Pod looks up names.
+/// Checks the DNS configuration of the Pod.
 pub(super) fn check_dns(spec: &Field<'_>, causes: &mut Causes) {
     let config = spec.get("dnsConfig");
     let servers = config.get("nameservers");
@@ -88,7 +88,7 @@ fn check_searches(searches: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// A Pod with users of its own cannot have what belongs to the host.
+/// Refuses the use of the host in a Pod with users of its own.
 pub(super) fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
     if *spec.member("hostUsers") != serde_json::Value::Bool(false) {
         return;
@@ -104,7 +104,7 @@ pub(super) fn check_host_users(spec: &Field<'_>, causes: &mut Causes) {
             causes.forbidden(&spec.get(shown), detail);
         }
     }
-    for container in surroundings::all(spec) {
+    for container in pod_context::all(spec) {
         let devices = container.get("volumeDevices");
         if !devices.is_void() {
             causes.forbidden(&devices, detail);

@@ -1,9 +1,9 @@
-//! How strict a spec is checked.
+//! Options of the validation of a Pod's spec.
 
 use crate::validation::labels::SelectorOptions;
 use crate::validation::volumes;
 
-/// How strict the spec of a Pod is checked.
+/// The strictness of checks of a Pod's spec.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Options {
     pub(super) volumes: volumes::Options,

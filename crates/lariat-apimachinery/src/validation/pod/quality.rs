@@ -56,7 +56,7 @@ pub fn quality_of_service(spec: &Value) -> &'static str {
     }
 }
 
-/// Adds what counts of a list of amounts, and returns how many do.
+/// Adds the amounts that count, and returns their number.
 fn add(sums: &mut Amounts, amounts: &Value) -> usize {
     let mut count = 0;
     for name in COUNTED {

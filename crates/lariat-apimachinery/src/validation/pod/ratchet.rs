@@ -7,7 +7,7 @@ use crate::validation::labels::{SelectorOptions, has_odd_values};
 use crate::validation::volumes;
 use crate::validation::{formats, paths, resources};
 
-/// Returns how strict a spec is checked that may replace an old one.
+/// Returns the options for a spec that may replace an old one.
 pub(super) fn options(is_pod: bool, old: Option<&Field<'_>>) -> Options {
     // `GetValidationOptionsFromPodSpecAndMeta`: each option is on if the old spec needs it, so a change cannot make it
     // worse than it was.

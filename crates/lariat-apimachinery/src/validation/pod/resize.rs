@@ -1,4 +1,4 @@
-//! What of a running Pod's resources may change.
+//! Resizing of running Pods.
 
 use serde_json::Value;
 
@@ -194,7 +194,7 @@ fn is_resize(new: &Field<'_>, old: &Field<'_>) -> bool {
     are_equal(&new.into(), &old.into())
 }
 
-/// Returns what of a Pod no resize changes, aside from containers.
+/// Returns the part of a Pod that no resize changes, aside from containers.
 fn fixed(spec: &Field<'_>, has_level: bool) -> Value {
     let mut kept = spec.value().as_object().cloned().unwrap_or_default();
     for list in ["containers", "initContainers"] {

@@ -1,4 +1,4 @@
-//! How a Pod is scheduled: tolerations, spread, gates.
+//! Scheduling of Pods: tolerations, spread, gates.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::validation::labels::{SelectorOptions, check_selector};
 use crate::validation::rule::{self, Rule, Rules};
 use crate::validation::structs::{Members, Shape};
 
-/// How messages show a toleration.
+/// The form of a toleration in messages.
 pub(in crate::validation) const TOLERATION: Members = &[
     ("key", "Key", Shape::Text),
     ("operator", "Operator", Shape::Text),

@@ -1,4 +1,4 @@
-//! What processes in a Pod may do, and as whom.
+//! Security contexts of Pods and containers.
 
 use std::collections::HashSet;
 

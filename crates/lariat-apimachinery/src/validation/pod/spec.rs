@@ -1,7 +1,7 @@
 //! The spec of a Pod, here or in a template.
 
 use super::options::Options;
-use super::surroundings::Surroundings;
+use super::pod_context::PodContext;
 use super::{affinity, claims, container, network, scheduling, security, system};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
@@ -43,9 +43,9 @@ pub(super) fn check<'a>(spec: &Field<'a>, name: &'a str, options: Options, cause
     }
     let volumes = check_volumes(spec, name, options.volumes, causes);
     claims::check_claims(&spec.get("resourceClaims"), options.is_static, causes);
-    let surroundings = Surroundings::new(spec, volumes, options);
-    container::check_all(&surroundings, causes);
-    claims::check_resources(&surroundings, causes);
+    let context = PodContext::new(spec, volumes, options);
+    container::check_all(&context, causes);
+    claims::check_resources(&context, causes);
     network::check_ports(spec, options, causes);
     rule::check(spec, SPEC, causes);
     check_labels(&spec.get("nodeSelector"), causes);
@@ -67,7 +67,7 @@ pub(super) fn check<'a>(spec: &Field<'a>, name: &'a str, options: Options, cause
         let policies = &["PreemptLowerPriority", "Never"];
         causes.check_one_of(&spec.get("preemptionPolicy"), policies);
     }
-    claims::check_overhead(&surroundings, causes);
+    claims::check_overhead(&context, causes);
     system::check(spec, causes);
 }
 

@@ -1,4 +1,4 @@
-//! What may be said about a running Pod.
+//! The status of a Pod.
 
 use std::collections::HashSet;
 
@@ -174,7 +174,7 @@ fn check_users(states: &Field<'_>, spec: &Field<'_>, causes: &mut Causes) {
 
 const HEALTH: &[&str] = &["Healthy", "Unhealthy", "Unknown"];
 
-/// Checks what is said about devices that containers have.
+/// Checks the status of devices that containers have.
 fn check_allocated(
     states: &Field<'_>,
     containers: &'static str,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-use super::{env, surroundings};
+use super::{env, pod_context};
 use crate::validation::causes::Causes;
 use crate::validation::field::Field;
 use crate::validation::formats;
@@ -20,14 +20,14 @@ pub(super) fn check(spec: &Field<'_>, causes: &mut Causes) {
         }
     }
     let volumes = spec.get("volumes");
-    for container in surroundings::all(spec) {
+    for container in pod_context::all(spec) {
         env::check_files(&container, &volumes, causes);
     }
 }
 
 /// Returns the security contexts of containers.
 fn contexts<'a>(spec: &Field<'a>) -> impl Iterator<Item = Field<'a>> {
-    let all = surroundings::all(spec).into_iter();
+    let all = pod_context::all(spec).into_iter();
     all.map(|container| container.get("securityContext"))
 }
 
@@ -135,7 +135,7 @@ pub(super) fn check_host_process(spec: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Checks what only Windows has.
+/// Checks the options of Windows.
 pub(super) fn check_windows_options(options: &Field<'_>, causes: &mut Causes) {
     if options.has("gmsaCredentialSpecName") {
         let name = options.get("gmsaCredentialSpecName");

@@ -13,7 +13,7 @@ pub(in crate::validation) fn pod_template(context: &Context<'_>, causes: &mut Ca
 
 /// Checks a template, which may replace another.
 ///
-/// What a kind demands of its templates beside, such as a policy of restarts, is for the kind to check.
+/// Rules that a kind has for its templates beside, such as a restart policy, are for the kind to check.
 pub(in crate::validation) fn check_template(
     template: &Field<'_>,
     old: Option<&Field<'_>>,

@@ -1,8 +1,8 @@
-//! What may change in a Pod.
+//! Updates of Pods.
 
 use serde_json::Value;
 
-use super::{annotations, scheduling, surroundings, whole};
+use super::{annotations, pod_context, scheduling, whole};
 use crate::object::Object;
 use crate::validation::are_equal;
 use crate::validation::causes::Causes;
@@ -56,7 +56,7 @@ fn check_images(list: &Field<'_>, old: &Field<'_>, causes: &mut Causes) -> bool 
     }
     for each in list.items() {
         causes.check_given(&each.get("image"), "");
-        surroundings::check_image(&each, causes);
+        pod_context::check_image(&each, causes);
     }
     true
 }
@@ -151,7 +151,7 @@ fn check_rest(spec: &Field<'_>, old: &Field<'_>, causes: &mut Causes) {
     }
 }
 
-/// Returns a spec in which the namespaces of the host are where the internal type has them.
+/// Returns a spec with the host namespaces in the places of the internal type.
 // `Convert_v1_PodSpec_To_core_PodSpec`.
 fn internal(spec: &Value) -> Value {
     let mut context = match &spec["securityContext"] {

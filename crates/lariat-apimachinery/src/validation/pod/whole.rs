@@ -1,7 +1,7 @@
-//! What holds for new and for changed Pods.
+//! Rules for new and for changed Pods.
 
 use super::options::Options;
-use super::{annotations, ratchet, spec, surroundings};
+use super::{annotations, pod_context, ratchet, spec};
 use crate::validation::causes::Causes;
 use crate::validation::context::Context;
 use crate::validation::field::Field;
@@ -22,7 +22,7 @@ pub(super) fn check(context: &Context<'_>, causes: &mut Causes) {
     }
     for list in ["containers", "initContainers"] {
         for each in spec.get(list).items() {
-            surroundings::check_image(&each, causes);
+            pod_context::check_image(&each, causes);
         }
     }
 }

@@ -45,7 +45,7 @@ pub(in crate::validation) fn volume_attachment(context: &Context<'_>, causes: &m
     }
 }
 
-/// How messages show a spec.
+/// The form of a spec in messages.
 const SPEC: Members = &[
     ("attacher", "Attacher", Shape::Text),
     (

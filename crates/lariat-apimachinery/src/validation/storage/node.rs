@@ -33,12 +33,12 @@ pub(in crate::validation) fn csi_node(context: &Context<'_>, causes: &mut Causes
     }
 }
 
-/// Returns what of a driver cannot change.
+/// Returns the immutable members of a driver.
 fn fixed(driver: &Field<'_>) -> [Value; 2] {
     ["nodeID", "topologyKeys"].map(|name| driver.member(name).clone())
 }
 
-/// How messages show a driver, without what may change.
+/// The form of a driver in messages, without the fields that may change.
 const DRIVER: Members = &[
     ("name", "Name", Shape::Text),
     ("nodeID", "NodeID", Shape::Text),

@@ -1,4 +1,4 @@
-//! What a Pod knows about itself: references to its fields and resources.
+//! The downward API: references to fields and resources of a Pod.
 
 use crate::quantity::Quantity;
 use crate::validation::causes::Causes;

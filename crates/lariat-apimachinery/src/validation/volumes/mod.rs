@@ -1,4 +1,4 @@
-//! Where the contents of volumes come from: in Pods, and of PersistentVolumes.
+//! Volume sources: in Pods, and of PersistentVolumes.
 
 mod downward;
 mod local;

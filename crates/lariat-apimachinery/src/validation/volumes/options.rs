@@ -1,6 +1,6 @@
-//! How strict volumes are checked.
+//! Options of the validation of volumes.
 
-/// How strictly volumes are checked: ratcheting, and rules for Pods only.
+/// The strictness of checks of volumes: ratcheting, and rules for Pods only.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::validation) struct Options {
     /// Whether the volumes are those of a Pod, and not of a template.

@@ -7,7 +7,7 @@ use crate::validation::claims;
 use crate::validation::field::Field;
 use crate::validation::rule::{self, Rule, Rules};
 
-/// One source: its member, and what is checked there.
+/// One source: its member, and the check of it.
 struct Source {
     member: &'static str,
     /// The name in the paths of causes, where it differs.
@@ -142,7 +142,7 @@ pub(in crate::validation) fn check_persistent(spec: &Field<'_>, causes: &mut Cau
     check_one(spec, PERSISTENT, Options::default(), causes);
 }
 
-/// Checks that there is one source, and what it says.
+/// Checks that there is one source, and its members.
 fn check_one(at: &Field<'_>, sources: &[Source], options: Options, causes: &mut Causes) {
     let mut given = sources.iter().filter(|source| at.has(source.member));
     let Some(first) = given.next() else {

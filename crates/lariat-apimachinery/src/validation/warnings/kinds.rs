@@ -27,6 +27,18 @@ const JOB_DELETION: &str = "child pods are preserved by default when jobs are de
 ///
 /// `old` is the one that it replaces, of which `part` is written; at a creation there is none, and the part is
 /// [`Part::Main`].
+///
+/// ```
+/// use lariat_apimachinery::kinds::{Kinds, TableId};
+/// use lariat_apimachinery::validation::{Part, warnings};
+/// use serde_json::json;
+///
+/// let catalog = Kinds::new(|_| TableId(0)).catalog();
+/// let services = catalog.resource("", "v1", "services").expect("it is built in");
+/// let service = json!({"spec": {"externalIPs": ["010.0.0.1"]}});
+/// let warnings = warnings(services, service.as_object().expect("an object"), None, Part::Main);
+/// assert!(warnings.iter().any(|warning| warning.starts_with("spec.externalIPs[0]")));
+/// ```
 #[must_use]
 pub fn warnings(
     resource: &Resource,

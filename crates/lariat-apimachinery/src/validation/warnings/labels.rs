@@ -37,7 +37,7 @@ const DEPRECATED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Returns what to use instead of a label, if it is deprecated.
+/// Returns the replacement of a label, if it is deprecated.
 pub(super) fn deprecated(label: &str) -> Option<&'static str> {
     let mut all = DEPRECATED.iter();
     all.find(|(name, _)| *name == label).map(|(_, text)| *text)

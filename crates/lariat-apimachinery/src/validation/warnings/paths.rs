@@ -5,7 +5,7 @@ use std::fmt;
 use super::collected::Warnings;
 use crate::validation::field::Field;
 
-/// A file, and in projected volumes where it comes from.
+/// A file, and in projected volumes its source.
 struct Source<'a> {
     path: &'a str,
     from: String,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lariat_cluster::faults::CurrentRule;
-use lariat_cluster::{Inspector, OpenWatch, Request, ResourceCount};
+use lariat_cluster::{Inspector, OpenWatch, RecordedRequest, ResourceCount};
 use serde::Serialize;
 
 use super::query::{shortened, shown};
@@ -221,7 +221,7 @@ fn requests(cluster: &Inspector) -> Vec<ShownRequest> {
 }
 
 impl ShownRequest {
-    fn new(now: Duration, request: Request) -> Self {
+    fn new(now: Duration, request: RecordedRequest) -> Self {
         let faults = request.faults.iter();
         Self {
             id: request.number,

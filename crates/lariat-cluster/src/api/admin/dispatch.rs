@@ -1,4 +1,4 @@
-//! Which path does what.
+//! Dispatches a request of the admin endpoint by its path.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -76,7 +76,7 @@ fn switch(server: &Arc<Server>, what: &str, how: &str) {
 fn status(server: &Server) -> Reply {
     let objects: serde_json::Map<_, _> = server
         .store
-        .census()
+        .count_by_resource()
         .iter()
         .map(|(name, count)| (name.to_string(), json!(count)))
         .collect();

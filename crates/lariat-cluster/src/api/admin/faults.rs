@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::request::{AdminRequest, done, reply};
-use crate::faults::{Faults, RuleForm, RuleId};
+use crate::faults::{Faults, RuleId, RuleJson};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
@@ -23,7 +23,7 @@ pub(super) fn answer(
     match (&request.method, rest) {
         (&Method::GET, []) => Ok(reply(StatusCode::OK, &json!({"items": list(server)}))),
         (&Method::POST, []) => {
-            let form: RuleForm = request.read()?;
+            let form: RuleJson = request.read()?;
             let id = faults.add(form.into());
             Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
         }
@@ -51,7 +51,7 @@ fn list(server: &Server) -> Vec<Value> {
             "id": current.id().number(),
             "hits": current.hits(),
             "legal": current.rule().action().is_legal(),
-            "rule": RuleForm::from(current.rule()),
+            "rule": RuleJson::from(current.rule()),
         })
     });
     form.collect()

@@ -4,7 +4,7 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::request::{AdminRequest, done, reply};
-use crate::journal::{Request, Selection};
+use crate::journal::{RecordedRequest, Selection};
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
@@ -41,7 +41,7 @@ pub(super) fn answer(server: &Server, request: &AdminRequest) -> Result<Reply, A
     }
 }
 
-fn form(request: &Request) -> Value {
+fn form(request: &RecordedRequest) -> Value {
     json!({
         "seconds": request.at.as_secs_f64(),
         "verb": request.verb,

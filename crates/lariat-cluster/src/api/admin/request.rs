@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use crate::status::ApiError;
-use crate::store::Unsaved;
+use crate::store::NotDurable;
 use crate::wire::query::Query;
 use crate::wire::reply::Reply;
 
@@ -71,6 +71,6 @@ pub(super) fn done() -> Reply {
     reply(StatusCode::OK, &json!({}))
 }
 
-pub(super) fn unsaved(error: &Unsaved) -> ApiError {
+pub(super) fn unsaved(error: &NotDurable) -> ApiError {
     ApiError::internal(error.to_string())
 }

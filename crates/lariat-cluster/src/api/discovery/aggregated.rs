@@ -11,7 +11,7 @@ use super::subresources::subresources;
 use crate::status::ApiError;
 use crate::wire::negotiate::{Conversion, Encoding, Offers, choose};
 
-/// The content type of the document, which repeats what was asked for.
+/// The content type of the document, which repeats the one in the request.
 pub(crate) const AGGREGATED: HeaderValue = HeaderValue::from_static(
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
 );
@@ -152,7 +152,7 @@ fn discovered(resource: &Resource) -> ResourceDiscovery<'_> {
     }
 }
 
-/// Names a kind of the resource's own version, which built-in groups leave empty.
+/// Returns a kind of the resource's own version, which built-in groups leave empty.
 fn kind_of<'a>(resource: &'a Resource, kind: &'a str) -> Kind<'a> {
     let (group, version) = if resource.rules.custom {
         (resource.group.as_str(), resource.version.as_str())

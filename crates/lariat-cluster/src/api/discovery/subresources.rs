@@ -1,4 +1,4 @@
-//! What can be done with parts of an object.
+//! The subresources of a resource.
 
 use lariat_apimachinery::kinds::Resource;
 
@@ -8,7 +8,7 @@ pub(in crate::api) struct Subresource {
     pub(in crate::api) name: &'static str,
     /// The kind, if it is not that of the resource.
     pub(in crate::api) kind: Option<&'static str>,
-    /// Where that kind is, if not in the version of the resource.
+    /// The group and version of that kind, if not those of the resource.
     pub(in crate::api) group_version: Option<(&'static str, &'static str)>,
     pub(in crate::api) verbs: &'static [&'static str],
 }

@@ -4,10 +4,10 @@ use http::StatusCode;
 use http::header::{CACHE_CONTROL, EXPIRES, LOCATION};
 use lariat_apimachinery::kinds::Catalog;
 
-use super::form::Form;
+use super::encoding::DocumentEncoding;
 use super::{document, v2};
-use crate::api::arrival::Arrival;
 use crate::api::etag;
+use crate::api::incoming::IncomingRequest;
 use crate::server::Server;
 use crate::status::ApiError;
 use crate::wire::reply::Reply;
@@ -21,24 +21,24 @@ const YEAR: u64 = 365 * 24 * 3600;
 pub(crate) fn answer(
     server: &Server,
     catalog: &Catalog,
-    arrival: &Arrival,
+    incoming: &IncomingRequest,
     path: &str,
 ) -> Result<Reply, ApiError> {
-    let has_issuer = server.access.tokens.signer().verifies();
-    let digest = document::digest_of(catalog, has_issuer, path);
+    let digest = document::digest_of(catalog, server.has_openid(), path);
     let digest = digest.ok_or_else(ApiError::page_not_found)?;
-    let Some(form) = Form::negotiate(arrival.accept(), &[Form::Json]) else {
+    let Some(encoding) = DocumentEncoding::negotiate(incoming.accept(), &[DocumentEncoding::Json])
+    else {
         return Ok(Reply::empty(StatusCode::NOT_ACCEPTABLE));
     };
-    let wanted = arrival.query.text("hash").unwrap_or_default();
+    let wanted = incoming.query.text("hash").unwrap_or_default();
     if !wanted.is_empty() && wanted != digest {
         let url = document::url(path, &digest);
         let reply = Reply::empty(StatusCode::MOVED_PERMANENTLY);
         return Ok(reply.header(LOCATION, &url).tag(&digest));
     }
-    let reply = etag::tagged_as(&digest, arrival.known_tags(), || {
+    let reply = etag::tagged_as(&digest, incoming.known_tags(), || {
         let bytes = document::document(catalog, path).unwrap_or_default();
-        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+        Reply::compressed(encoding.content_type(), bytes, incoming.accepts_gzip())
     });
     if wanted.is_empty() {
         return Ok(reply);
@@ -49,13 +49,13 @@ pub(crate) fn answer(
 }
 
 /// Answers the document of v2.
-pub(crate) fn answer_v2(catalog: &Catalog, arrival: &Arrival) -> Reply {
-    let both = [Form::Json, Form::Protobuf];
-    let Some(form) = Form::negotiate(arrival.accept(), &both) else {
+pub(crate) fn answer_v2(catalog: &Catalog, incoming: &IncomingRequest) -> Reply {
+    let both = [DocumentEncoding::Json, DocumentEncoding::Protobuf];
+    let Some(encoding) = DocumentEncoding::negotiate(incoming.accept(), &both) else {
         return Reply::empty(StatusCode::NOT_ACCEPTABLE);
     };
-    etag::tagged_as(v2::digest(catalog), arrival.known_tags(), || {
-        let bytes = v2::document(catalog, form);
-        Reply::compressed(form.content_type(), bytes, arrival.accepts_gzip())
+    etag::tagged_as(v2::digest(catalog), incoming.known_tags(), || {
+        let bytes = v2::document(catalog, encoding);
+        Reply::compressed(encoding.content_type(), bytes, incoming.accepts_gzip())
     })
 }

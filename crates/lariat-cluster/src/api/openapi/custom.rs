@@ -51,14 +51,14 @@ fn defined_schema(resource: &Resource) -> Value {
         .unwrap_or_else(|| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
 }
 
-/// The descriptions of what every object and every list has.
+/// The descriptions of the members that every object and every list has.
 struct Docs {
     api_version: &'static str,
     kind: &'static str,
     metadata: &'static str,
 }
 
-/// Adds what every object and every list has.
+/// Adds the members that every object and every list has.
 fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     if !schema["properties"].is_object() {
         schema["properties"] = json!({});
@@ -73,7 +73,7 @@ fn complete(schema: &mut Value, metadata: &str, docs: &Docs) {
     });
 }
 
-/// Adds what objects within an object have.
+/// Adds the members that embedded objects have.
 fn complete_embedded(schema: &mut Value) {
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
         properties.values_mut().for_each(complete_embedded);

@@ -20,7 +20,7 @@ pub(super) fn of_resources<'a>(resources: impl Iterator<Item = &'a Arc<Resource>
     of(&resources.map(|resource| parts(resource)).collect())
 }
 
-/// Returns what a document says of a resource.
+/// Returns the parts of a resource that its document depends on.
 fn parts(resource: &Resource) -> Value {
     let rules = &resource.rules;
     json!([

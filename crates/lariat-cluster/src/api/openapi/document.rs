@@ -6,15 +6,15 @@ use bytes::Bytes;
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
-use super::frame::{frame, info};
+use super::fixed::{info, v3};
 use super::parts::{SchemasOf, paths_of};
-use super::{digest, fixed, issuer, paths};
+use super::{digest, fixed, paths};
 use crate::wire::gzip;
 
 /// Writes the index.
 ///
-/// `has_issuer` says whether others can find out who issues tokens.
-pub(crate) fn index(catalog: &Catalog, has_issuer: bool) -> String {
+/// `has_openid` says whether the documents about the issuer of tokens are served.
+pub(crate) fn index(catalog: &Catalog, has_openid: bool) -> String {
     let versions = groups(catalog).flat_map(|group| {
         let versions = catalog.versions(group).into_iter();
         versions.map(move |version| match group {
@@ -24,14 +24,14 @@ pub(crate) fn index(catalog: &Catalog, has_issuer: bool) -> String {
     });
     let groups = fixed::groups(catalog).map(|group| format!("apis/{group}"));
     let fixed = ["api", "apis", "version"].into_iter();
-    let of_issuer = issuer::PATHS.into_iter().filter(|_| has_issuer);
+    let openid = fixed::OPENID_PATHS.into_iter().filter(|_| has_openid);
     let paths: Map<String, Value> = fixed
-        .chain(of_issuer)
+        .chain(openid)
         .map(str::to_owned)
         .chain(groups)
         .chain(versions)
         .filter_map(|path| {
-            let url = url(&path, &digest_of(catalog, has_issuer, &path)?);
+            let url = url(&path, &digest_of(catalog, has_openid, &path)?);
             Some((path, json!({"serverRelativeURL": url})))
         })
         .collect();
@@ -48,16 +48,16 @@ fn groups(catalog: &Catalog) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the digest of the document at a path below `/openapi/v3/`.
-pub(super) fn digest_of(catalog: &Catalog, has_issuer: bool, path: &str) -> Option<String> {
-    if issuer::PATHS.contains(&path) {
-        return has_issuer.then(|| digest::of_path(path));
+pub(super) fn digest_of(catalog: &Catalog, has_openid: bool, path: &str) -> Option<String> {
+    if fixed::OPENID_PATHS.contains(&path) {
+        return has_openid.then(|| digest::of_path(path));
     }
     let Some((group, version)) = version_of(path) else {
         return fixed::has(catalog, path).then(|| digest::of_path(path));
     };
-    let written = catalog.document(group, version)?;
+    let cached = catalog.openapi_of(group, version)?;
     let resources = || catalog.resources(group, version);
-    let digest = written
+    let digest = cached
         .digest
         .get_or_init(|| digest::of_resources(resources()));
     Some(digest.clone())
@@ -67,12 +67,12 @@ pub(super) fn digest_of(catalog: &Catalog, has_issuer: bool, path: &str) -> Opti
 pub(super) fn document(catalog: &Catalog, path: &str) -> Option<Bytes> {
     Some(match version_of(path) {
         Some((group, version)) => {
-            let slot = &catalog.document(group, version)?.json;
+            let slot = &catalog.openapi_of(group, version)?.json;
             once(slot, || write(catalog, group, version))
         }
         // These are small and rarely asked for, so they are not kept.
         None => {
-            let document = issuer::document(path).unwrap_or_else(|| fixed::document(path));
+            let document = fixed::openid(path).unwrap_or_else(|| fixed::document(path));
             gzip::compress(document.to_string().as_bytes())
         }
     })
@@ -106,5 +106,5 @@ fn write(catalog: &Catalog, group: &str, version: &str) -> Value {
         }
         schemas.add(resource);
     }
-    frame(&info, paths, schemas.finish())
+    v3(&info, paths, schemas.finish())
 }

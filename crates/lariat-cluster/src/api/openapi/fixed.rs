@@ -1,14 +1,17 @@
-//! Paths that say what there is: versions, groups, resources, and the version of the server.
+//! Documents about paths without objects: discovery, the version of the server, and the issuer of tokens.
 
 use lariat_apimachinery::kinds::Catalog;
 use lariat_apimachinery::schema::describe::Describer;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::frame::{frame, info};
 use super::names::{camel_case, shared_name};
-use super::operations::{Operation, Path, Sends, Subject};
+use super::operation::{Operation, Path, Sends, Subject};
 use super::paths;
 use crate::descriptions;
+
+/// The paths below `/openapi/v3/` of the documents about the issuer of tokens.
+// Source: `k8s.io/kubernetes/pkg/routes/openidmetadata.go`.
+pub(super) const OPENID_PATHS: [&str; 2] = [".well-known/openid-configuration", "openid/v1/jwks"];
 
 /// Returns whether there is a document at a path, beside those of versions.
 pub(super) fn has(catalog: &Catalog, path: &str) -> bool {
@@ -37,7 +40,56 @@ pub(super) fn document(path: &str) -> Value {
     descriptions::add(&mut schemas);
     let mut paths = Map::new();
     paths.insert(found.path.clone(), paths::describe(&found));
-    frame(&info(), paths, schemas)
+    v3(&info(), paths, schemas)
+}
+
+/// Returns the document about the issuer at one of these paths.
+pub(super) fn openid(path: &str) -> Option<Value> {
+    let (id, tag, media_type, description) = match path {
+        ".well-known/openid-configuration" => (
+            "getServiceAccountIssuerOpenIDConfiguration",
+            "WellKnown",
+            "application/json",
+            "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+        ),
+        "openid/v1/jwks" => (
+            "getServiceAccountIssuerOpenIDKeyset",
+            "openid",
+            "application/jwk-set+json",
+            "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+        ),
+        _ => return None,
+    };
+    let responses = json!({
+        "200": {"description": "OK", "content": {media_type: {"schema": {"type": "string"}}}},
+        "401": {"description": "Unauthorized"},
+    });
+    let get = json!({
+        "tags": [tag], "description": description, "operationId": id, "responses": responses,
+    });
+    let paths = Map::from_iter([(format!("/{path}/"), json!({"get": get}))]);
+    Some(v3(&info(), paths, Map::new()))
+}
+
+/// Returns a v3 document with paths and schemas.
+pub(super) fn v3(info: &Value, paths: Map<String, Value>, schemas: Map<String, Value>) -> Value {
+    let token = json!({
+        "type": "apiKey", "description": "Bearer Token authentication",
+        "name": "authorization", "in": "header",
+    });
+    let mut document = json!({
+        "openapi": "3.0.0", "info": info,
+        "components": {"securitySchemes": {"BearerToken": token}},
+    });
+    document["paths"] = paths.into();
+    if !schemas.is_empty() {
+        document["components"]["schemas"] = schemas.into();
+    }
+    document
+}
+
+pub(super) fn info() -> Value {
+    json!({"title": "Kubernetes", "version": "1.36"})
 }
 
 /// Returns all paths, and the types of their answers.

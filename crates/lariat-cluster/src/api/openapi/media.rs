@@ -1,6 +1,6 @@
 //! The media types that operations read and write.
 
-use super::operations::{Operation, Sends, Subject};
+use super::operation::{Operation, Sends, Subject};
 use crate::wire::protobuf;
 
 const JSON: &str = "application/json";
@@ -47,7 +47,7 @@ fn all() -> Vec<&'static str> {
     types
 }
 
-/// Tells whether changes may be asked for, by a parameter or by the path.
+/// Returns whether changes may be asked for, by a parameter or by the path.
 fn is_watched(operation: &Operation) -> bool {
     let action = operation.about.as_ref().map(|(action, _)| *action);
     matches!(action, Some("list" | "watch" | "watchlist"))

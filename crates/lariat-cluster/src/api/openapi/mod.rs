@@ -2,19 +2,19 @@
 //!
 //! A custom kind has the schema of its CRD, a built-in one that of its type, so that `kubectl explain` shows it. Both
 //! have what kubectl looks for before it sends an object: an operation that patches the kind and takes the parameter
-//! `fieldValidation`. Documents are written at the first request and kept, compressed, until what they describe changes.
+//! `fieldValidation`. Documents are cached at the first request and kept, compressed, until what they describe changes.
 
 mod answer;
 mod custom;
 mod digest;
 mod document;
+mod encoding;
 mod fixed;
-mod form;
-mod frame;
-mod issuer;
 mod media;
 mod names;
+mod operation;
 mod operations;
+mod parameters;
 mod parts;
 mod paths;
 mod v2;

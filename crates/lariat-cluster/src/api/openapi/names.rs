@@ -4,14 +4,14 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
 use serde_json::{Value, json};
 
-/// Names a kind as extensions of operations and schemas do.
+/// Returns a kind as extensions of operations and schemas have it.
 pub(super) fn kind_json(resource: &Resource) -> Value {
     json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
 /// Returns the name of a kind's schema.
 ///
-/// That of a custom kind is its group backwards, version and kind.
+/// For a custom kind these are its group backwards, version and kind.
 pub(super) fn schema_name(resource: &Resource, kind: &str) -> String {
     if !resource.rules.custom
         && let Some(name) = describe::name(&resource.api_version(), kind)

@@ -1,101 +1,15 @@
-//! What can be done at the paths of a resource.
+//! The operations of a resource.
 //!
 //! Source of the names and texts: `k8s.io/apiserver/pkg/endpoints/installer.go`.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::names::{camel_case, kind_json, schema_name, shared_name};
+use super::operation::{Operation, Path, Sends, Subject};
+use super::parameters::{DELETE, LIST, WATCH, WRITE};
 use crate::api::discovery::Subresource;
-
-/// A path, and what can be done there.
-#[derive(Debug)]
-pub(super) struct Path {
-    pub(super) path: String,
-    pub(super) operations: Vec<Operation>,
-}
-
-/// What a method does at a path.
-#[derive(Debug)]
-pub(super) struct Operation {
-    /// In lower case.
-    pub(super) method: &'static str,
-    pub(super) subject: Subject,
-    /// The action, and the kind it is about; discovery has none.
-    pub(super) about: Option<(&'static str, Value)>,
-    pub(super) id: String,
-    pub(super) tag: String,
-    pub(super) description: String,
-    pub(super) sends: Sends,
-    /// The name of the schema of the answer.
-    pub(super) answers: String,
-    pub(super) parameters: Vec<&'static str>,
-}
-
-/// What an operation is about, as far as it decides about media types.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
-    BuiltIn,
-    /// It is never in protobuf.
-    Custom,
-    /// What there is: versions, groups or resources.
-    Discovery,
-    /// The version of the server, which is in JSON only.
-    Version,
-}
-
-/// What the body of a request is.
-#[derive(Debug)]
-pub(super) enum Sends {
-    Nothing,
-    /// A body of the schema with this name.
-    Body(String),
-    /// The same, but it may be left out.
-    Optional(String),
-    Patch,
-}
-
-const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
-const DELETE: [&str; 5] = [
-    "dryRun",
-    "gracePeriodSeconds",
-    "ignoreStoreReadErrorWithClusterBreakingPotential",
-    "orphanDependents",
-    "propagationPolicy",
-];
-const LIST: [&str; 9] = [
-    "continue",
-    "fieldSelector",
-    "labelSelector",
-    "limit",
-    "resourceVersion",
-    "resourceVersionMatch",
-    "sendInitialEvents",
-    "shardSelector",
-    "timeoutSeconds",
-];
-const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
-
-/// Returns the types of parameters in the query; all others are texts.
-pub(super) fn type_of(parameter: &str) -> &'static str {
-    match parameter {
-        "gracePeriodSeconds" | "limit" | "timeoutSeconds" => "integer",
-        "allowWatchBookmarks"
-        | "force"
-        | "ignoreStoreReadErrorWithClusterBreakingPotential"
-        | "orphanDependents"
-        | "sendInitialEvents"
-        | "watch" => "boolean",
-        _ => "string",
-    }
-}
-
-/// Returns all parameters an operation may have in the query.
-pub(super) fn parameters() -> impl Iterator<Item = &'static str> {
-    let all = [&WRITE[..], &["force"], &DELETE[1..], &LIST, &WATCH].into_iter();
-    all.flatten().copied()
-}
 
 /// Returns the paths of a resource.
 ///
@@ -151,24 +65,6 @@ fn root(resource: &Resource) -> String {
     match resource.group.as_str() {
         "" => format!("/api/{}", resource.version),
         group => format!("/apis/{group}/{}", resource.version),
-    }
-}
-
-impl Sends {
-    /// Returns the name of the schema of a body, and whether there must be one.
-    pub(super) fn schema(&self) -> Option<(String, bool)> {
-        match self {
-            Self::Nothing => None,
-            Self::Body(name) => Some((name.clone(), true)),
-            Self::Optional(name) => Some((name.clone(), false)),
-            Self::Patch => Some((shared_name("Patch"), true)),
-        }
-    }
-}
-
-impl Path {
-    pub(super) fn new(path: String, operations: Vec<Operation>) -> Self {
-        Self { path, operations }
     }
 }
 
@@ -393,7 +289,7 @@ impl Maker<'_> {
     }
 }
 
-/// Tells whether Go's storage of a kind hides that the storage below answers deletions with the object.
+/// Returns whether Go's storage of a kind hides that the storage below answers deletions with the object.
 fn is_wrapped(resource: &Resource) -> bool {
     matches!(
         (&*resource.group, &*resource.plural),

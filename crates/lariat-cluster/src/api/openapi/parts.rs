@@ -1,10 +1,11 @@
-//! What documents have of a resource: its paths, and the schemas they refer to.
+//! The parts of a document about a resource: its paths, and the schemas they refer to.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::schema::describe::Describer;
 use serde_json::{Map, Value};
 
-use super::operations::{self, Path};
+use super::operation::Path;
+use super::operations;
 use super::{custom, fixed};
 use crate::api::discovery::subresources;
 use crate::descriptions;

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::media;
-use super::operations::{Operation, Path, Subject, type_of};
+use super::operation::{Operation, Path, Subject};
+use super::parameters::type_of;
 
-/// Describes what can be done at a path.
+/// Describes the operations of a path.
 pub(super) fn describe(path: &Path) -> Value {
     let mut document: Map<String, Value> = path
         .operations

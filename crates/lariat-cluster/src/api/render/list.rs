@@ -74,7 +74,7 @@ pub(super) fn protobuf(renderer: Renderer, page: &ListPage) -> Reply {
     }
 }
 
-/// Writes the items of a list, and what stands around them.
+/// Writes the items of a list between its beginning and its end.
 struct Items {
     renderer: Renderer,
     /// `"kind":…,"apiVersion":…` of the list.
@@ -89,8 +89,8 @@ struct Items {
 impl Items {
     fn new(renderer: Renderer) -> Self {
         let resource = &renderer.resource;
-        if renderer.form.shape != Shape::Whole {
-            let version = renderer.form.meta.api_version();
+        if renderer.format.shape != Shape::Whole {
+            let version = renderer.format.meta.api_version();
             return Self {
                 head: format!(r#""kind":"PartialObjectMetadataList","apiVersion":"{version}""#),
                 item_head: renderer.metadata_head(),

@@ -16,7 +16,7 @@ pub(super) fn reply(renderer: &Renderer, code: StatusCode, stored: &Stored) -> R
     if let Some(table) = &renderer.table {
         return Reply::json(code, table.single(shown, true));
     }
-    if renderer.form.shape == Shape::Whole {
+    if renderer.format.shape == Shape::Whole {
         let head = renderer.resource.head();
         return Reply::json_of(code, &[b"{", head.as_bytes(), shown.content()]);
     }
@@ -27,7 +27,7 @@ pub(super) fn reply(renderer: &Renderer, code: StatusCode, stored: &Stored) -> R
 /// Writes an object that gets no version, because it is not stored.
 pub(super) fn dry_run_creation(renderer: &Renderer, mut object: Object) -> Reply {
     let code = StatusCode::CREATED;
-    match renderer.form.shape {
+    match renderer.format.shape {
         Shape::Whole => {}
         Shape::Table => {
             let stored = Draft::new(&object).stamp(0, EventType::Added);

@@ -1,4 +1,4 @@
-//! What turns an answer into a response.
+//! Turns an answer into a response.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::printers::{Include, Table};
 use crate::status::{self, ApiError};
 use crate::verbs::{Answer, Call, Success, Watcher};
 use crate::wire::body::ResponseBody;
-use crate::wire::negotiate::{Encoding, Form, Offers, Shape};
+use crate::wire::negotiate::{Encoding, ResponseFormat, Shape, WATCH_TYPES};
 use crate::wire::protobuf;
 use crate::wire::reply::Reply;
 use crate::wire::verb::Verb;
@@ -22,12 +22,15 @@ use crate::wire::verb::Verb;
 /// Refuses a form in which the objects a call is about cannot be answered.
 ///
 /// Source of the media types: `negotiateOutputMediaTypeStream` in `k8s.io/apiserver/pkg/endpoints/handlers`.
-pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), ApiError> {
-    let offers = Offers::of(!call.resource.rules.custom);
-    if verb == Verb::Watch && form.encoding == Encoding::Yaml {
+pub(in crate::api) fn check(
+    format: ResponseFormat,
+    call: &Call,
+    verb: Verb,
+) -> Result<(), ApiError> {
+    if verb == Verb::Watch && format.encoding == Encoding::Yaml {
         // Go reads the options of a watch before it looks at the media type.
         call.query.list()?;
-        return Err(ApiError::only_acceptable(offers.streams()));
+        return Err(ApiError::only_acceptable(WATCH_TYPES));
     }
     Ok(())
 }
@@ -36,7 +39,7 @@ pub(in crate::api) fn check(form: Form, call: &Call, verb: Verb) -> Result<(), A
 ///
 /// A genuine server checks this when it writes the answer, so the request has taken effect.
 pub(in crate::api) fn check_shape(
-    form: Form,
+    format: ResponseFormat,
     call: &Call,
     answer: &Answer,
 ) -> Result<(), ApiError> {
@@ -45,18 +48,18 @@ pub(in crate::api) fn check_shape(
         Answer::Object { .. } | Answer::DryRunCreation(_) => false,
         Answer::Document { document, .. } if scale::is_scale(document) => false,
         // Events have objects of their own.
-        Answer::Watch(_) if form.shape == Shape::Table => {
+        Answer::Watch(_) if format.shape == Shape::Table => {
             return Include::of(&call.query).map(drop);
         }
         // A status is answered as it is.
         _ => return Ok(()),
     };
-    let is_wrong = match form.shape {
+    let is_wrong = match format.shape {
         Shape::Metadata => answers_list,
         Shape::MetadataList => !answers_list,
         Shape::Whole | Shape::Table => false,
     };
-    if form.shape == Shape::Table {
+    if format.shape == Shape::Table {
         Include::of(&call.query)?;
     }
     if is_wrong {
@@ -87,26 +90,26 @@ fn go_type(resource: &Resource, is_list: bool) -> String {
 #[derive(Debug)]
 pub(in crate::api) struct Renderer {
     pub(super) resource: Arc<Resource>,
-    pub(super) form: Form,
+    pub(super) format: ResponseFormat,
     /// Writes objects as rows instead.
     pub(super) table: Option<Table>,
 }
 
 impl Renderer {
     /// Returns the renderer for the answer of a call whose form was [checked](check).
-    pub(in crate::api) fn new(call: &Call, form: Form) -> Self {
+    pub(in crate::api) fn new(call: &Call, format: ResponseFormat) -> Self {
         let Call {
             resource,
             query,
             server,
             ..
         } = call;
-        let is_table = form.shape == Shape::Table;
+        let is_table = format.shape == Shape::Table;
         let include = Include::of(query).unwrap_or_default();
         Self {
             resource: Arc::clone(resource),
-            form,
-            table: is_table.then(|| Table::new(resource, form.meta, include, server.clock)),
+            format,
+            table: is_table.then(|| Table::new(resource, format.meta, include, server.clock)),
         }
     }
 
@@ -116,7 +119,7 @@ impl Renderer {
             Answer::Object { stored, success } => object::reply(&self, code(success), &stored),
             Answer::DryRunCreation(object) => object::dry_run_creation(&self, object),
             Answer::Document { document, success }
-                if self.form.shape != Shape::Whole && scale::is_scale(&document) =>
+                if self.format.shape != Shape::Whole && scale::is_scale(&document) =>
             {
                 scale::reply(&self, code(success), &document)
             }
@@ -133,7 +136,7 @@ impl Renderer {
                     "status": "Success", "code": 201});
                 Reply::json(StatusCode::CREATED, status.to_string())
             }
-            Answer::List(page) if self.form.encoding == Encoding::Protobuf => {
+            Answer::List(page) if self.format.encoding == Encoding::Protobuf => {
                 list::protobuf(self, &page)
             }
             Answer::List(page) => Reply::pieces(ResponseBody::pieces(list::pieces(self, page))),
@@ -142,7 +145,7 @@ impl Renderer {
     }
 
     fn watch(self, watcher: Box<Watcher>) -> Reply {
-        let is_protobuf = self.form.encoding == Encoding::Protobuf;
+        let is_protobuf = self.format.encoding == Encoding::Protobuf;
         let mut lines = Lines::new(self);
         let events = stream::unfold(watcher, Watcher::next);
         let pieces = events.map(move |event| event.map(|event| lines.line(&event)));
@@ -155,7 +158,7 @@ impl Renderer {
 
     /// Returns the type of an object of which only the metadata is shown, in JSON.
     pub(super) fn metadata_head(&self) -> String {
-        let version = self.form.meta.api_version();
+        let version = self.format.meta.api_version();
         format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Lines {
 
 impl Lines {
     pub(super) fn new(renderer: Renderer) -> Self {
-        let only_metadata = renderer.form.shape != Shape::Whole;
+        let only_metadata = renderer.format.shape != Shape::Whole;
         Self {
             head: if only_metadata {
                 renderer.metadata_head()
@@ -67,7 +67,7 @@ impl Lines {
     /// The stored bytes are used as they are, unless another version is watched.
     fn object(&mut self, stored: &Stored, event: EventType) -> Bytes {
         // An event has no list, so a real server sends nothing in that shape.
-        if self.renderer.form.shape == Shape::MetadataList {
+        if self.renderer.format.shape == Shape::MetadataList {
             return Bytes::new();
         }
         if let Some(table) = &self.renderer.table {
@@ -95,7 +95,7 @@ impl Lines {
 
     /// Writes that everything up to a revision was sent.
     fn bookmark(&mut self, revision: u64, ends_initial: bool) -> Bytes {
-        if self.renderer.form.shape == Shape::MetadataList {
+        if self.renderer.format.shape == Shape::MetadataList {
             return Bytes::new();
         }
         if let Some(table) = &self.renderer.table {

@@ -7,7 +7,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose,
 };
 
-use super::tls::{Given, Identity};
+use super::tls::{Identity, ServingCertificate};
 
 /// The names under which a server on this machine is reached.
 const NAMES: [&str; 7] = [
@@ -38,7 +38,7 @@ pub(super) fn identity(address: Option<IpAddr>) -> Result<Identity, rcgen::Error
     server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     let key = KeyPair::generate()?;
     let certificate = server.signed_by(&key, &authority)?;
-    Ok(Identity::Given(Given {
+    Ok(Identity::ServingCertificate(ServingCertificate {
         certificates: certificate.pem(),
         key: key.serialize_pem(),
         authority: authority.pem(),

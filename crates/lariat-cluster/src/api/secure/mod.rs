@@ -3,4 +3,4 @@
 mod generate;
 mod tls;
 
-pub(crate) use tls::{Acceptor, Security};
+pub(crate) use tls::{Acceptor, ServingTls};

@@ -15,29 +15,29 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-/// How long a client may take for its part of the handshake.
+/// The time a client may take for its part of the handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Whether connections are encrypted, and with what.
+/// The TLS settings of a listener, or none.
 #[derive(Clone)]
-pub(crate) struct Security {
+pub(crate) struct ServingTls {
     identity: Option<Identity>,
 }
 
-/// What the server shows its clients.
+/// The certificate that the server presents.
 #[derive(Clone)]
 pub(super) enum Identity {
     /// It is still to be made.
     Generated,
-    Given(Given),
+    ServingCertificate(ServingCertificate),
 }
 
 /// All in PEM.
 #[derive(Clone)]
-pub(super) struct Given {
+pub(super) struct ServingCertificate {
     pub(super) certificates: String,
     pub(super) key: String,
-    /// What clients have to trust.
+    /// The certificate authority that clients have to trust.
     pub(super) authority: String,
 }
 
@@ -47,14 +47,14 @@ pub(crate) struct Acceptor {
     tls: Option<TlsAcceptor>,
 }
 
-impl Security {
+impl ServingTls {
     pub(crate) fn none() -> Self {
         Self { identity: None }
     }
 
     pub(crate) fn new(certificates: String, key: String) -> Self {
         Self {
-            identity: Some(Identity::Given(Given {
+            identity: Some(Identity::ServingCertificate(ServingCertificate {
                 authority: certificates.clone(),
                 certificates,
                 key,
@@ -91,21 +91,21 @@ impl Security {
     /// Returns the certificates a client has to trust, in PEM.
     pub(crate) fn authority(&self) -> Option<&str> {
         match self.identity.as_ref()? {
-            Identity::Given(given) => Some(&given.authority),
+            Identity::ServingCertificate(certificate) => Some(&certificate.authority),
             Identity::Generated => None,
         }
     }
 
     pub(crate) fn acceptor(&self) -> io::Result<Acceptor> {
         let tls = match &self.identity {
-            Some(Identity::Given(given)) => Some(given.acceptor()?),
+            Some(Identity::ServingCertificate(certificate)) => Some(certificate.acceptor()?),
             Some(Identity::Generated) | None => None,
         };
         Ok(Acceptor { tls })
     }
 }
 
-impl Given {
+impl ServingCertificate {
     fn acceptor(&self) -> io::Result<TlsAcceptor> {
         let unreadable = |error: pem::Error| invalid(&error);
         let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes())
@@ -145,7 +145,7 @@ impl Acceptor {
     }
 }
 
-impl fmt::Debug for Security {
+impl fmt::Debug for ServingTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.scheme())
     }

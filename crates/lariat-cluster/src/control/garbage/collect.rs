@@ -10,21 +10,21 @@ use serde_json::Value;
 use super::invalid;
 use super::outcome::{MANAGER, Outcome};
 use super::owner::{self, Owner};
+use crate::control::controller::ControlPlane;
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::control::plane::Plane;
-use crate::control::write::{Writer, Written};
+use crate::control::write::{WriteOutcome, Writer};
 use crate::store::Stored;
 use crate::strategy::{FOREGROUND, ORPHAN, Part};
 use crate::verbs::{Deletion, Propagation};
 
-/// A look, with what it takes.
-pub(super) struct Look<'a> {
-    pub(super) plane: &'a Plane,
+/// The state that the collection of one object needs.
+pub(super) struct Collection<'a> {
+    pub(super) plane: &'a ControlPlane,
     pub(super) catalog: &'a Catalog,
 }
 
-/// The owner references of an object, by what is known of the owners.
+/// The owner references of an object, classified by the state of the owners.
 #[derive(Debug, Default)]
 struct Classes<'a> {
     solid: Vec<&'a OwnerReference>,
@@ -32,7 +32,7 @@ struct Classes<'a> {
     dangling: Vec<&'a OwnerReference>,
 }
 
-impl Look<'_> {
+impl Collection<'_> {
     pub(super) fn at(&self, node: &Node) -> Outcome {
         let Some(resource) = self.resource(node) else {
             return Outcome::Done;
@@ -126,7 +126,8 @@ impl Look<'_> {
         // that the foreground deletion goes through the whole tree from the leaves up.
         let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();
         let propagation = if !classes.waiting.is_empty() && has_dependents {
-            if self.is_in_circle(current) && self.unblock(resource, current) == Written::Raced {
+            if self.is_in_circle(current) && self.unblock(resource, current) == WriteOutcome::Raced
+            {
                 return Outcome::Again;
             }
             Propagation::Foreground
@@ -171,8 +172,8 @@ impl Look<'_> {
         })
     }
 
-    /// Lets the owners of an object go before it.
-    fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> Written {
+    /// Unblocks the owners of an object, so that they go before it.
+    fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> WriteOutcome {
         self.writer()
             .update(resource, Part::Main, current, |object| {
                 for reference in references_mut(object) {
@@ -186,7 +187,7 @@ impl Look<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         uids: &[&str],
-    ) -> Written {
+    ) -> WriteOutcome {
         let uids: HashSet<&str> = uids.iter().copied().collect();
         self.writer()
             .update(resource, Part::Main, current, |object| {
@@ -201,7 +202,7 @@ impl Look<'_> {
             })
     }
 
-    /// Takes the reference to an object off all its dependents, then lets it go.
+    /// Removes the reference to an object from all its dependents, and then its finalizer.
     fn release_dependents(
         &self,
         resource: &Resource,
@@ -214,7 +215,7 @@ impl Look<'_> {
             while let (Some(resource), Some(dependent)) = (self.resource(node), self.current(node))
             {
                 let written = self.drop_references(resource, &dependent, &[&owner.uid]);
-                if written != Written::Raced {
+                if written != WriteOutcome::Raced {
                     break;
                 }
             }
@@ -227,7 +228,7 @@ impl Look<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         finalizer: &str,
-    ) -> Written {
+    ) -> WriteOutcome {
         self.writer()
             .update(resource, Part::Main, current, |object| {
                 let finalizers = metadata_mut(object).get_mut("finalizers");
@@ -251,10 +252,10 @@ fn references_mut(object: &mut Object) -> &mut Vec<Value> {
         .expect("it was just made an array")
 }
 
-/// Looks again only after a race: a refused write would be refused again.
-fn outcome(written: Written) -> Outcome {
+/// Returns the outcome of a write: only a race leads to another try, since a refused write would be refused again.
+fn outcome(written: WriteOutcome) -> Outcome {
     match written {
-        Written::Done | Written::Refused => Outcome::Done,
-        Written::Raced => Outcome::Again,
+        WriteOutcome::Done | WriteOutcome::Refused => Outcome::Done,
+        WriteOutcome::Raced => Outcome::Again,
     }
 }

@@ -8,14 +8,14 @@ use tokio::time::Instant;
 
 use super::collect;
 use super::outcome::Outcome;
+use crate::control::controller::{ControlPlane, Controller};
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::control::plane::{Controller, Plane};
 use crate::control::queue::Queue;
 use crate::server::Server;
 use crate::store::{Change, Event, EventType};
 
-/// How many objects are looked at before others get their turn.
+/// The number of objects that are processed before others get their turn.
 const BATCH: usize = 256;
 
 /// Deletes dependents of deleted owners, and owners in foreground deletion.
@@ -45,21 +45,26 @@ impl Collector {
         }
     }
 
-    fn enqueue(&mut self, plane: &Plane, node: &Node) {
+    fn enqueue(&mut self, plane: &ControlPlane, node: &Node) {
         if !self.ignored.contains(&node.table) {
             let at = Instant::now() + plane.server.time.garbage_collection;
             self.queue.add_at(node.clone(), at);
         }
     }
 
-    fn enqueue_dependents(&mut self, plane: &Plane, uid: &str) {
+    fn enqueue_dependents(&mut self, plane: &ControlPlane, uid: &str) {
         for node in plane.graph.dependents(uid) {
             self.enqueue(plane, node);
         }
     }
 
     /// Enqueues the owners that a dependent no longer refers to, or blocks.
-    fn enqueue_released(&mut self, plane: &Plane, old: &[OwnerReference], new: &[OwnerReference]) {
+    fn enqueue_released(
+        &mut self,
+        plane: &ControlPlane,
+        old: &[OwnerReference],
+        new: &[OwnerReference],
+    ) {
         let mut by_uid = HashMap::new();
         for reference in new {
             by_uid.entry(&*reference.uid).or_insert(reference);
@@ -75,8 +80,8 @@ impl Collector {
         }
     }
 
-    /// Looks at an object that is being deleted if that concerns its dependents.
-    fn observe_deleting(&mut self, plane: &Plane, node: &Node, event: &Event) {
+    /// Enqueues an object that is being deleted if that concerns its dependents.
+    fn observe_deleting(&mut self, plane: &ControlPlane, node: &Node, event: &Event) {
         let marked_before = event.previous.as_ref().filter(|each| each.is_deleting());
         let before = marked_before.map_or_else(Metadata::default, |each| Metadata::of(each));
         let now = Metadata::of(&event.object);
@@ -91,8 +96,8 @@ impl Collector {
         }
     }
 
-    /// Looks again at objects whose owners' kinds may be served now.
-    fn resolve(&mut self, plane: &Plane) {
+    /// Enqueues objects again whose owners' kinds may be served now.
+    fn resolve(&mut self, plane: &ControlPlane) {
         let catalog = plane.server.kinds.catalog();
         // Every change of the served kinds makes a new catalog, so the pointer tells whether any owner can be found
         // now.
@@ -106,7 +111,7 @@ impl Collector {
 }
 
 impl Controller for Collector {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         let event = &change.event;
         let node = Node::of(change.table, &event.object);
         let previous = event.previous.as_ref();
@@ -130,13 +135,13 @@ impl Controller for Collector {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         self.resolve(plane);
         for _ in 0..BATCH {
             let Some(node) = self.queue.take_due() else {
                 return false;
             };
-            let look = collect::Look {
+            let look = collect::Collection {
                 plane,
                 catalog: &self.catalog,
             };
@@ -149,11 +154,11 @@ impl Controller for Collector {
         self.queue.has_due()
     }
 
-    fn due(&self, _plane: &Plane) -> Option<Instant> {
+    fn due(&self, _plane: &ControlPlane) -> Option<Instant> {
         self.queue.next_due()
     }
 
-    fn is_paused(&self, plane: &Plane) -> bool {
+    fn is_paused(&self, plane: &ControlPlane) -> bool {
         !plane.server.switches.collects_garbage()
     }
 }

@@ -3,15 +3,15 @@
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::json;
 
+use crate::control::controller::ControlPlane;
 use crate::control::graph::Node;
 use crate::control::metadata::OwnerReference;
-use crate::control::plane::Plane;
 use crate::control::write::Writer;
 
 const COMPONENT: &str = "garbage-collector-controller";
 
 /// Returns whether an object has a reference's uid, but in another namespace.
-pub(super) fn is_elsewhere(plane: &Plane, node: &Node, reference: &OwnerReference) -> bool {
+pub(super) fn is_elsewhere(plane: &ControlPlane, node: &Node, reference: &OwnerReference) -> bool {
     let owner = plane.graph.node(&reference.uid);
     owner.is_some_and(|owner| {
         let namespace = owner.key.namespace();
@@ -20,7 +20,12 @@ pub(super) fn is_elsewhere(plane: &Plane, node: &Node, reference: &OwnerReferenc
 }
 
 /// Reports such a reference by an Event about the dependent.
-pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &OwnerReference) {
+pub(super) fn report(
+    plane: &ControlPlane,
+    catalog: &Catalog,
+    node: &Node,
+    reference: &OwnerReference,
+) {
     let resource = catalog.of_table(node.table);
     let (Some(resource), Some(events)) = (resource, catalog.resource("", "v1", "events")) else {
         return;

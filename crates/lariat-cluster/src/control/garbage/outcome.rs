@@ -1,4 +1,4 @@
-//! What comes of looking at an object.
+//! The outcome of processing an object.
 
 /// The name of the garbage collector.
 pub(super) const MANAGER: &str = "kube-controller-manager";

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, Resource};
 
+use crate::control::controller::ControlPlane;
 use crate::control::graph::Node;
 use crate::control::metadata::{Metadata, OwnerReference};
-use crate::control::plane::Plane;
 
 /// The state of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum Owner {
 ///
 /// It is looked for in the object's namespace.
 pub(super) fn find(
-    plane: &Plane,
+    plane: &ControlPlane,
     catalog: &Catalog,
     node: &Node,
     reference: &OwnerReference,

@@ -1,4 +1,4 @@
-//! What the conditions of a terminating namespace say.
+//! The conditions of a terminating namespace.
 //!
 //! Source: `status_condition_utils.go` in `k8s.io/kubernetes/pkg/controller/namespace/deletion`.
 
@@ -12,7 +12,7 @@ use super::contents::Contents;
 /// A condition as it should be.
 struct Condition {
     kind: &'static str,
-    /// What is true of the namespace, or `None` if all is well.
+    /// The reason and message while something is wrong, `None` otherwise.
     trouble: Option<(&'static str, String)>,
     /// The reason and the message where all is well.
     well: (&'static str, &'static str),
@@ -90,7 +90,7 @@ fn texts(counts: &BTreeMap<String, usize>, word: &str) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-/// Puts a condition in; its transition time moves only with its status.
+/// Sets a condition; its transition time moves only with its status.
 fn set(known: &mut Vec<Value>, condition: Condition, now: &str) {
     let (status, reason, message) = match condition.trouble {
         Some((reason, message)) => ("True", reason, message),

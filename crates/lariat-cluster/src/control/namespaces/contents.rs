@@ -1,30 +1,30 @@
-//! What is in a namespace.
+//! The objects of a namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lariat_apimachinery::kinds::{Catalog, Resource, qualified};
 
+use crate::control::controller::ControlPlane;
 use crate::control::metadata::Metadata;
-use crate::control::plane::Plane;
 use crate::control::write::Writer;
 use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Propagation};
 
 pub(super) const MANAGER: &str = "kube-controller-manager";
 
-/// How many objects are deleted before others get their turn.
+/// The number of objects that are deleted before others get their turn.
 const BATCH: usize = 512;
 
-/// How many objects are read at a time.
+/// The number of objects that are read at a time.
 const PAGE: usize = BATCH;
 
-/// What is left in a namespace after everything was deleted that nothing holds.
+/// The objects left in a namespace once all that no finalizer holds are deleted.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// How many objects of each resource are left, by `plural.group`.
+    /// The number of objects left of each resource, by `plural.group`.
     pub(super) resources: BTreeMap<String, usize>,
-    /// How many objects each finalizer holds.
+    /// The number of objects that each finalizer holds.
     pub(super) finalizers: BTreeMap<String, usize>,
     /// Not everything was looked at.
     pub(super) is_cut_short: bool,
@@ -32,8 +32,8 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// Deletes what is in a namespace: Pods first, and the rest when they are gone.
-    pub(super) fn delete(plane: &Plane, catalog: &Catalog, namespace: &str) -> Self {
+    /// Deletes the objects of a namespace: Pods first, and the rest when they are gone.
+    pub(super) fn delete(plane: &ControlPlane, catalog: &Catalog, namespace: &str) -> Self {
         let mut contents = Self::default();
         let is_pods = |resource: &Resource| resource.group.is_empty() && resource.plural == "pods";
         let (pods, others): (Vec<_>, Vec<_>) = catalog
@@ -56,7 +56,7 @@ impl Contents {
         self.resources.values().sum()
     }
 
-    fn delete_all(&mut self, plane: &Plane, resource: &Resource, namespace: &str) {
+    fn delete_all(&mut self, plane: &ControlPlane, resource: &Resource, namespace: &str) {
         let mut start = String::new();
         loop {
             let some = page(plane, resource, namespace, &start);
@@ -97,7 +97,12 @@ impl Contents {
 /// Reads some of the objects in a namespace.
 ///
 /// Reading all of them for each batch would take quadratic time.
-fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec<Arc<Stored>> {
+fn page(
+    plane: &ControlPlane,
+    resource: &Resource,
+    namespace: &str,
+    start: &str,
+) -> Vec<Arc<Stored>> {
     let range = Range {
         namespace: Some(namespace),
         start: Some(start),
@@ -109,7 +114,7 @@ fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec
     page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
-fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
+fn everything(plane: &ControlPlane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
     let range = Range {
         namespace: Some(namespace),
         ..Range::default()
@@ -118,7 +123,7 @@ fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<St
     page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
-fn delete(plane: &Plane, resource: &Resource, stored: &Stored) {
+fn delete(plane: &ControlPlane, resource: &Resource, stored: &Stored) {
     let writer = Writer {
         server: &plane.server,
         manager: MANAGER,

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use super::conditions;
 use super::contents::{Contents, MANAGER};
-use crate::control::plane::{Controller, Plane};
+use crate::control::controller::{ControlPlane, Controller};
 use crate::control::queue::Queue;
-use crate::control::write::{Writer, Written};
+use crate::control::write::{WriteOutcome, Writer};
 use crate::store::{Change, EventType, Stored};
 use crate::strategy::Part;
 
@@ -26,19 +26,19 @@ const REFRESH: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Namespaces {
     /// The namespaces that are being deleted.
-    terminating: HashMap<String, Emptying>,
+    terminating: HashMap<String, Deletion>,
     /// Names to look at.
     ///
     /// Some may be of namespaces that are no longer in `terminating`.
     queue: Queue<String>,
 }
 
-/// How far the deletion of a namespace has come.
+/// The progress of the deletion of a namespace.
 #[derive(Debug)]
-struct Emptying {
+struct Deletion {
     /// Before this time it is not looked at.
     first_look: Instant,
-    /// How many objects it had at the last check that have not been deleted since.
+    /// The number of objects at the last check that have not been deleted since.
     remaining: usize,
     /// It was looked at; before, nothing that happens brings the first look forward.
     is_begun: bool,
@@ -52,7 +52,7 @@ impl Namespaces {
         }
     }
 
-    fn observe_namespace(&mut self, plane: &Plane, change: &Change) {
+    fn observe_namespace(&mut self, plane: &ControlPlane, change: &Change) {
         let event = &change.event;
         let name = event.object.key().name();
         if event.event == EventType::Deleted {
@@ -63,7 +63,7 @@ impl Namespaces {
                 Some(_) => {}
                 None => {
                     let first_look = Instant::now() + plane.server.time.namespace_deletion;
-                    let emptying = Emptying {
+                    let emptying = Deletion {
                         first_look,
                         remaining: 0,
                         is_begun: false,
@@ -99,7 +99,7 @@ impl Namespaces {
             .add_at(namespace.to_owned(), Instant::now() + delay);
     }
 
-    /// Takes the next namespace that is due, and notes that it is looked at.
+    /// Dequeues the next namespace that is due, and notes that its deletion has begun.
     fn begin_next(&mut self) -> Option<String> {
         while let Some(name) = self.queue.take_due() {
             match self.terminating.get_mut(&name) {
@@ -117,7 +117,7 @@ impl Namespaces {
 }
 
 impl Controller for Namespaces {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         if change.table == plane.server.kinds.namespaces {
             self.observe_namespace(plane, change);
         } else if !self.terminating.is_empty() {
@@ -125,11 +125,11 @@ impl Controller for Namespaces {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         let Some(name) = self.begin_next() else {
             return false;
         };
-        let look = Look { plane, name: &name };
+        let look = Collection { plane, name: &name };
         match (look.empty(), self.terminating.get_mut(&name)) {
             (Outcome::Remaining(remaining), Some(emptying)) => emptying.remaining = remaining,
             (Outcome::Remaining(_), None) => {}
@@ -138,11 +138,11 @@ impl Controller for Namespaces {
         self.queue.has_due()
     }
 
-    fn due(&self, _plane: &Plane) -> Option<Instant> {
+    fn due(&self, _plane: &ControlPlane) -> Option<Instant> {
         self.queue.next_due()
     }
 
-    fn is_paused(&self, plane: &Plane) -> bool {
+    fn is_paused(&self, plane: &ControlPlane) -> bool {
         !plane.server.switches.empties_namespaces()
     }
 }
@@ -156,12 +156,12 @@ enum Outcome {
 }
 
 /// The look at one namespace.
-struct Look<'a> {
-    plane: &'a Plane,
+struct Collection<'a> {
+    plane: &'a ControlPlane,
     name: &'a str,
 }
 
-impl Look<'_> {
+impl Collection<'_> {
     /// Deletes the contents, updates the conditions, and finalizes an empty namespace.
     fn empty(&self) -> Outcome {
         let catalog = self.plane.server.kinds.catalog();
@@ -180,8 +180,8 @@ impl Look<'_> {
             return Outcome::Again;
         }
         match self.write_conditions(namespaces, &current, &contents) {
-            Written::Raced => return Outcome::Again,
-            Written::Done | Written::Refused => {}
+            WriteOutcome::Raced => return Outcome::Again,
+            WriteOutcome::Done | WriteOutcome::Refused => {}
         }
         // Objects with finalizers are left. Their deletion brings the next look, so nothing polls.
         if contents.remaining() > 0 {
@@ -190,8 +190,8 @@ impl Look<'_> {
         // No object can come after the contents were found empty: the store refuses creations in a terminating
         // namespace.
         match self.finalize(namespaces) {
-            Written::Raced => Outcome::Again,
-            Written::Done | Written::Refused => Outcome::Remaining(0),
+            WriteOutcome::Raced => Outcome::Again,
+            WriteOutcome::Done | WriteOutcome::Refused => Outcome::Remaining(0),
         }
     }
 
@@ -213,7 +213,7 @@ impl Look<'_> {
         namespaces: &Resource,
         current: &Arc<Stored>,
         contents: &Contents,
-    ) -> Written {
+    ) -> WriteOutcome {
         let now = self.plane.server.clock.now();
         self.writer()
             .update(namespaces, Part::Status, current, |object| {
@@ -222,9 +222,9 @@ impl Look<'_> {
     }
 
     /// Removes the finalizer in the namespace's spec, which deletes the namespace.
-    fn finalize(&self, namespaces: &Resource) -> Written {
+    fn finalize(&self, namespaces: &Resource) -> WriteOutcome {
         let Some(current) = self.current(namespaces) else {
-            return Written::Done;
+            return WriteOutcome::Done;
         };
         self.writer()
             .update(namespaces, Part::Finalize, &current, |object| {

@@ -8,7 +8,7 @@ use super::child::Child;
 use super::kind::Kind;
 use super::reconcile::{Reconcile, Requeue};
 use super::selectors::Selectors;
-use crate::control::write::Written;
+use crate::control::write::WriteOutcome;
 
 /// Adopts the Pods that a ReplicaSet selects; `None` if there are none to adopt.
 ///
@@ -32,7 +32,7 @@ pub(super) fn adopt(set: &Reconcile<'_>, selectors: &Selectors) -> Option<Requeu
                 None => *references = json!([reference]),
             }
         });
-        if written != Written::Refused {
+        if written != WriteOutcome::Refused {
             next = Some(next.unwrap_or(Requeue::OnChange).or(Requeue::from(written)));
         }
     }

@@ -72,7 +72,7 @@ impl Child {
         self.ready_since().is_some()
     }
 
-    /// Returns a label, empty where there is none.
+    /// Returns a label, empty if there is none.
     pub(super) fn label(&self, name: &str) -> &str {
         self.at("/metadata/labels")
             .get(name)
@@ -80,7 +80,7 @@ impl Child {
             .unwrap_or_default()
     }
 
-    /// Returns an annotation, empty where there is none.
+    /// Returns an annotation, empty if there is none.
     pub(super) fn annotation(&self, name: &str) -> &str {
         self.at("/metadata/annotations")
             .get(name)

@@ -9,7 +9,7 @@ use super::events;
 use super::kind::Kind;
 use super::reconcile::{FAILED_CREATE, Reconcile, Requeue};
 use super::refusal::Refusal;
-use crate::control::write::Written;
+use crate::control::write::WriteOutcome;
 
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
@@ -106,7 +106,7 @@ pub(super) fn bind(claim: &Reconcile<'_>) -> Requeue {
     if volume.text("/status/phase") != "Bound" {
         let written =
             claim.edit_status(&volume, |volume| volume["status"]["phase"] = "Bound".into());
-        if written != Written::Done {
+        if written != WriteOutcome::Done {
             return Requeue::from(written);
         }
     }

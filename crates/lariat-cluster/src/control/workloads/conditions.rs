@@ -46,8 +46,8 @@ impl Condition {
         }
     }
 
-    /// Puts the condition into a list; its transition time moves only with its status. With
-    /// `probed`, the time under that name moves with every change.
+    /// Sets the condition in a list; its transition time moves only with its status. With `probed`, the time under
+    /// that name moves with every change.
     pub(super) fn set(self, conditions: &mut Value, now: &str, probed: Option<&str>) {
         if !conditions.is_array() {
             *conditions = json!([]);

@@ -14,14 +14,14 @@ use super::{
     claims, cron_job, daemon_set, deployment, endpoints, job, kind, kubelet, nodes, refusal,
     replica_set, scheduler, slices, stateful_set,
 };
+use crate::control::controller::{ControlPlane, Controller};
 use crate::control::graph::Node;
 use crate::control::metadata::Metadata;
-use crate::control::plane::{Controller, Plane};
 use crate::control::queue::Queue;
 use crate::store::{Change, EventType, Stored};
 use crate::workloads::{Simulated, Workloads};
 
-/// How many objects are reconciled before other controllers get their turn.
+/// The number of objects reconciled before other controllers get their turn.
 const BATCH: usize = 128;
 
 /// An object to reconcile.
@@ -43,7 +43,7 @@ struct Simulation {
     selectors: Selectors,
     /// Pods for which no node was found.
     unscheduled: HashSet<ObjectKey>,
-    /// How often in a row something was refused to an object.
+    /// The number of refusals in a row for each object.
     failures: HashMap<Item, u32>,
 }
 
@@ -72,7 +72,7 @@ impl Simulation {
     }
 
     /// Enqueues the controller of an object, and returns its node in the owner graph.
-    fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
+    fn enqueue_owner(&mut self, plane: &ControlPlane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
         let controller = owners.iter().find(|owner| owner.controller == Some(true))?;
         let node = plane.graph.node(&controller.uid)?.clone();
@@ -81,8 +81,8 @@ impl Simulation {
         Some(node)
     }
 
-    /// Enqueues what may wait for a deleted Pod: its controller, and the Deployment that owns that.
-    fn enqueue_above(&mut self, plane: &Plane, pod: &Stored) {
+    /// Enqueues the controllers that may wait for a deleted Pod: its own, and the Deployment that owns that.
+    fn enqueue_above(&mut self, plane: &ControlPlane, pod: &Stored) {
         let node = self.enqueue_owner(plane, pod);
         let owner = node.and_then(|node| plane.server.store.get(node.table, &node.key));
         if let Some(owner) = owner {
@@ -90,7 +90,7 @@ impl Simulation {
         }
     }
 
-    /// Enqueues what selects a Pod, or did, and what may adopt it.
+    /// Enqueues the objects that select a Pod, or did, and those that may adopt it.
     fn observe_pod(&mut self, change: &Change) {
         if let Some(address) = self.nodes.observe_pod(&change.event) {
             self.kubelet.note_address(&address);
@@ -100,8 +100,8 @@ impl Simulation {
         }
     }
 
-    /// Enqueues what depends on a deleted object.
-    fn observe_end(&mut self, plane: &Plane, kind: Kind, stored: &Stored) {
+    /// Enqueues the objects that depend on a deleted object.
+    fn observe_end(&mut self, plane: &ControlPlane, kind: Kind, stored: &Stored) {
         self.enqueue_above(plane, stored);
         // An object that is created again under this name has not failed yet.
         let key = stored.key().clone();
@@ -122,7 +122,7 @@ impl Simulation {
     }
 
     /// Enqueues all objects that depend on which nodes exist.
-    fn observe_node(&mut self, plane: &Plane, change: &Change) {
+    fn observe_node(&mut self, plane: &ControlPlane, change: &Change) {
         // Most changes of a node are of its status and concern no Pod.
         if !self.nodes.observe_node(&change.event) {
             return;
@@ -144,7 +144,7 @@ impl Simulation {
     /// Fails the Pods that tests asked to fail.
     ///
     /// A Pod that was written meanwhile fails in the next round.
-    fn fail_pods(&self, plane: &Plane, simulated: &Simulated) {
+    fn fail_pods(&self, plane: &ControlPlane, simulated: &Simulated) {
         for key in simulated.take_failing() {
             if let Some(pod) = Reconcile::new(plane, &self.settings, Kind::Pod, &key)
                 && kubelet::fail(&pod) == Requeue::Now
@@ -155,7 +155,7 @@ impl Simulation {
         }
     }
 
-    fn reconcile(&mut self, plane: &Plane, item: &Item) -> Requeue {
+    fn reconcile(&mut self, plane: &ControlPlane, item: &Item) -> Requeue {
         let Some(cx) = Reconcile::new(plane, &self.settings, item.kind, &item.key) else {
             self.failures.remove(item);
             if item.kind == Kind::Service {
@@ -200,7 +200,7 @@ fn retry(failures: &mut HashMap<Item, u32>, item: &Item, has_failed: bool) -> Re
 }
 
 impl Controller for Simulation {
-    fn observe(&mut self, plane: &Plane, change: &Change) {
+    fn observe(&mut self, plane: &ControlPlane, change: &Change) {
         let tables = self.tables.get_or_insert_with(|| Tables::new(plane));
         let Some(kind) = tables.kind(change.table) else {
             return;
@@ -225,7 +225,7 @@ impl Controller for Simulation {
         }
     }
 
-    fn work(&mut self, plane: &Plane) -> bool {
+    fn work(&mut self, plane: &ControlPlane) -> bool {
         if self.nodes.are_to_create(self.settings.nodes) {
             nodes::create(plane, self.settings.nodes);
         }
@@ -250,7 +250,7 @@ impl Controller for Simulation {
         self.queue.has_due()
     }
 
-    fn due(&self, _plane: &Plane) -> Option<Instant> {
+    fn due(&self, _plane: &ControlPlane) -> Option<Instant> {
         let creates = self.nodes.are_to_create_now(self.settings.nodes);
         let next = self.queue.next_due();
         next.or(creates.then(Instant::now))

@@ -30,7 +30,7 @@ pub(super) enum Schedule {
     At(Box<Cron>),
 }
 
-/// What a field may contain.
+/// The range and names of a field.
 struct Bounds {
     range: RangeInclusive<usize>,
     names: &'static [&'static str],

@@ -167,8 +167,8 @@ fn report(deployment: &Reconcile<'_>, name: &str, refusal: &Refusal) -> Requeue 
     Requeue::from(deployment.write_status(status))
 }
 
-/// Gives the newest revision to the set of a template that was used before.
-fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
+/// Sets the newest revision on the set of a template that was used before.
+fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::WriteOutcome {
     let revision = revision(rollout).to_string();
     let part = crate::strategy::Part::Main;
     let writer = rollout.deployment.writer();
@@ -237,6 +237,7 @@ fn status(rollout: &Rollout<'_>) -> (Value, Requeue) {
             deployment.number("/status/collisionCount").unwrap_or(0),
         ),
     ];
+    // Go leaves counts of zero out.
     for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
         status[member] = count.into();
     }
@@ -260,7 +261,7 @@ fn status(rollout: &Rollout<'_>) -> (Value, Requeue) {
     (status, next)
 }
 
-/// Takes the condition about refused Pods over from a set, the new one before others.
+/// Copies the condition about refused Pods from a set, the new one before others.
 // `getReplicaFailures` and `SetDeploymentCondition`.
 fn set_failure(rollout: &Rollout<'_>, list: &mut Value) {
     let sets = rollout.new.iter().chain(&rollout.old);

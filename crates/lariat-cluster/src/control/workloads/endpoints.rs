@@ -12,7 +12,7 @@ use super::child::Child;
 use super::kind::Kind;
 use super::reconcile::{Reconcile, Requeue};
 use super::selectors;
-use crate::control::plane::Plane;
+use crate::control::controller::ControlPlane;
 use crate::control::write::Writer;
 use crate::verbs::Deletion;
 
@@ -65,7 +65,7 @@ pub(super) fn reconcile(service: &Reconcile<'_>) -> Requeue {
 }
 
 /// Deletes the Endpoints of a Service that is gone.
-pub(super) fn clean_up(plane: &Plane, service: &ObjectKey) {
+pub(super) fn clean_up(plane: &ControlPlane, service: &ObjectKey) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = Kind::Endpoints.resource(&catalog) else {
         return;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
-use lariat_core::ObjectKey;
+use lariat_core::{FNV_OFFSET, ObjectKey, fnv1a};
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -15,13 +15,13 @@ use crate::control::write::Writer;
 use crate::store::Range;
 use crate::strategy::Part;
 
-/// How many events that differ in the message alone become one.
+/// The number of events that differ in the message alone before they become one.
 const MOST_SIMILAR: usize = 10;
-/// How long an event counts as similar after its last time.
+/// The time for which an event counts as similar after its last occurrence.
 const SIMILAR_FOR: Duration = Duration::from_secs(600);
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Records a warning about an object, or counts it where it has been recorded before.
+/// Records a warning about an object, or counts it if it has been recorded before.
 pub(super) fn warn(about: &Reconcile<'_>, reason: &str, message: &str) {
     let catalog = about.plane.server.kinds.catalog();
     if let Some(events) = catalog.resource("", "v1", "events") {
@@ -162,11 +162,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Returns a hash of texts that is the same in every run: FNV-1a, 64 bits.
+/// Returns a hash of texts that is the same in every run.
 fn hash(parts: &[&str]) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for byte in parts.join("\0").bytes() {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
-    hash
+    fnv1a(FNV_OFFSET, parts.join("\0").as_bytes())
 }

@@ -1,4 +1,4 @@
-//! What tests do to simulated workloads.
+//! The handle by which tests control simulated workloads.
 
 use std::sync::Arc;
 

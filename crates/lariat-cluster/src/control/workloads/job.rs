@@ -17,7 +17,7 @@ use super::template;
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// How many Pods are created before other objects get their turn.
+/// The number of Pods that are created before other objects get their turn.
 const BURST: usize = 100;
 
 /// A Job and its Pods.
@@ -25,12 +25,12 @@ struct Job<'a> {
     cx: &'a Reconcile<'a>,
     pods: &'a [Child],
     parallelism: usize,
-    /// How many have to succeed; without it one success completes the Job.
+    /// The number of Pods that have to succeed; without it one completes the Job.
     completions: Option<usize>,
     is_indexed: bool,
 }
 
-/// Why a Job is finished.
+/// The reason for which a Job is finished.
 struct Verdict {
     succeeded: bool,
     reason: &'static str,
@@ -118,7 +118,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Returns why the Job is finished, or when its deadline is.
+    /// Returns the reason for which the Job is finished, or its deadline.
     fn verdict(&self) -> Result<Verdict, Requeue> {
         let over = |succeeded, reason, message| {
             Ok(Verdict {

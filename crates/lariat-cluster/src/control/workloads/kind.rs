@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_apimachinery::kinds::{Catalog, Resource, TableId};
 use lariat_core::ObjectKey;
 
-use crate::control::plane::Plane;
+use crate::control::controller::ControlPlane;
 use crate::store::Range;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,14 +74,14 @@ impl Kind {
     }
 }
 
-/// Which table has the objects of which kind.
+/// The tables of the objects of each kind.
 #[derive(Debug)]
 pub(super) struct Tables {
     tables: Vec<(TableId, Kind)>,
 }
 
 impl Tables {
-    pub(super) fn new(plane: &Plane) -> Self {
+    pub(super) fn new(plane: &ControlPlane) -> Self {
         let catalog = plane.server.kinds.catalog();
         let table = |kind: Kind| Some((kind.resource(&catalog)?.table, kind));
         Self {
@@ -96,7 +96,7 @@ impl Tables {
 }
 
 /// Returns the keys of all objects of a kind.
-pub(super) fn keys(plane: &Plane, kind: Kind) -> Vec<ObjectKey> {
+pub(super) fn keys(plane: &ControlPlane, kind: Kind) -> Vec<ObjectKey> {
     let catalog = plane.server.kinds.catalog();
     let table = kind.resource(&catalog).map(|resource| resource.table);
     let page = table.and_then(|table| plane.server.store.range(table, &Range::default()).ok());

@@ -11,7 +11,7 @@ use super::conditions::is_true;
 use super::nodes::Nodes;
 use super::pod_status::{self, Address};
 use super::reconcile::{Reconcile, Requeue};
-use crate::control::write::Written;
+use crate::control::write::WriteOutcome;
 use crate::verbs::{Deletion, Propagation};
 
 /// The next transition of a Pod.
@@ -29,7 +29,7 @@ pub(super) enum Transition {
 pub(super) struct Kubelet {
     /// The next transition of each Pod that waits for one, and since when it waits.
     waiting: HashMap<Arc<str>, (Transition, Instant)>,
-    /// How many addresses were given to Pods.
+    /// The number of addresses that were given to Pods.
     addresses: u32,
 }
 
@@ -74,7 +74,7 @@ impl Kubelet {
         }
         let written = match transition {
             // The scheduler waits under this transition, and carries it out itself.
-            Transition::Bind => Written::Done,
+            Transition::Bind => WriteOutcome::Done,
             Transition::Start => {
                 let address = self.address();
                 let host = state.map_or("", |state| &state.address);
@@ -151,7 +151,7 @@ fn backoff(pod: &Reconcile<'_>) -> Duration {
 }
 
 /// Deletes a Pod for good, as a kubelet does when its containers have ended.
-fn terminate(pod: &Reconcile<'_>) -> Written {
+fn terminate(pod: &Reconcile<'_>) -> WriteOutcome {
     let deletion = Deletion {
         grace: Some(0),
         propagation: Some(Propagation::Background),

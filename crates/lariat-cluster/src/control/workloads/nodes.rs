@@ -6,25 +6,25 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use crate::control::plane::Plane;
+use crate::control::controller::ControlPlane;
 use crate::control::write::Writer;
 use crate::store::{Event, EventType};
 use crate::strategy::{NODE_FEATURES, Part};
 
-/// What the scheduler knows of nodes.
+/// The scheduler's view of the nodes.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     /// Every node, by name.
     nodes: BTreeMap<String, NodeState>,
     /// The node of every Pod that has one, by uid.
     bound: HashMap<Arc<str>, String>,
-    /// How many Pods are bound to each node.
+    /// The number of Pods that are bound to each node.
     pods: HashMap<String, usize>,
     /// Whether the nodes of the [settings](crate::Workloads::nodes) were created.
     created: bool,
 }
 
-/// What the scheduler reads of a node.
+/// The fields of a node that the scheduler reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct NodeState {
     pub(super) labels: BTreeMap<String, String>,
@@ -128,7 +128,7 @@ impl Nodes {
 }
 
 /// Creates the missing nodes of the settings, ready.
-pub(super) fn create(plane: &Plane, count: usize) {
+pub(super) fn create(plane: &ControlPlane, count: usize) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = Kind::Node.resource(&catalog) else {
         return;

@@ -1,4 +1,4 @@
-//! What a kubelet writes into the status of a Pod.
+//! The Pod status that a kubelet writes.
 
 use std::time::Duration;
 

@@ -13,8 +13,8 @@ use super::child::Child;
 use super::events;
 use super::kind::Kind;
 use super::refusal::Refusal;
-use crate::control::plane::Plane;
-use crate::control::write::{Writer, Written};
+use crate::control::controller::ControlPlane;
+use crate::control::write::{WriteOutcome, Writer};
 use crate::store::{Range, Stored};
 use crate::strategy::Part;
 use crate::verbs::{Deletion, Propagation};
@@ -23,10 +23,10 @@ use crate::workloads::Workloads;
 /// The reason of events about objects that are refused.
 pub(super) const FAILED_CREATE: &str = "FailedCreate";
 
-/// When an object is reconciled again.
+/// The time at which an object is reconciled again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Requeue {
-    /// When it or something that concerns it changes.
+    /// At a change of it or of something that concerns it.
     OnChange,
     /// In the next turn: another write came in between.
     Now,
@@ -46,18 +46,18 @@ impl Requeue {
     }
 }
 
-impl From<Written> for Requeue {
-    fn from(written: Written) -> Self {
+impl From<WriteOutcome> for Requeue {
+    fn from(written: WriteOutcome) -> Self {
         match written {
-            Written::Raced => Self::Now,
-            Written::Done | Written::Refused => Self::OnChange,
+            WriteOutcome::Raced => Self::Now,
+            WriteOutcome::Done | WriteOutcome::Refused => Self::OnChange,
         }
     }
 }
 
-/// An object to reconcile, and what it takes to write about it.
+/// An object to reconcile, with the state that writes about it need.
 pub(super) struct Reconcile<'a> {
-    pub(super) plane: &'a Plane,
+    pub(super) plane: &'a ControlPlane,
     pub(super) settings: &'a Workloads,
     pub(super) kind: Kind,
     pub(super) resource: Arc<Resource>,
@@ -71,7 +71,7 @@ pub(super) struct Reconcile<'a> {
 impl<'a> Reconcile<'a> {
     /// Reads an object; `None` if it is gone.
     pub(super) fn new(
-        plane: &'a Plane,
+        plane: &'a ControlPlane,
         settings: &'a Workloads,
         kind: Kind,
         key: &ObjectKey,
@@ -91,7 +91,7 @@ impl<'a> Reconcile<'a> {
         })
     }
 
-    /// Returns the value at a pointer, null where there is none.
+    /// Returns the value at a pointer, null if there is none.
     pub(super) fn at(&self, pointer: &str) -> &Value {
         self.object.pointer(pointer).unwrap_or(&Value::Null)
     }
@@ -104,7 +104,7 @@ impl<'a> Reconcile<'a> {
         self.at(pointer).as_i64()
     }
 
-    /// Returns the number of replicas in the spec, one where there is none.
+    /// Returns the number of replicas in the spec, one if there is none.
     pub(super) fn replicas(&self) -> i64 {
         let replicas = self.number("/spec/replicas").unwrap_or(1);
         replicas.clamp(0, i64::from(i32::MAX))
@@ -184,16 +184,16 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Changes another object, its status aside.
-    pub(super) fn edit(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> Written {
+    pub(super) fn edit(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> WriteOutcome {
         self.edit_part(child, Part::Main, edit)
     }
 
     /// Changes the status of another object.
-    pub(super) fn edit_status(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> Written {
+    pub(super) fn edit_status(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> WriteOutcome {
         self.edit_part(child, Part::Status, edit)
     }
 
-    fn edit_part(&self, child: &Child, part: Part, edit: impl FnOnce(&mut Value)) -> Written {
+    fn edit_part(&self, child: &Child, part: Part, edit: impl FnOnce(&mut Value)) -> WriteOutcome {
         let writer = self.writer();
         writer.update(&child.resource, part, &child.stored, |object| {
             let mut value = Value::Object(std::mem::take(object));
@@ -262,7 +262,7 @@ impl<'a> Reconcile<'a> {
         self.has_failed.get()
     }
 
-    pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> Written {
+    pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> WriteOutcome {
         let deletion = Deletion {
             grace,
             // As DeletePod of RealPodControl, whose delete options leave it to the default, which for Pods is this.
@@ -272,8 +272,8 @@ impl<'a> Reconcile<'a> {
             .delete(&child.resource, &child.stored, deletion)
     }
 
-    /// Deletes this object, and what it owns before it.
-    pub(super) fn delete_self(&self) -> Written {
+    /// Deletes this object, and the objects it owns before it.
+    pub(super) fn delete_self(&self) -> WriteOutcome {
         let deletion = Deletion {
             grace: None,
             // As processJob in Go's controller ttlafterfinished.
@@ -282,8 +282,8 @@ impl<'a> Reconcile<'a> {
         self.writer().delete(&self.resource, &self.stored, deletion)
     }
 
-    /// Puts a number of replicas into the spec of a child.
-    pub(super) fn scale(&self, child: &Child, replicas: i64) -> Written {
+    /// Sets the number of replicas in the spec of a child.
+    pub(super) fn scale(&self, child: &Child, replicas: i64) -> WriteOutcome {
         self.writer()
             .update(&child.resource, Part::Main, &child.stored, |object| {
                 if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
@@ -293,7 +293,7 @@ impl<'a> Reconcile<'a> {
     }
 
     /// Replaces the status of this object.
-    pub(super) fn write_status(&self, status: Value) -> Written {
+    pub(super) fn write_status(&self, status: Value) -> WriteOutcome {
         let part = Part::Status;
         self.writer()
             .update(&self.resource, part, &self.stored, |object| {

@@ -1,4 +1,4 @@
-//! What controllers do about refused objects.
+//! Back-off of controllers whose objects are refused.
 //!
 //! Source: `slowStartBatch` and the rate limiters of the controllers in `k8s.io/kubernetes/pkg/controller`.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::kind::Kind;
 use crate::status::ApiError;
 
-/// Why an object was not created.
+/// The error of an object that was not created.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) message: String,

@@ -17,7 +17,7 @@ use super::{adoption, conditions, template};
 /// The condition of a set whose Pods are refused.
 pub(super) const FAILURE: &str = "ReplicaFailure";
 
-/// How many Pods are created or deleted before other objects get their turn.
+/// The number of Pods created or deleted before other objects get their turn.
 const BURST: i64 = 100;
 
 pub(super) fn reconcile(set: &Reconcile<'_>, selectors: &Selectors) -> Requeue {
@@ -64,11 +64,11 @@ fn rank(pod: &Child) -> (bool, bool, bool, std::cmp::Reverse<String>) {
     )
 }
 
-/// Which Pods have been ready for long enough.
+/// The Pods that have been ready for long enough.
 #[derive(Debug)]
 pub(super) struct Available {
     pub(super) count: i64,
-    /// When the next Pod becomes available.
+    /// The time at which the next Pod becomes available.
     pub(super) next: Requeue,
 }
 

@@ -13,9 +13,9 @@ pub(super) struct Rollout<'a> {
     /// The others, the oldest first.
     pub(super) old: Vec<Child>,
     pub(super) replicas: i64,
-    /// How many Pods there may be beyond `replicas`.
+    /// The number of Pods that may exist beyond `replicas`.
     pub(super) surge: i64,
-    /// How many of `replicas` may be unavailable.
+    /// The number of `replicas` that may be unavailable.
     pub(super) unavailable: i64,
     recreates: bool,
 }

@@ -9,7 +9,7 @@ use super::conditions::{Condition, is_true};
 use super::kubelet::{Kubelet, Transition};
 use super::nodes::{NodeState, Nodes};
 use super::reconcile::{Reconcile, Requeue};
-use crate::control::write::{Writer, Written};
+use crate::control::write::{WriteOutcome, Writer};
 use crate::strategy::{self, Part};
 
 const MANAGER: &str = "kube-scheduler";
@@ -47,7 +47,7 @@ pub(super) fn schedule(
                 .set(&mut status["conditions"], &now, None);
         });
         // The condition is a change, which leads to one more look; that one finds nothing to write.
-        return (written == Written::Raced).then_some(Requeue::Now);
+        return (written == WriteOutcome::Raced).then_some(Requeue::Now);
     };
     let labels = nodes.get(node).map(|node| &node.labels);
     // Node and condition in one write, as the registry's assignPod does for a Binding.

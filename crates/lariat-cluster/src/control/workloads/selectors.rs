@@ -1,4 +1,4 @@
-//! Which Services and ReplicaSets select which Pods, and which Pods have no controller.
+//! Indexes of the Services and ReplicaSets that select Pods, and of Pods without a controller.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -76,7 +76,7 @@ fn is_orphan(pod: &Stored) -> bool {
     !owners.iter().any(|owner| owner.controller == Some(true))
 }
 
-/// Iterates over what is in the namespace of a key.
+/// Iterates over the entries in the namespace of a key.
 fn in_namespace<'a, T>(
     all: &'a BTreeMap<ObjectKey, T>,
     key: &ObjectKey,

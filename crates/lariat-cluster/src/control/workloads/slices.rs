@@ -12,7 +12,7 @@ use super::endpoints::{self, Port};
 use super::kind::Kind;
 use super::reconcile::{Reconcile, Requeue};
 
-/// How many endpoints a slice has at most.
+/// The largest number of endpoints in a slice.
 const MOST: usize = 100;
 
 const SERVICE: &str = "kubernetes.io/service-name";

@@ -15,7 +15,7 @@ use super::{claims, events, template};
 
 const REVISION: &str = "controller-revision-hash";
 
-/// How many Pods are created before other objects get their turn.
+/// The number of Pods that are created before other objects get their turn.
 const BURST: i64 = 100;
 
 /// A StatefulSet, and its Pods by ordinal.

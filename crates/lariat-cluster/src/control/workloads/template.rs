@@ -1,5 +1,6 @@
 //! Creates Pods from templates.
 
+use lariat_core::fnv1a_32;
 use serde_json::{Value, json};
 
 use super::reconcile::Reconcile;
@@ -27,12 +28,12 @@ pub(super) fn pod(owner: &Reconcile<'_>) -> Value {
     })
 }
 
-/// Gives an object a label.
+/// Sets a label of an object.
 pub(super) fn label(object: &mut Value, name: &str, value: &str) {
     set(object, "labels", name, value);
 }
 
-/// Gives an object an annotation.
+/// Sets an annotation of an object.
 pub(super) fn annotate(object: &mut Value, name: &str, value: &str) {
     set(object, "annotations", name, value);
 }
@@ -50,13 +51,7 @@ fn set(object: &mut Value, member: &str, name: &str, value: &str) {
 /// It is not the hash a real cluster computes, which depends on how Go prints the template; it has its
 /// form.
 pub(super) fn hash(template: &Value, collisions: i64) -> String {
-    // FNV-1a, 32 bits.
-    let mut hash: u32 = 0x811c_9dc5;
-    let text = format!("{template}{collisions}");
-    for byte in text.bytes() {
-        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
-    }
-    let digits = hash.to_string();
+    let digits = fnv1a_32(format!("{template}{collisions}").as_bytes()).to_string();
     // As rand.SafeEncodeString.
     let encode = |digit: u8| char::from(CHARACTERS[usize::from(digit) % CHARACTERS.len()]);
     digits.bytes().map(encode).collect()

@@ -6,7 +6,7 @@ use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::managed;
 use lariat_apimachinery::object::Object;
 
-use crate::control::write::{Writer, Written};
+use crate::control::write::{WriteOutcome, Writer};
 use crate::store::Stored;
 use crate::strategy::{self, Part, Replacement};
 use crate::verbs;
@@ -21,7 +21,7 @@ impl Writer<'_> {
         resource: &Resource,
         current: &Arc<Stored>,
         edit: impl FnOnce(&mut Object),
-    ) -> Written {
+    ) -> WriteOutcome {
         let mut object = current.object();
         resource.set_type(&mut object);
         let old = object.clone();
@@ -42,8 +42,8 @@ impl Writer<'_> {
             Replacement::Unchanged
         };
         match verbs::replace(self.server, resource, current, &replacement) {
-            Some(_) => Written::Done,
-            None => Written::Raced,
+            Some(_) => WriteOutcome::Done,
+            None => WriteOutcome::Raced,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::row::{NONE, UNKNOWN};
 use crate::printers::source::Row;
 
-/// How many metrics are shown.
+/// The number of metrics that are shown.
 const SHOWN: usize = 2;
 
 /// Returns the present and the wanted value of the first metrics.

@@ -15,7 +15,7 @@ use crate::printers::source::{self, Function, Source};
 /// The columns of resources, by their qualified names.
 pub(super) type Columns = HashMap<&'static str, Arc<[Column]>>;
 
-/// What descriptions begin with.
+/// The indentation of descriptions in the table of columns.
 const INDENT: &str = "    ";
 
 pub(super) const TABLE: &str = include_str!("columns.txt");

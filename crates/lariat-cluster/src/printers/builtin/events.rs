@@ -46,7 +46,7 @@ pub(super) fn object(object: Row<'_>) -> String {
     }
 }
 
-/// Returns which component reported an Event, and where it runs.
+/// Returns the component that reported an Event, and its host.
 pub(super) fn source(event: Row<'_>) -> String {
     let first_of = |members: &[&str]| {
         let mut texts = members.iter().map(|member| event.text(member));

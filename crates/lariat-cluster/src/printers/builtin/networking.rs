@@ -6,7 +6,7 @@ use super::parts::{first_of, join};
 use super::row::{NONE, UNKNOWN};
 use crate::printers::source::Row;
 
-/// How many addresses, ports or hosts are shown.
+/// The number of addresses, ports or hosts that are shown.
 const SHOWN: usize = 3;
 
 /// Returns the ports of a Service.

@@ -7,14 +7,14 @@ use super::row::NONE;
 use crate::printers::age;
 use crate::printers::source::Row;
 
-/// What the statuses of all containers of a Pod add up to.
+/// The summary of the statuses of all containers of a Pod.
 #[derive(Debug)]
 struct Summary {
     reason: String,
     ready: usize,
     total: usize,
     restarts: i64,
-    /// When a container ended last.
+    /// The time at which a container ended last.
     restarted: String,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn ready(pod: Row<'_>) -> String {
     format!("{}/{}", summary.ready, summary.total)
 }
 
-/// Returns the phase of a Pod, or what keeps it from running.
+/// Returns the phase of a Pod, or the reason why it does not run.
 pub(super) fn status(pod: Row<'_>) -> String {
     match (pod.is_deleting(), pod.text("/status/reason")) {
         (true, "NodeLost") => "Unknown".to_owned(),
@@ -185,7 +185,7 @@ fn later(known: &mut String, time: &str) {
     }
 }
 
-/// Returns how a container ended.
+/// Returns the reason, signal or exit code of a container that ended.
 fn end_of(status: Row<'_>) -> String {
     let end = status.at("/state/terminated");
     match (end.text("/reason"), end.number("/signal")) {

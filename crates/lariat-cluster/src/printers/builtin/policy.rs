@@ -16,7 +16,7 @@ pub(super) fn subjects(subjects: Row<'_>, kind: &str) -> String {
     names.join(", ")
 }
 
-/// Returns what is used of a quota: of its limits, or of everything else.
+/// Returns the usage of a quota: of its limits, or of everything else.
 pub(super) fn quota(quota: Row<'_>, of_limits: bool) -> String {
     let (hard, used) = (quota.at("/status/hard"), quota.at("/status/used"));
     let resources = hard.object.as_object().into_iter().flatten();
@@ -36,7 +36,7 @@ pub(super) fn quota(quota: Row<'_>, of_limits: bool) -> String {
     texts.join(", ")
 }
 
-/// Returns what became of a request for a certificate.
+/// Returns the condition of a request for a certificate.
 pub(super) fn signing_request_condition(request: Row<'_>) -> String {
     let has = |kind: &str| {
         let mut conditions = request.rows("/status/conditions");

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use crate::printers::source::{Row, since};
 
-/// What is shown where there is nothing.
+/// The cell of an empty value.
 pub(super) const NONE: &str = "<none>";
 
-/// What is shown where a value is not set.
+/// The cell of a value that is not set.
 pub(super) const UNSET: &str = "<unset>";
 
-/// What is shown where a value is not known.
+/// The cell of a value that is not known.
 pub(super) const UNKNOWN: &str = "<unknown>";
 
 impl<'a> Row<'a> {
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
         self.get(pointer).as_str().unwrap_or_default()
     }
 
-    /// Returns a text, or something else where it is empty.
+    /// Returns a text, or a default if it is empty.
     pub(super) fn text_or(self, pointer: &str, other: &'a str) -> &'a str {
         match self.text(pointer) {
             "" => other,
@@ -52,7 +52,7 @@ impl<'a> Row<'a> {
         self.get(pointer).as_bool().unwrap_or_default()
     }
 
-    /// Returns a number or a text as text, or something else where there is neither.
+    /// Returns a number or a text as text, or a default if there is neither.
     pub(super) fn scalar_or(self, pointer: &str, other: &str) -> String {
         match self.get(pointer) {
             Value::String(text) => text.clone(),

@@ -72,7 +72,7 @@ pub(super) fn token_audiences(driver: Row<'_>) -> String {
     }
 }
 
-/// Returns how far a claim for devices has come.
+/// Returns the state of a claim for devices.
 pub(super) fn device_claim_state(claim: Row<'_>) -> String {
     let (is_deleting, is_allocated) = (claim.is_deleting(), claim.has("/status/allocation"));
     let states = [

@@ -57,7 +57,7 @@ fn a_watcher_reads_the_very_bytes_that_are_stored() {
     let key = ObjectKey::namespaced("n", "a");
     let write = Write::new(table, &key, None, Some(draft(&key, 0)));
     let stored = store.commit(write).unwrap();
-    let (events, _) = store.events(table, FIRST_REVISION, Portion::ALL).unwrap();
+    let (events, _) = store.events(table, FIRST_REVISION, ReadLimit::ALL).unwrap();
     let one = events[0].object.frame(EventType::Added);
     let another = events[0].object.frame(EventType::Added);
     assert_eq!(one.as_ptr(), another.as_ptr());
@@ -102,11 +102,11 @@ fn a_portion_ends_after_so_many_bytes_and_has_one_change_at_least() {
         expected = Some(store.commit(write).unwrap().revision());
     }
     for (bytes, read) in [(1, 1), (1100, 1), (1500, 2), (3000, 3), (usize::MAX, 5)] {
-        let portion = Portion {
+        let limit = ReadLimit {
             changes: 100,
             bytes,
         };
-        let (events, complete_to) = store.events(table, FIRST_REVISION, portion).unwrap();
+        let (events, complete_to) = store.events(table, FIRST_REVISION, limit).unwrap();
         assert_eq!(events.len(), read, "{bytes}");
         assert_eq!(complete_to, FIRST_REVISION + read as u64, "{bytes}");
     }

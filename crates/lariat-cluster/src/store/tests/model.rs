@@ -29,7 +29,7 @@ enum Operation {
     AgeOut(u64),
 }
 
-/// What a writer believes about the object it writes.
+/// A writer's view of the object it writes.
 #[derive(Debug, Clone, Copy)]
 enum Seen {
     TheTruth,
@@ -43,7 +43,7 @@ type Versions = BTreeMap<ObjectKey, u64>;
 struct Pair {
     store: Store,
     resources: Vec<Resource>,
-    /// What each state weighs, by its revision.
+    /// The weight of each state, by its revision.
     weights: BTreeMap<u64, usize>,
     /// States before this one are not read any more.
     compacted: u64,
@@ -58,7 +58,7 @@ struct Resource {
     changes: Vec<(u64, usize)>,
     /// From where on all changes are remembered.
     floor: u64,
-    /// What a watcher knows that reads a few events at a time.
+    /// The view of a watcher that reads a few events at a time.
     follower: Versions,
     cursor: u64,
 }
@@ -68,7 +68,7 @@ const RETENTION: Retention = Retention {
     bytes: 9000,
 };
 
-/// What a change costs beside states.
+/// The cost of a change beside its states.
 const CHANGE: usize = 96;
 
 fn key(number: u8) -> ObjectKey {
@@ -167,7 +167,7 @@ impl Pair {
         let write = Write::new(resource.table, key, expected, draft);
         let outcome = self.store.commit(write);
         if expected != is || (size.is_none() && is.is_none()) {
-            assert_eq!(outcome.unwrap_err(), Refused::Raced);
+            assert_eq!(outcome.unwrap_err(), WriteError::Raced);
             return;
         }
         let stored = outcome.unwrap();
@@ -202,9 +202,9 @@ impl Pair {
     }
 
     /// Lets the watcher of a resource read on.
-    fn follow(&mut self, at: usize, portion: Portion) {
+    fn follow(&mut self, at: usize, limit: ReadLimit) {
         let resource = &mut self.resources[at];
-        let events = self.store.events(resource.table, resource.cursor, portion);
+        let events = self.store.events(resource.table, resource.cursor, limit);
         let Ok((events, complete_to)) = events else {
             assert!(resource.cursor < resource.floor);
             // Too slow: it lists again, as an informer does.
@@ -213,7 +213,7 @@ impl Pair {
             resource.cursor = page.revision;
             return;
         };
-        assert!(events.len() <= portion.changes);
+        assert!(events.len() <= limit.changes);
         for event in &events {
             let key = event.object.key().clone();
             assert_eq!(event.object.revision(), event.revision);
@@ -331,13 +331,13 @@ proptest! {
         for (at, (operation, changes, bytes)) in operations.iter().enumerate() {
             pair.apply(operation);
             if *changes > 0 {
-                let portion = Portion { changes: *changes, bytes: *bytes };
-                pair.follow(at % 2, portion);
+                let limit = ReadLimit { changes: *changes, bytes: *bytes };
+                pair.follow(at % 2, limit);
             }
             pair.check_reads();
         }
         for at in 0..2 {
-            pair.follow(at, Portion::ALL);
+            pair.follow(at, ReadLimit::ALL);
         }
         pair.check_pages();
     }

@@ -7,8 +7,8 @@ use lariat_apimachinery::object::{Object, metadata_mut};
 use lariat_apimachinery::schema::{self, Schema};
 use serde_json::{Value, json};
 
+use super::annotation_json::{behavior_of, go_behavior, text_of};
 use super::metrics::{newer, older};
-use super::written::{behavior_of, go_behavior, text_of};
 use crate::strategy::metadata::copy_member;
 use crate::strategy::part::Part;
 
@@ -52,7 +52,7 @@ pub(in crate::strategy) fn read(resource: &Resource, object: &mut Object) {
     }
 }
 
-/// Restores the annotations about what a write cannot change.
+/// Restores the annotations about fields that a write cannot change.
 ///
 /// In Go these are members of the spec or of the status.
 pub(in crate::strategy) fn keep(part: Part, old: Option<&Object>, new: &mut Object) {
@@ -226,7 +226,7 @@ fn drop_annotations(object: &mut Object) {
     }
 }
 
-/// Returns what an annotation says, if it is JSON.
+/// Parses an annotation, if it is JSON.
 fn noted(object: &Object, name: &str) -> Option<Value> {
     let annotations = object.get("metadata")?.get("annotations")?;
     serde_json::from_str(annotations.get(name)?.as_str()?).ok()

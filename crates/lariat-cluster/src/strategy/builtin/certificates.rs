@@ -1,4 +1,4 @@
-//! What the server keeps and fills in of CertificateSigningRequests.
+//! The strategy of CertificateSigningRequests.
 //!
 //! Source: `pkg/registry/certificates/certificates/strategy.go`.
 

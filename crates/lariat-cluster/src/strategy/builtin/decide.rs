@@ -1,4 +1,4 @@
-//! Which kind has which rules.
+//! The strategy of each kind.
 
 use lariat_apimachinery::kinds::Resource;
 use lariat_apimachinery::object::Object;
@@ -7,7 +7,7 @@ use super::{devices, machinery, pods, services, workloads};
 use crate::server::Server;
 use crate::status::ApiError;
 
-/// Fills in what the server decides about a new object.
+/// Prepares a new object.
 pub(in crate::strategy) fn prepare_create(
     server: &Server,
     resource: &Resource,
@@ -27,7 +27,7 @@ pub(in crate::strategy) fn prepare_create(
     Ok(())
 }
 
-/// Fills in what the server decides about an object that was changed.
+/// Prepares an object that was changed.
 pub(in crate::strategy) fn prepare_update(
     server: &Server,
     resource: &Resource,

@@ -13,7 +13,7 @@ use crate::store::Range;
 
 const STORAGE: &str = "storageclasses.storage.k8s.io";
 const INGRESS: &str = "ingressclasses.networking.k8s.io";
-/// How the annotations end that make a class the default.
+/// The ending of the annotations that make a class the default.
 const DEFAULT: &str = "is-default-class";
 const STORAGE_DEFAULTS: &[&str] = &[
     "storageclass.kubernetes.io/is-default-class",
@@ -24,13 +24,13 @@ const INGRESS_DEFAULTS: &[&str] = &["ingressclass.kubernetes.io/is-default-class
 const CLAIM_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 const INGRESS_CLASS: &str = "kubernetes.io/ingress.class";
 
-/// Gives a new claim the default class, unless it asks for one or for none.
+/// Sets the default class of a new claim, unless it names one or none.
 pub(in crate::strategy) fn set_storage(server: &Server, claim: &mut Object) {
     let class = || default(server, STORAGE, STORAGE_DEFAULTS);
     set(claim, CLAIM_CLASS, "storageClassName", class);
 }
 
-/// Gives a new Ingress the default class, unless it names one.
+/// Sets the default class of a new Ingress, unless it names one.
 pub(in crate::strategy) fn set_ingress(server: &Server, ingress: &mut Object) {
     let class = || default(server, INGRESS, INGRESS_DEFAULTS);
     set(ingress, INGRESS_CLASS, "ingressClassName", class);

@@ -1,4 +1,4 @@
-//! What the server decides about devices and claims of them.
+//! Strategies of device claims and slices.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/resource`.
 
@@ -70,7 +70,7 @@ fn check_admin(server: &Server, object: &Object, place: &str) -> Option<StatusCa
     (!allowed).then(|| StatusCause::forbidden(place, &detail))
 }
 
-/// Drops what drivers said about devices that the claim no longer has.
+/// Drops the status of devices that the claim no longer has.
 pub(in crate::strategy) fn drop_deallocated(part: Part, old: &Object, new: &mut Object) {
     if part != Part::Status {
         return;
@@ -97,7 +97,7 @@ pub(in crate::strategy) fn drop_deallocated(part: Part, old: &Object, new: &mut 
     }
 }
 
-/// Writes when devices were tainted where it is not said.
+/// Sets the time of taints that have none.
 pub(in crate::strategy) fn stamp_taints(now: &str, slice: &mut Object) {
     let devices = slice
         .get_mut("spec")

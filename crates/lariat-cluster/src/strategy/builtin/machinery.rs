@@ -1,4 +1,4 @@
-//! What the server says about new objects of kinds that the cluster itself works with.
+//! The strategy of APIServices.
 
 use lariat_apimachinery::object::Object;
 use serde_json::json;

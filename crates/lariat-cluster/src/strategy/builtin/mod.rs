@@ -1,4 +1,4 @@
-//! What the server decides about objects of single built-in kinds.
+//! Strategies of single built-in kinds.
 //!
 //! Source: the strategies in `k8s.io/kubernetes/pkg/registry`.
 

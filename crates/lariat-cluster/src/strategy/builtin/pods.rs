@@ -37,13 +37,13 @@ pub(super) fn prepare_create(now: &str, object: &mut Object) {
     profiles::sync(object);
 }
 
-/// Puts back what a status was sent without although it cannot be removed.
+/// Restores parts of a status that were left out although they cannot be removed.
 pub(in crate::strategy) fn keep_status(old: &Object, new: &mut Object) {
     keep_class(old, new);
     keep_generations(old, new);
 }
 
-/// Puts back the generations that a status and its conditions are about.
+/// Restores the generations that a status and its conditions are about.
 ///
 /// Source: `preserveOldObservedGeneration` in `k8s.io/kubernetes/pkg/registry/core/pod`.
 fn keep_generations(old: &Object, new: &mut Object) {
@@ -76,7 +76,7 @@ fn keep_generations(old: &Object, new: &mut Object) {
     }
 }
 
-/// Puts back the class of service that a status was sent without.
+/// Restores the class of service that a status was sent without.
 fn keep_class(old: &Object, new: &mut Object) {
     let class = at(old, &["status", "qosClass"]);
     let status = new.get_mut("status").and_then(Value::as_object_mut);

@@ -1,4 +1,4 @@
-//! What the RuntimeClass of a Pod adds to it.
+//! Adds the overhead and scheduling of a RuntimeClass to Pods.
 //!
 //! Source: `plugin/pkg/admission/runtimeclass` and `pkg/util/tolerations` in `k8s.io/kubernetes`.
 
@@ -20,7 +20,7 @@ const OTHER_OVERHEAD: &str =
 const NO_OVERHEAD: &str =
     "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
 
-/// Gives a new Pod the overhead, the node selector and the tolerations of its class.
+/// Sets the overhead, the node selector and the tolerations of a new Pod from its class.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What runs Pods.
+//! Strategies of workloads.
 
 use std::num::IntErrorKind;
 

@@ -1,4 +1,4 @@
-//! What a list answers.
+//! A page of a list.
 
 use std::sync::Arc;
 
@@ -11,6 +11,6 @@ pub(crate) struct ListPage {
     pub(crate) revision: u64,
     /// Continues the list where this page ends.
     pub(crate) continue_token: Option<String>,
-    /// How many objects follow this page, where that is known.
+    /// The number of objects after this page, where it is known.
     pub(crate) remaining: Option<usize>,
 }

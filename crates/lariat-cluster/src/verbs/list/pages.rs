@@ -17,7 +17,7 @@ use crate::verbs::fields::Filter;
 use crate::wire::number;
 use crate::wire::query::{ListQuery, VersionMatch};
 
-/// How long a read waits for a revision the server has not reached.
+/// The longest time a read waits for a revision the server has not reached.
 // As blockTimeout in storage/cacher/watch_cache.go.
 pub(crate) const FUTURE_WAIT: Duration = Duration::from_secs(3);
 
@@ -33,7 +33,7 @@ pub(crate) async fn list(call: &Call) -> Result<Answer, ApiError> {
     select(call, &plan, &scope, &filter).map(Answer::List)
 }
 
-/// Reads what the deletion of a collection selects.
+/// Reads the objects that the deletion of a collection selects.
 // `Store.DeleteCollection`: it lists in pages, whether or not that is asked for.
 pub(crate) async fn to_delete(call: &Call) -> Result<ListPage, ApiError> {
     let query = call.query.list()?;
@@ -87,13 +87,13 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What a list reads, by the table of resource version semantics.
+/// The read of a list, by the table of resource version semantics.
 #[derive(Debug, Default)]
 struct Plan {
     /// The revision of the state; `None` for the present.
     exactly: Option<u64>,
     not_older_than: Option<u64>,
-    /// Where the state is no longer known, the oldest is as good.
+    /// The oldest state may be read where the wanted one is no longer known.
     or_oldest: bool,
     limit: Option<usize>,
     continuation: Option<Continuation>,

@@ -11,7 +11,7 @@ use crate::status::ApiError;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::Call;
 use crate::verbs::creation::Creation;
-use crate::verbs::form::{self, Origin, Validation};
+use crate::verbs::normalize::{self, FieldValidation, Origin};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::{create, update};
 use crate::wire::document::{Document, Duplicates};
@@ -47,7 +47,7 @@ pub(super) async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         let origin = Origin::Apply(&applied);
-        form::normalize(call, &mut merged, origin, &Duplicates::none())?;
+        normalize::normalize(call, &mut merged, origin, &Duplicates::none())?;
         check_duplicates(call, &duplicates)?;
         let (Some(current), Some(live)) = (current, live) else {
             let uid = metadata_text(&merged, "uid");
@@ -78,7 +78,7 @@ fn creates_by_status(call: &Call) -> bool {
     resource.kind == "ValidatingAdmissionPolicy" && !resource.rules.custom
 }
 
-/// Checks that the sender of an apply may also create what it is about.
+/// Checks that the sender of an apply may also create the object.
 ///
 /// Source: `createAuthorizerAttributes` in `k8s.io/apiserver/pkg/endpoints/handlers/patch.go`.
 fn check_create(call: &Call) -> Result<(), ApiError> {
@@ -124,13 +124,13 @@ pub(in crate::verbs) fn check_duplicates(
     call: &Call,
     duplicates: &Duplicates,
 ) -> Result<(), ApiError> {
-    match Validation::of(call) {
-        Validation::Ignore => {}
-        Validation::Warn => duplicates
+    match FieldValidation::of(call) {
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => duplicates
             .warnings()
             .into_iter()
             .for_each(|text| call.warnings.add(text)),
-        Validation::Strict => {
+        FieldValidation::Strict => {
             let problems = duplicates.errors();
             if !problems.is_empty() {
                 return Err(ApiError::bad_request(format!(

@@ -12,7 +12,7 @@ use crate::status::ApiError;
 use crate::strategy;
 use crate::verbs::answer::Answer;
 use crate::verbs::call::{Call, STRATEGIC};
-use crate::verbs::form::{self, Origin};
+use crate::verbs::normalize::{self, Origin};
 use crate::verbs::update;
 use crate::wire::document::{Document, Duplicates};
 use crate::wire::write_options::WriteOptions;
@@ -49,15 +49,15 @@ pub(crate) async fn patch(call: &Call) -> Result<Answer, ApiError> {
         let current = found.ok_or_else(|| call.not_found())?;
         let object = call.present(&current).await?;
         let mut patched = change.apply(call, object)?;
-        if let Some(reason) = strategy::misshapen(&call.resource, &patched) {
+        if let Some(reason) = strategy::shape_error(&call.resource, &patched) {
             if call.is_strategic() {
                 // Go has other words where it converts without JSON.
-                form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
+                normalize::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
             }
-            return Err(form::refuse(call, Origin::Patch, &reason));
+            return Err(normalize::refuse(call, Origin::Patch, &reason));
         }
         check_type(call, &mut patched)?;
-        form::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
+        normalize::normalize(call, &mut patched, Origin::Patch, &change.duplicates)?;
         check_identity(call, &patched, &current)?;
         if let Some(answer) = update::finish(call, &current, patched, dry_run).await? {
             return Ok(answer);
@@ -84,7 +84,7 @@ impl Change {
                 let problems = if unknown.is_empty() && document.duplicates.is_empty() {
                     Vec::new()
                 } else {
-                    schema::problems_of_patch(body)
+                    schema::strict_errors_of_patch(body)
                 };
                 let problems = problems.into_iter();
                 let worded = problems.map(|problem| format!("json patch {problem}"));

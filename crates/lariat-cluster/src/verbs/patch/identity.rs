@@ -9,7 +9,7 @@ use crate::status::ApiError;
 use crate::store::Stored;
 use crate::strategy::Part;
 use crate::verbs::call::Call;
-use crate::verbs::form::{self, Origin};
+use crate::verbs::normalize::{self, Origin};
 use crate::verbs::update;
 
 /// Checks that a patch kept the type of its object.
@@ -39,7 +39,7 @@ pub(super) fn check_type(call: &Call, patched: &mut Object) -> Result<(), ApiErr
     let keeps_version = api_version == call.resource.api_version() || is_left_out(api_version);
     if kind.is_empty() && !keeps_kind {
         let reason = "Object 'Kind' is missing in the patched object";
-        return Err(form::refuse(call, Origin::Patch, reason));
+        return Err(normalize::refuse(call, Origin::Patch, reason));
     }
     if call.resource.rules.custom && api_version.is_empty() {
         // `ObjectKinds` of the types of unstructured objects.
@@ -64,10 +64,10 @@ pub(super) fn check_type(call: &Call, patched: &mut Object) -> Result<(), ApiErr
         return Ok(());
     }
     let reason = unreadable(call, kind, api_version);
-    Err(form::refuse(call, Origin::Patch, &reason))
+    Err(normalize::refuse(call, Origin::Patch, &reason))
 }
 
-/// Says why an object of a built-in kind cannot be read under another type.
+/// Returns the error of an object of a built-in kind that is read under another type.
 fn unreadable(call: &Call, kind: &str, api_version: &str) -> String {
     if api_version.matches('/').count() > 1 {
         return format!("unexpected GroupVersion string: {api_version}");

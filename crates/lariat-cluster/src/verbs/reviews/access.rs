@@ -6,7 +6,7 @@ use lariat_apimachinery::validation::{self, Part};
 use lariat_core::{FieldSelector, LabelSelector};
 use serde_json::{Value, json};
 
-use super::question::{created, read};
+use super::review::{created, read};
 use crate::access::{Attributes, Decision, Subject, User};
 use crate::status::ApiError;
 use crate::verbs::answer::Answer;
@@ -43,7 +43,7 @@ pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     Ok(created(object, status))
 }
 
-/// Answers what one may do in a namespace.
+/// Answers the rules of a user in a namespace.
 pub(super) fn rules(call: &Call) -> Result<Answer, ApiError> {
     let mut object = read(call)?;
     // The answer is a new object, which has nothing of what was sent.
@@ -66,7 +66,7 @@ pub(super) fn rules(call: &Call) -> Result<Answer, ApiError> {
     Ok(created(object, status))
 }
 
-/// Tells which selectors of a resource were not understood, or not in whole.
+/// Returns the errors of selectors that were not understood, or not in whole.
 // `BuildEvaluationError`.
 fn misread(resource: &Value) -> String {
     let is_field = |raw: &str| raw.parse::<FieldSelector>().is_ok();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::question::read;
+use super::review::read;
 use super::{access, token};
 use crate::status::ApiError;
 use crate::verbs::answer::{Answer, Success};

@@ -2,7 +2,7 @@
 
 mod access;
 mod dispatch;
-mod question;
+mod review;
 mod token;
 
 pub(super) use dispatch::{answer, is_review};

@@ -9,7 +9,7 @@ use lariat_apimachinery::schema;
 use lariat_core::ObjectKey;
 use serde_json::{Value, json};
 
-use super::question::{created, read};
+use super::review::{created, read};
 use crate::access::{AUDIENCE, Bound, Issue, Reference};
 use crate::server::Server;
 use crate::status::ApiError;
@@ -25,7 +25,7 @@ const KIND: &str = "TokenRequest";
 const GROUP: &str = "authentication.k8s.io";
 const VERSION: &str = "authentication.k8s.io/v1";
 
-/// How long a token is good unless the request says otherwise, and at least.
+/// The default, the least and the largest lifetime of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 const LEAST_SECONDS: i64 = 10 * 60;
 const MOST_SECONDS: i64 = 1 << 32;
@@ -211,7 +211,7 @@ fn check_seconds(seconds: i64) -> Result<(), ApiError> {
     Err(ApiError::invalid_kind(KIND, GROUP, &[cause]))
 }
 
-/// Says whose a token is.
+/// Answers a TokenReview: the user of a token.
 pub(super) fn review(call: &Call) -> Result<Answer, ApiError> {
     let object = read(call)?;
     let spec = object.get("spec").cloned().unwrap_or_default();

@@ -6,7 +6,7 @@ use lariat_apimachinery::schema::{self, Schema};
 use crate::status::ApiError;
 use crate::verbs::call::Call;
 use crate::verbs::decode::Expected;
-use crate::verbs::form::{self, Origin};
+use crate::verbs::normalize::{self, Origin};
 
 /// Reads a body that is no object of its own, in the form of its type.
 pub(in crate::verbs) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
@@ -24,9 +24,9 @@ pub(in crate::verbs) fn read_body(call: &Call, wanted: Expected<'_>) -> Result<O
         ))
     };
     let unknown = match read {
-        Some(read) => read.map_err(|misfit| refuse(misfit.to_string()))?,
+        Some(read) => read.map_err(|error| refuse(error.to_string()))?,
         None => Vec::new(),
     };
-    form::report(call, Origin::Body, typed, &unknown, &duplicates).map_err(refuse)?;
+    normalize::report(call, Origin::Body, typed, &unknown, &duplicates).map_err(refuse)?;
     Ok(object)
 }

@@ -1,6 +1,6 @@
 //! Subresources that lead to containers, of which there are none.
 //!
-//! What a genuine server refuses before it connects is refused alike.
+//! Requests that a genuine server refuses before it connects are refused alike.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/core/pod/rest` and `pkg/registry/core/pod/strategy.go`.
 
@@ -81,7 +81,7 @@ fn name_without_port(text: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name)
 }
 
-/// Says why a Pod would not be reached by a genuine server either.
+/// Returns the reason for which a genuine server would not reach the Pod either.
 fn invalid_target(call: &Call, subresource: &str, pod: &Object) -> Option<String> {
     let (name, spec) = (call.name(), pod.get("spec")?);
     let wanted = call.query.text("container").unwrap_or_default();

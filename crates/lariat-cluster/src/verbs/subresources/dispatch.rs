@@ -1,4 +1,4 @@
-//! Which subresources there are, and what they do.
+//! Dispatches a call by its subresource.
 
 use super::{binding, connect, eviction, scale};
 use crate::status::ApiError;
@@ -10,7 +10,7 @@ const READ_WRITE: &[Verb] = &[Verb::Get, Verb::Update, Verb::Patch];
 const UPDATE: &[Verb] = &[Verb::Update];
 const CREATE: &[Verb] = &[Verb::Create];
 
-/// Returns the verbs of a subresource of a kind, none where it is not served.
+/// Returns the verbs of a subresource of a kind, none if it is not served.
 fn verbs(call: &Call, subresource: &str) -> &'static [Verb] {
     let resource = &call.resource;
     match (

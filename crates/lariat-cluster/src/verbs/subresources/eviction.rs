@@ -138,7 +138,7 @@ enum Budget {
     Raced,
 }
 
-/// Takes one disruption from a Pod's budget.
+/// Counts one disruption against a Pod's budget.
 fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<Budget, ApiError> {
     let catalog = call.server.kinds.catalog();
     let Some(budgets) = catalog.resource("policy", "v1", "poddisruptionbudgets") else {
@@ -236,7 +236,7 @@ fn is_ready(pod: &Stored) -> bool {
     ready.is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Says why a budget allows no disruption.
+/// Returns the sentence about a budget that allows no disruption.
 ///
 /// Source: `checkAndDecrement`.
 fn shortage(name: &str, budget: &Object) -> String {

@@ -3,7 +3,7 @@
 use tokio::sync::watch::Receiver;
 
 use super::planned_break::Break;
-use crate::rules::Isolated;
+use crate::rules::Partitions;
 use crate::store::Ending;
 use crate::verbs::call::Call;
 
@@ -11,7 +11,7 @@ use crate::verbs::call::Call;
 #[derive(Debug)]
 pub(super) struct Client {
     user_agent: String,
-    isolated: Receiver<Vec<Isolated>>,
+    isolated: Receiver<Vec<Partitions>>,
     /// It was cut off once, after which nothing more can happen to it.
     is_cut_off: bool,
 }
@@ -28,7 +28,7 @@ impl Client {
         }
     }
 
-    /// Returns how the watch breaks if its client was cut off since the last question.
+    /// Returns the break of the watch if its client was cut off since the last call.
     pub(super) fn cut_off(&mut self) -> Option<Break> {
         // An error means that the faults of the server are gone, and with them whatever could cut clients off.
         if self.is_cut_off || !self.isolated.has_changed().unwrap_or(false) {

@@ -1,11 +1,11 @@
-//! What a watch sends.
+//! The events of a watch.
 
 use std::sync::Arc;
 
 use crate::status::ApiError;
 use crate::store::{EventType, Stored};
 
-/// One event of a watch, whatever form its client wants it in.
+/// One event of a watch, in whatever format its client wants it.
 #[derive(Debug, Clone)]
 pub(crate) enum WatchEvent {
     Object {

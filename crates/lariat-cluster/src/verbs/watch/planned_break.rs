@@ -1,4 +1,4 @@
-//! What breaks a watch on purpose.
+//! Planned breaks of watches.
 
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ pub(super) struct PlannedBreak {
     when: When,
 }
 
-/// How a watch breaks.
+/// The way in which a watch breaks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Break {
     End(Ending),

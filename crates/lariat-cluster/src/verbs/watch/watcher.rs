@@ -18,13 +18,13 @@ use crate::fault::Action;
 use crate::open_watches::{OpenWatch, WatchEntry};
 use crate::server::Server;
 use crate::status::ApiError;
-use crate::store::{Ending, Event, EventType, Portion, Range, Signal, Stored};
+use crate::store::{Ending, Event, EventType, Range, ReadLimit, Signal, Stored};
 use crate::verbs::call::Call;
 use crate::verbs::fields::Filter;
 use crate::wire::query::ListQuery;
 
 /// The events that a watcher reads at a time and buffers for a slow client.
-const BATCH: Portion = Portion {
+const BATCH: ReadLimit = ReadLimit {
     changes: 256,
     bytes: 1 << 20,
 };
@@ -45,18 +45,18 @@ pub(crate) struct Watcher {
     /// Events that are ready to be sent.
     ready: VecDeque<WatchEvent>,
     signals: Receiver<Signal>,
-    /// How often watches of the table had been ended when this one began.
+    /// The number of times that watches of the table had been ended when this one began.
     endings_before: u64,
     bookmark_at: Option<Instant>,
     deadline: Instant,
-    /// What breaks the watch on purpose, and when.
+    /// The planned break of the watch, if any.
     planned: Option<PlannedBreak>,
     /// The revision behind which nothing is shown on purpose.
     frozen: Option<u64>,
     /// Every event is sent twice on purpose.
     doubles: bool,
     client: Client,
-    /// Where it is among the open watches.
+    /// Its entry among the open watches.
     entry: WatchEntry,
     /// Nothing follows what is ready.
     finished: bool,
@@ -64,8 +64,8 @@ pub(crate) struct Watcher {
     broken: bool,
 }
 
-/// What a watcher waits for.
-enum Woken {
+/// The event that wakes a watcher.
+enum Wakeup {
     Signal,
     Bookmark,
     Deadline,
@@ -137,7 +137,7 @@ impl Watcher {
         self.marks_end = marks_end;
     }
 
-    /// Sends what happened after a revision, if that is still known.
+    /// Sends the events after a revision, if they are still known.
     pub(super) fn begin_at(&mut self, revision: u64) {
         self.move_to(revision);
         if !self.server.store.reaches(self.table, revision) {
@@ -151,7 +151,10 @@ impl Watcher {
         if self.finished {
             return;
         }
-        let events = self.server.store.events(self.table, revision, Portion::ALL);
+        let events = self
+            .server
+            .store
+            .events(self.table, revision, ReadLimit::ALL);
         // The history was dropped since the check. The first read finds that out, and ends the watch.
         let Ok((events, complete_to)) = events else {
             return;
@@ -168,13 +171,13 @@ impl Watcher {
         self.move_to(self.server.store.rewind(self.table, revision, events));
     }
 
-    /// Moves behind what has been read.
+    /// Moves the cursor to a revision, up to which everything has been read.
     fn move_to(&mut self, revision: u64) {
         self.cursor = revision;
         self.entry.read_up_to(revision);
     }
 
-    /// Ends the watch because what happened after a revision is no longer known.
+    /// Ends the watch because the events after a revision are no longer known.
     pub(super) fn expire(&mut self, revision: u64) {
         self.fail(&self.expired(revision));
     }
@@ -245,14 +248,14 @@ impl Watcher {
                 continue;
             }
             match self.wait().await {
-                Woken::Signal | Woken::Break => {}
-                Woken::Bookmark => self.send_bookmark(),
-                Woken::Deadline | Woken::Stopped => self.finish(),
+                Wakeup::Signal | Wakeup::Break => {}
+                Wakeup::Bookmark => self.send_bookmark(),
+                Wakeup::Deadline | Wakeup::Stopped => self.finish(),
             }
         }
     }
 
-    /// Converts the state of an event through a webhook, where one is needed.
+    /// Converts the state of an event through a webhook, if the kind has one.
     ///
     /// If the webhook fails, the watch ends with its error.
     async fn in_version(&mut self, event: WatchEvent) -> WatchEvent {
@@ -287,7 +290,7 @@ impl Watcher {
         }
     }
 
-    /// Breaks the watch on purpose, whatever it has still to send.
+    /// Breaks the watch on purpose, and drops all that is ready.
     async fn break_off(&mut self, breaks: Break) {
         self.ready.clear();
         match breaks {
@@ -358,6 +361,7 @@ impl Watcher {
                     self.ready.extend(seen.clone().filter(|_| self.doubles));
                     self.ready.extend(seen);
                 }
+                // Also past revisions of other resources: bookmarks have them, and history behind the cursor may age.
                 self.move_to(complete_to);
                 // Events that the filter hides count, too: more may follow them.
                 !events.is_empty()
@@ -371,7 +375,7 @@ impl Watcher {
         }
     }
 
-    /// Returns what the client sees: objects enter and leave its selection.
+    /// Returns the event as the client sees it: objects enter and leave its selection.
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
         let before = event
             .previous
@@ -415,7 +419,7 @@ impl Watcher {
         });
     }
 
-    async fn wait(&mut self) -> Woken {
+    async fn wait(&mut self) -> Wakeup {
         let bookmark = async {
             match self.bookmark_at {
                 Some(at) => time::sleep_until(at).await,
@@ -432,19 +436,19 @@ impl Watcher {
             // What comes at the same moment is sent in this order, whatever the runtime's dice say.
             biased;
             changed = self.signals.changed() => match changed {
-                Ok(()) => Woken::Signal,
-                Err(_) => Woken::Stopped,
+                Ok(()) => Wakeup::Signal,
+                Err(_) => Wakeup::Stopped,
             },
-            () = self.server.stopped.cancelled() => Woken::Stopped,
-            () = time::sleep_until(self.deadline) => Woken::Deadline,
-            () = planned => Woken::Break,
-            () = self.client.changed() => Woken::Break,
-            () = bookmark => Woken::Bookmark,
+            () = self.server.stopped.cancelled() => Wakeup::Stopped,
+            () = time::sleep_until(self.deadline) => Wakeup::Deadline,
+            () = planned => Wakeup::Break,
+            () = self.client.changed() => Wakeup::Break,
+            () = bookmark => Wakeup::Bookmark,
         }
     }
 }
 
-/// Returns what is known of a watch at its beginning.
+/// Returns the description of a watch at its beginning.
 fn described(call: &Call) -> OpenWatch {
     OpenWatch {
         id: 0,

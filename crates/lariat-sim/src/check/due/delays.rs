@@ -6,9 +6,9 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::promise::{CLOCKS, DueReason};
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
 
-/// When delayed keys come due for all handlers, until one is called.
+/// The times at which delayed keys come due for all handlers, until one is called.
 ///
 /// A stop keeps what comes due meanwhile, too.
 ///
@@ -16,10 +16,10 @@ use crate::actors::{HandlerId, LifeId};
 #[derive(Default)]
 pub(super) struct Delays(BTreeMap<DelayedKey, Delay>);
 
-/// A key of a controller, in one life of a program.
+/// A key of a controller, in one incarnation of a program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DelayedKey {
-    pub(super) life: LifeId,
+    pub(super) incarnation: IncarnationId,
     pub(super) kind: Gvk,
     pub(super) key: ObjectKey,
 }
@@ -64,7 +64,7 @@ impl Delays {
     /// Ends the delay of a key that a handler is called for, if it is due.
     pub(super) fn called(&mut self, handler: &HandlerId, key: &ObjectKey, now: Duration) {
         let of = DelayedKey {
-            life: handler.life.clone(),
+            incarnation: handler.incarnation.clone(),
             kind: handler.kind.clone(),
             key: key.clone(),
         };
@@ -75,11 +75,12 @@ impl Delays {
         }
     }
 
-    pub(super) fn forget_kind(&mut self, life: &LifeId, kind: &Gvk) {
-        self.0.retain(|of, _| of.life != *life || of.kind != *kind);
+    pub(super) fn forget_kind(&mut self, incarnation: &IncarnationId, kind: &Gvk) {
+        self.0
+            .retain(|of, _| of.incarnation != *incarnation || of.kind != *kind);
     }
 
-    pub(super) fn forget_life(&mut self, life: &LifeId) {
-        self.0.retain(|of, _| of.life != *life);
+    pub(super) fn forget_incarnation(&mut self, incarnation: &IncarnationId) {
+        self.0.retain(|of, _| of.incarnation != *incarnation);
     }
 }

@@ -7,7 +7,7 @@ use lariat_core::ObjectKey;
 use crate::actors::HandlerId;
 use crate::event::Next;
 
-/// How far the clock of a runtime may be from that of the run.
+/// The largest difference between the clock of a runtime and that of the run.
 ///
 /// Timers round up to milliseconds.
 pub(crate) const CLOCKS: Duration = Duration::from_millis(2);
@@ -15,7 +15,7 @@ pub(crate) const CLOCKS: Duration = Duration::from_millis(2);
 /// A call of a handler for a key that must come by a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Promise {
-    /// When it was made.
+    /// The time at which it was made.
     pub(super) from: Duration,
     pub(super) due: Duration,
     pub(super) reason: DueReason,
@@ -38,7 +38,7 @@ pub(super) enum DueReason {
     Dropped,
 }
 
-/// What an API server may ask to wait, at most.
+/// The longest wait that an API server asks for.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// The default limiter, `lariat_queue::lasso_default`.

@@ -8,9 +8,9 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::delays::{Delay, DelayedKey, Delays};
 use super::promise::{DueReason, Promise};
-use crate::activity::{Act, Activity, Sample};
-use crate::actors::{HandlerId, LifeId};
-use crate::check::lives::Lives;
+use crate::activity::{Activity, ActivityKind, Sample};
+use crate::actors::{HandlerId, IncarnationId};
+use crate::check::incarnations::Incarnations;
 use crate::check::{Check, Findings, Rest};
 use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
@@ -29,12 +29,12 @@ use crate::oracle::Oracle;
 /// A handler whose content cannot be fetched fails unseen, so nothing is said while content is fetched on demand.
 #[derive(Default)]
 pub(crate) struct Promises {
-    lives: Lives,
+    incarnations: Incarnations,
     open: BTreeMap<HandlerId, BTreeMap<ObjectKey, Vec<Promise>>>,
     attempts: BTreeMap<(HandlerId, ObjectKey), u32>,
     delays: Delays,
     /// Since when each controller has had workers.
-    working: BTreeMap<(LifeId, Gvk), Duration>,
+    working: BTreeMap<(IncarnationId, Gvk), Duration>,
 }
 
 const SLACK: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ impl Check for Promises {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
             Event::Acted(activity) => return self.act(activity, moment.at),
             Event::Began {
@@ -61,11 +61,12 @@ impl Check for Promises {
                 next,
                 ..
             } => self.ended(handler, key, *run, *next, moment.at),
-            Event::LifeEnded(life) => {
-                self.open.retain(|of, _| of.life != *life);
-                self.attempts.retain(|(of, _), _| of.life != *life);
-                self.delays.forget_life(life);
-                self.working.retain(|(of, _), _| of != life);
+            Event::IncarnationEnded(incarnation) => {
+                self.open.retain(|of, _| of.incarnation != *incarnation);
+                self.attempts
+                    .retain(|(of, _), _| of.incarnation != *incarnation);
+                self.delays.forget_incarnation(incarnation);
+                self.working.retain(|(of, _), _| of != incarnation);
             }
             _ => {}
         }
@@ -73,7 +74,10 @@ impl Check for Promises {
     }
 
     fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
-        let of_life = self.open.iter().filter(|(of, _)| of.life == *rest.life);
+        let of_life = self
+            .open
+            .iter()
+            .filter(|(of, _)| of.incarnation == *rest.incarnation);
         let mut found = Vec::new();
         for (handler, keys) in of_life {
             for (key, promises) in keys {
@@ -117,7 +121,8 @@ impl Promises {
     /// postpones it.
     fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, run: u64, now: Duration) {
         let open = self.open.iter_mut();
-        let of_kind = open.filter(|(of, _)| of.life == handler.life && of.kind == handler.kind);
+        let of_kind =
+            open.filter(|(of, _)| of.incarnation == handler.incarnation && of.kind == handler.kind);
         let promises = of_kind.filter_map(|(_, keys)| keys.get_mut(key));
         for promise in promises.flatten() {
             if let Some((_, after)) = promise.run.filter(|(of, _)| *of == run) {
@@ -128,7 +133,7 @@ impl Promises {
 
     /// Notes a call that must come, for a handler that is known to be registered.
     fn promise(&mut self, handler: &HandlerId, key: &ObjectKey, promise: Promise) {
-        let state = self.lives.of(&handler.life);
+        let state = self.incarnations.of(&handler.incarnation);
         let name = (handler.kind.clone(), Arc::clone(&handler.name));
         // A handler may be deregistered while its call runs; it is not called again then.
         if !state.is_some_and(|state| state.handlers.contains_key(&name)) {
@@ -150,18 +155,18 @@ impl Promises {
     }
 
     fn act(&mut self, activity: &Activity, now: Duration) -> Findings {
-        let Activity { life, what } = activity;
+        let Activity { incarnation, what } = activity;
         match what {
-            Act::Enqueued { .. } => self.enqueued(activity, now),
-            Act::Deregistered { kind, name } => {
+            ActivityKind::Enqueued { .. } => self.enqueued(activity, now),
+            ActivityKind::Deregistered { kind, name } => {
                 self.open.remove(&activity.handler(kind, name));
-                let state = self.lives.of(life);
+                let state = self.incarnations.of(incarnation);
                 // With its last handler the queue of the kind ends.
                 if state.is_none_or(|state| state.handlers_of(kind).next().is_none()) {
-                    self.delays.forget_kind(life, kind);
+                    self.delays.forget_kind(incarnation, kind);
                 }
             }
-            Act::Sampled(samples) => {
+            ActivityKind::Sampled(samples) => {
                 let samples = samples.iter();
                 // Only samples are judged: between them a key may be late for a moment that no status shows.
                 return samples
@@ -174,11 +179,11 @@ impl Promises {
     }
 
     fn enqueued(&mut self, activity: &Activity, now: Duration) {
-        let Activity { life, what } = activity;
-        let Act::Enqueued { kind, key, after } = what else {
+        let Activity { incarnation, what } = activity;
+        let ActivityKind::Enqueued { kind, key, after } = what else {
             return;
         };
-        let Some(state) = self.lives.of(life) else {
+        let Some(state) = self.incarnations.of(incarnation) else {
             return;
         };
         let names = state.handlers_of(kind).map(|(name, _)| name);
@@ -194,7 +199,7 @@ impl Promises {
             // passed.
             let runs = state.runs == Some(true) && !state.stops;
             let of = DelayedKey {
-                life: life.clone(),
+                incarnation: incarnation.clone(),
                 kind: kind.clone(),
                 key: key.clone(),
             };
@@ -213,15 +218,15 @@ impl Promises {
 
     /// Finds calls that are late although their controller is idle.
     fn look(&mut self, activity: &Activity, sample: &Sample, now: Duration) -> Findings {
-        let life = &activity.life;
-        let of = (life.clone(), sample.kind.clone());
+        let incarnation = &activity.incarnation;
+        let of = (incarnation.clone(), sample.kind.clone());
         if sample.workers.is_none() {
             // The bound counts from when workers are back.
             self.working.remove(&of);
             return Vec::new();
         }
         let working = *self.working.entry(of).or_insert(now);
-        let Some(state) = self.lives.of(life) else {
+        let Some(state) = self.incarnations.of(incarnation) else {
             return Vec::new();
         };
         let is_at_rest =

@@ -7,13 +7,13 @@ use std::time::Duration;
 use lariat_cache::Change;
 use lariat_core::{Cause, Causes, Gvk, ObjectKey, ResourceVersion};
 
-use crate::activity::{Act, Activity};
-use crate::actors::{HandlerId, LifeId};
-use crate::check::lives::Lives;
+use crate::activity::{Activity, ActivityKind};
+use crate::actors::{HandlerId, IncarnationId};
+use crate::check::incarnations::Incarnations;
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
+use crate::observed::number_of;
 use crate::oracle::{Oracle, Past};
-use crate::shown::number_of;
 
 /// Fresh changes overtake low-priority keys, which are not starved.
 ///
@@ -40,13 +40,13 @@ use crate::shown::number_of;
 /// after a restore they are the first sight of the object again.
 #[derive(Default)]
 pub(crate) struct Overtaking {
-    lives: Lives,
-    kinds: BTreeMap<(LifeId, Gvk), Queue>,
-    /// When each life began.
-    born: BTreeMap<LifeId, Duration>,
+    incarnations: Incarnations,
+    kinds: BTreeMap<(IncarnationId, Gvk), Queue>,
+    /// The time at which each incarnation began.
+    born: BTreeMap<IncarnationId, Duration>,
 }
 
-/// What is known of one kind in a life.
+/// The state of one kind in an incarnation.
 #[derive(Default)]
 struct Queue {
     workers: Option<usize>,
@@ -58,7 +58,7 @@ struct Queue {
     changed: BTreeSet<(Arc<str>, ObjectKey)>,
     /// Keys that handlers have been called for.
     called: BTreeSet<(Arc<str>, ObjectKey)>,
-    /// How many calls of a handler have begun.
+    /// The number of calls of each handler that have begun.
     begun: BTreeMap<Arc<str>, usize>,
     keys: BTreeSet<ObjectKey>,
     /// Keys the process has written.
@@ -85,26 +85,31 @@ impl Check for Overtaking {
     }
 
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
-            Event::LifeBegan(life) => {
-                self.born.insert(life.clone(), moment.at);
+            Event::IncarnationBegan(incarnation) => {
+                self.born.insert(incarnation.clone(), moment.at);
             }
-            Event::LifeEnded(life) => {
-                self.kinds.retain(|of, _| of.0 != *life);
-                self.born.remove(life);
+            Event::IncarnationEnded(incarnation) => {
+                self.kinds.retain(|of, _| of.0 != *incarnation);
+                self.born.remove(incarnation);
             }
             Event::Acted(activity) => self.act(activity),
-            Event::Selected { life, kind, .. } => self.queue(life, kind).is_selected = true,
+            Event::Selected {
+                incarnation, kind, ..
+            } => self.queue(incarnation, kind).is_selected = true,
             Event::Wrote {
-                life, kind, key, ..
+                incarnation,
+                kind,
+                key,
+                ..
             } => {
-                let queue = self.queue(life, kind);
+                let queue = self.queue(incarnation, kind);
                 queue.fresh.retain(|of, _| of.1 != *key);
                 queue.own.insert(key.clone());
             }
             Event::Published { subscriber, change } => {
-                self.published(&subscriber.life, &subscriber.kind, change);
+                self.published(&subscriber.incarnation, &subscriber.kind, change);
             }
             Event::Began {
                 handler,
@@ -146,16 +151,18 @@ fn number(version: &ResourceVersion) -> u64 {
 }
 
 impl Overtaking {
-    fn queue(&mut self, life: &LifeId, kind: &Gvk) -> &mut Queue {
-        self.kinds.entry((life.clone(), kind.clone())).or_default()
+    fn queue(&mut self, incarnation: &IncarnationId, kind: &Gvk) -> &mut Queue {
+        self.kinds
+            .entry((incarnation.clone(), kind.clone()))
+            .or_default()
     }
 
     fn act(&mut self, activity: &Activity) {
-        let Activity { life, what } = activity;
+        let Activity { incarnation, what } = activity;
         match what {
-            Act::Sampled(samples) => {
+            ActivityKind::Sampled(samples) => {
                 for sample in samples {
-                    let queue = self.queue(life, &sample.kind);
+                    let queue = self.queue(incarnation, &sample.kind);
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
@@ -163,16 +170,17 @@ impl Overtaking {
                     queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
             }
-            Act::Starting(_) | Act::Stopping(_) | Act::Stopped => {
-                for (_, queue) in self.kinds.iter_mut().filter(|(of, _)| of.0 == *life) {
+            ActivityKind::Starting(_) | ActivityKind::Stopping(_) | ActivityKind::Stopped => {
+                for (_, queue) in self.kinds.iter_mut().filter(|(of, _)| of.0 == *incarnation) {
                     // The next sample shows whether there are workers again; until then no worker could have been
                     // overtaken.
                     queue.fresh.clear();
                     queue.workers = None;
                 }
             }
-            Act::Registered { kind, name, .. } | Act::Deregistered { kind, name } => {
-                let queue = self.queue(life, kind);
+            ActivityKind::Registered { kind, name, .. }
+            | ActivityKind::Deregistered { kind, name } => {
+                let queue = self.queue(incarnation, kind);
                 queue.fresh.retain(|of, _| of.0 != *name);
                 queue.changed.retain(|of| of.0 != *name);
                 queue.called.retain(|of| of.0 != *name);
@@ -182,15 +190,15 @@ impl Overtaking {
         }
     }
 
-    fn published(&mut self, life: &LifeId, kind: &Gvk, change: &Change) {
-        let Some(state) = self.lives.of(life) else {
+    fn published(&mut self, incarnation: &IncarnationId, kind: &Gvk, change: &Change) {
+        let Some(state) = self.incarnations.of(incarnation) else {
             return;
         };
         let handlers: Vec<Arc<str>> = state
             .handlers_of(kind)
             .map(|(name, _)| Arc::clone(name))
             .collect();
-        let queue = self.queue(life, kind);
+        let queue = self.queue(incarnation, kind);
         let key = change.key();
         queue.keys.insert(key.clone());
         let is_fresh = !matches!(
@@ -218,8 +226,11 @@ impl Overtaking {
         key: &ObjectKey,
         causes: &Causes,
     ) -> Findings {
-        let (life, kind) = (&handler.life, &handler.kind);
-        let (Some(state), Some(born)) = (self.lives.of(life), self.born.get(life)) else {
+        let (incarnation, kind) = (&handler.incarnation, &handler.kind);
+        let (Some(state), Some(born)) = (
+            self.incarnations.of(incarnation),
+            self.born.get(incarnation),
+        ) else {
             return Vec::new();
         };
         let name = (kind.clone(), Arc::clone(&handler.name));
@@ -228,7 +239,10 @@ impl Overtaking {
         };
         // What was there before the process was is in its first list, or comes to a late handler.
         let was_there = |version| was_before(oracle.states(kind, key), version, *born);
-        let queue = self.kinds.entry((life.clone(), kind.clone())).or_default();
+        let queue = self
+            .kinds
+            .entry((incarnation.clone(), kind.clone()))
+            .or_default();
         queue.keys.insert(key.clone());
         let place = (Arc::clone(&handler.name), key.clone());
         queue.fresh.remove(&place);

@@ -4,30 +4,34 @@ use lariat_core::RawObject;
 use super::*;
 use crate::activity::Sample;
 use crate::actors::Subscriber;
-use crate::check::testing::{Server, Story, kind, life, sample};
+use crate::check::harness::{CheckHarness, Server, incarnation, kind, sample};
 use crate::event::Next;
 
-fn story(limit: Option<usize>) -> Story<Overtaking> {
-    begun(Story::of(Overtaking::default()), 0, limit)
+fn harness(limit: Option<usize>) -> CheckHarness<Overtaking> {
+    begun(CheckHarness::of(Overtaking::default()), 0, limit)
 }
 
 /// Goes on with a process that is born at a time and whose factory runs.
-fn begun(mut story: Story<Overtaking>, at: u64, limit: Option<usize>) -> Story<Overtaking> {
-    story.event(at, &Event::LifeBegan(life()));
-    story.starts(at);
-    story.registered("h", limit);
-    story.act(at + 1, Act::Sampled(vec![sample(Some(1))]));
-    story
+fn begun(
+    mut harness: CheckHarness<Overtaking>,
+    at: u64,
+    limit: Option<usize>,
+) -> CheckHarness<Overtaking> {
+    harness.event(at, &Event::IncarnationBegan(incarnation()));
+    harness.starts(at);
+    harness.registered("h", limit);
+    harness.act(at + 1, ActivityKind::Sampled(vec![sample(Some(1))]));
+    harness
 }
 
-fn publish(story: &mut Story<Overtaking>, name: &str) {
+fn publish(harness: &mut CheckHarness<Overtaking>, name: &str) {
     let json = format!(
         r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"namespace":"default","name":"{name}","uid":"u","resourceVersion":"9"}}}}"#
     );
     let raw = RawObject::parse(json.as_bytes(), &kind()).expect("the object is valid");
     let object = Arc::new(CachedObject::new(raw));
     let subscriber = Subscriber {
-        life: life(),
+        incarnation: incarnation(),
         kind: kind(),
         number: 0,
     };
@@ -35,7 +39,7 @@ fn publish(story: &mut Story<Overtaking>, name: &str) {
         object,
         initial: false,
     };
-    story.event(2, &Event::Published { subscriber, change });
+    harness.event(2, &Event::Published { subscriber, change });
 }
 
 fn late() -> Cause {
@@ -46,32 +50,32 @@ fn late() -> Cause {
 
 #[test]
 fn a_change_that_waits_behind_first_calls_is_found() {
-    let mut story = story(Some(1));
-    publish(&mut story, "fresh");
+    let mut harness = harness(Some(1));
+    publish(&mut harness, "fresh");
     for number in 0..6 {
-        story.calls(3, "h", &format!("listed-{number}"), late());
+        harness.calls(3, "h", &format!("listed-{number}"), late());
     }
-    assert_eq!(story.found(), 0, "they had begun");
+    assert_eq!(harness.found(), 0, "they had begun");
     for number in 6..12 {
-        story.calls(3, "h", &format!("listed-{number}"), late());
+        harness.calls(3, "h", &format!("listed-{number}"), late());
     }
-    assert!(story.found() > 0);
+    assert!(harness.found() > 0);
 }
 
 #[test]
 fn a_key_whose_content_a_worker_may_wait_for_is_not_found() {
     for (is_on_demand, is_found) in [(false, true), (true, false)] {
-        let mut story = story(Some(1));
+        let mut harness = harness(Some(1));
         let sample = Sample {
             is_on_demand,
             ..sample(Some(1))
         };
-        story.act(2, Act::Sampled(vec![sample]));
-        publish(&mut story, "fresh");
+        harness.act(2, ActivityKind::Sampled(vec![sample]));
+        publish(&mut harness, "fresh");
         for number in 0..12 {
-            story.calls(3, "h", &format!("listed-{number}"), late());
+            harness.calls(3, "h", &format!("listed-{number}"), late());
         }
-        assert_eq!(story.found() > 0, is_found, "on demand: {is_on_demand}");
+        assert_eq!(harness.found() > 0, is_found, "on demand: {is_on_demand}");
     }
 }
 
@@ -80,64 +84,64 @@ async fn what_has_changed_since_its_first_sight_does_not_have_to_wait() {
     let listed: Vec<String> = (0..12).map(|number| format!("listed-{number}")).collect();
     for (changes, is_found) in [(&listed[..0], true), (&listed[..], false)] {
         let server = Server::start().await;
-        let mut before = Story::of(Overtaking::default());
+        let mut before = CheckHarness::of(Overtaking::default());
         let mut sights = Vec::new();
         for name in &listed {
             let version = server.create(name).await.revision().into();
             sights.push((name, Cause::Added { version }));
         }
         before.commits(0, server.take());
-        let mut story = begun(before, 1, Some(1));
+        let mut harness = begun(before, 1, Some(1));
         for name in changes {
-            publish(&mut story, name);
+            publish(&mut harness, name);
         }
-        publish(&mut story, "fresh");
+        publish(&mut harness, "fresh");
         // Set back by a restore, they have the causes of their first sight.
-        for (name, sight) in sights {
-            story.calls(3, "h", name, sight);
+        for (name, observation) in sights {
+            harness.calls(3, "h", name, observation);
         }
-        assert_eq!(story.found() > 0, is_found, "{} changes", changes.len());
+        assert_eq!(harness.found() > 0, is_found, "{} changes", changes.len());
     }
 }
 
 #[test]
 fn every_fourth_first_call_is_not_found() {
-    let mut story = story(Some(1));
-    publish(&mut story, "fresh");
+    let mut harness = harness(Some(1));
+    publish(&mut harness, "fresh");
     for number in 0..200 {
         let cause = if number % 4 == 0 {
             late()
         } else {
             Cause::Resync
         };
-        story.calls(3, "h", &format!("key-{number}"), cause);
+        harness.calls(3, "h", &format!("key-{number}"), cause);
     }
-    assert_eq!(story.found(), 0);
+    assert_eq!(harness.found(), 0);
 }
 
 #[test]
 fn a_change_that_was_handled_or_has_a_worker_does_not_wait() {
-    let mut story = story(Some(1));
-    publish(&mut story, "fresh");
-    story.begins(3, "g", "fresh", Cause::Resync.into());
+    let mut harness = harness(Some(1));
+    publish(&mut harness, "fresh");
+    harness.begins(3, "g", "fresh", Cause::Resync.into());
     for number in 0..20 {
-        story.calls(3, "h", &format!("listed-{number}"), late());
+        harness.calls(3, "h", &format!("listed-{number}"), late());
     }
-    story.ends(4, "g", "fresh", Next::Done);
-    story.calls(5, "h", "fresh", Cause::Resync);
+    harness.ends(4, "g", "fresh", Next::Done);
+    harness.calls(5, "h", "fresh", Cause::Resync);
     for number in 20..40 {
-        story.calls(6, "h", &format!("listed-{number}"), late());
+        harness.calls(6, "h", &format!("listed-{number}"), late());
     }
-    assert_eq!(story.found(), 0);
+    assert_eq!(harness.found(), 0);
 }
 
 #[test]
 fn a_first_call_after_very_many_others_is_found() {
-    let mut story = story(None);
+    let mut harness = harness(None);
     for _ in 0..30 {
-        story.calls(3, "h", "busy", Cause::Resync);
+        harness.calls(3, "h", "busy", Cause::Resync);
     }
-    story.calls(4, "h", "starved", late());
-    assert_eq!(story.found(), 1);
-    assert_eq!(story.check.queue(&life(), &kind()).keys.len(), 2);
+    harness.calls(4, "h", "starved", late());
+    assert_eq!(harness.found(), 1);
+    assert_eq!(harness.check.queue(&incarnation(), &kind()).keys.len(), 2);
 }

@@ -94,31 +94,31 @@ fn is_written(object: &StoredObject) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
     #[tokio::test]
     async fn a_foreign_object_that_the_operator_writes_is_reported() {
-        let mut stage = Stage::new(Foreign::default()).await;
-        stage.create(&shop::config_maps(), "o1", &json!({})).await;
+        let mut harness = OperatorHarness::new(Foreign::default()).await;
+        harness.create(&shop::config_maps(), "o1", &json!({})).await;
         let fields = json!({"data": {"number": "1"}});
-        stage.apply(&shop::config_maps(), "o1", &fields).await;
-        assert!(stage.found("o1 is foreign"), "{:?}", stage.all());
+        harness.apply(&shop::config_maps(), "o1", &fields).await;
+        assert!(harness.found("o1 is foreign"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn what_foreign_clients_and_the_operator_write_of_their_own_is_fine() {
-        let mut stage = Stage::new(Foreign::default()).await;
+        let mut harness = OperatorHarness::new(Foreign::default()).await;
         let maps = shop::config_maps();
-        stage.create(&maps, "o1", &json!({})).await;
-        stage
+        harness.create(&maps, "o1", &json!({})).await;
+        harness
             .patch(&maps, "o1", &json!({"data": {"number": "1"}}))
             .await;
         let ours = json!({"metadata": {"labels": {OWNER_UID: "u"}}});
-        stage.apply(&maps, "o2", &ours).await;
+        harness.apply(&maps, "o2", &ours).await;
         let fields = json!({"metadata": {"labels": {OWNER_UID: "u"}}, "data": {"number": "1"}});
-        stage.apply(&maps, "o2", &fields).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        harness.apply(&maps, "o2", &fields).await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 }

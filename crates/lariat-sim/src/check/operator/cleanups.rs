@@ -1,4 +1,4 @@
-//! Finalizers: no shop goes without its cleanup, and none that lives is cleaned up.
+//! Finalizers: no shop goes without its cleanup, and none that is alive is cleaned up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use lariat_core::ObjectKey;
 
 use super::SHOPS;
 use crate::check::{Check, Findings};
-use crate::deed::Deed;
 use crate::event::{Event, Moment};
+use crate::operator_action::OperatorAction;
 use crate::oracle::{Oracle, SWEEP};
 use crate::shop;
 
@@ -19,19 +19,19 @@ const FORCED: Duration = Duration::from_secs(120);
 
 /// A shop with the finalizer is cleaned up once it is deleted, before it goes.
 ///
-/// The cleanup must have begun after the deletion, and a shop that lives is not cleaned up.
+/// The cleanup must have begun after the deletion, and a shop that is alive is not cleaned up.
 ///
 /// `Reconciler::finalizer` says so: "An object that is being deleted and has the finalizer is given to `cleanup`",
 /// and the finalizer is removed when that is done; "cleanup happens at least once". What a foreign client took the
-/// finalizer off is exempt. A restored backup may bring a deleted shop back to life: it has to be cleaned up again.
+/// finalizer off is exempt. A restored backup may bring a deleted shop back: it has to be cleaned up again.
 /// A shop is remembered for as long as a state of it may still be shown.
 #[derive(Default)]
 pub(super) struct Cleanups {
     shops: BTreeMap<ShopOf, Shop>,
-    /// When each process began to clean up a shop.
+    /// The event with which each process began to clean up a shop.
     began: BTreeMap<(Arc<str>, ShopOf), u64>,
     forced: BTreeMap<ObjectKey, Duration>,
-    /// When shops were forgotten last.
+    /// The time at which shops were forgotten last.
     swept: Duration,
 }
 
@@ -45,7 +45,7 @@ struct Shop {
     was_deleting: bool,
     /// The last event at which it lived.
     lived: u64,
-    /// When the last cleanup that is done began, and in which epoch it ended.
+    /// The event with which the last cleanup that is done began, and the epoch in which it ended.
     cleaned: Option<(u64, u32)>,
 }
 
@@ -72,7 +72,10 @@ impl Check for Cleanups {
                 }
                 Vec::new()
             }
-            Event::Did { life, deed } => self.did(&life.process, deed, oracle, moment),
+            Event::Did {
+                incarnation,
+                action,
+            } => self.did(&incarnation.process, action, oracle, moment),
             _ => Vec::new(),
         }
     }
@@ -120,12 +123,12 @@ impl Cleanups {
     fn did(
         &mut self,
         process: &Arc<str>,
-        deed: &Deed,
+        action: &OperatorAction,
         oracle: &Oracle,
         moment: &Moment,
     ) -> Findings {
-        match deed {
-            Deed::CleansUp { key, uid } => {
+        match action {
+            OperatorAction::CleansUp { key, uid } => {
                 let of = (key.clone(), uid.clone());
                 let shop = self.shops.get(&of);
                 let was_deleting = shop.is_some_and(|shop| shop.was_deleting);
@@ -138,7 +141,7 @@ impl Cleanups {
                     "{key} ({uid}) is cleaned up, but was never deleted"
                 )]
             }
-            Deed::CleanedUp { key, uid } => {
+            OperatorAction::CleanedUp { key, uid } => {
                 let of = (key.clone(), uid.clone());
                 let began = self
                     .began
@@ -152,7 +155,7 @@ impl Cleanups {
                 }
                 Vec::new()
             }
-            Deed::RemovesFinalizer { key } => {
+            OperatorAction::RemovesFinalizer { key } => {
                 self.forced.insert(key.clone(), moment.at);
                 Vec::new()
             }
@@ -162,7 +165,7 @@ impl Cleanups {
 }
 
 impl Shop {
-    /// Returns what is wrong with a shop that loses the finalizer now.
+    /// Returns the reason why a shop may not lose the finalizer now.
     fn why_not_cleaned(&self, oracle: &Oracle, uid: &str) -> Option<&'static str> {
         let Some((began, epoch)) = self.cleaned else {
             return Some("was never cleaned up");
@@ -178,112 +181,112 @@ impl Shop {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
-    async fn deleted(stage: &mut Stage) -> String {
-        let uid = stage.create_shop("o1", 0).await;
-        stage.delete(&shop::gvk(), "o1").await;
+    async fn deleted(harness: &mut OperatorHarness) -> String {
+        let uid = harness.create_shop("o1", 0).await;
+        harness.delete(&shop::gvk(), "o1").await;
         uid
     }
 
-    async fn lets_go(stage: &mut Stage) {
+    async fn lets_go(harness: &mut OperatorHarness) {
         let patch = json!({"metadata": {"finalizers": null}});
-        stage.patch(&shop::gvk(), "o1", &patch).await;
+        harness.patch(&shop::gvk(), "o1", &patch).await;
     }
 
-    fn cleans_up(stage: &mut Stage, uid: &str) {
-        let (key, uid) = (Stage::key("o1"), uid.to_owned());
-        stage.did(Deed::CleansUp { key, uid });
+    fn cleans_up(harness: &mut OperatorHarness, uid: &str) {
+        let (key, uid) = (OperatorHarness::key("o1"), uid.to_owned());
+        harness.did(OperatorAction::CleansUp { key, uid });
     }
 
-    fn cleaned_up(stage: &mut Stage, uid: &str) {
-        let (key, uid) = (Stage::key("o1"), uid.to_owned());
-        stage.did(Deed::CleanedUp { key, uid });
+    fn cleaned_up(harness: &mut OperatorHarness, uid: &str) {
+        let (key, uid) = (OperatorHarness::key("o1"), uid.to_owned());
+        harness.did(OperatorAction::CleanedUp { key, uid });
     }
 
     #[tokio::test]
     async fn a_shop_that_goes_without_cleanup_is_reported() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        deleted(&mut stage).await;
-        lets_go(&mut stage).await;
-        assert!(stage.found("was never cleaned up"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        deleted(&mut harness).await;
+        lets_go(&mut harness).await;
+        assert!(harness.found("was never cleaned up"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_shop_that_goes_after_its_cleanup_is_fine() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        let uid = deleted(&mut stage).await;
-        cleans_up(&mut stage, &uid);
-        stage.create_ledger(&uid).await;
-        cleaned_up(&mut stage, &uid);
-        lets_go(&mut stage).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        let uid = deleted(&mut harness).await;
+        cleans_up(&mut harness, &uid);
+        harness.create_ledger(&uid).await;
+        cleaned_up(&mut harness, &uid);
+        lets_go(&mut harness).await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_shop_is_forgotten_once_no_process_can_be_shown_it() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        let uid = deleted(&mut stage).await;
-        let key = Stage::key("o1");
-        stage.did(Deed::RemovesFinalizer { key });
-        lets_go(&mut stage).await;
-        cleans_up(&mut stage, &uid);
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        let uid = deleted(&mut harness).await;
+        let key = OperatorHarness::key("o1");
+        harness.did(OperatorAction::RemovesFinalizer { key });
+        lets_go(&mut harness).await;
+        cleans_up(&mut harness, &uid);
         assert!(
-            stage.all().is_empty(),
+            harness.all().is_empty(),
             "a process may know it: {:?}",
-            stage.all()
+            harness.all()
         );
         for name in ["o2", "o3"] {
-            stage.wait(4 * SWEEP);
-            stage.create(&shop::gvk(), name, &shop::spec(0)).await;
-            stage.delete(&shop::gvk(), name).await;
+            harness.wait(4 * SWEEP);
+            harness.create(&shop::gvk(), name, &shop::spec(0)).await;
+            harness.delete(&shop::gvk(), name).await;
         }
-        cleans_up(&mut stage, &uid);
-        assert!(stage.found("never deleted"), "{:?}", stage.all());
+        cleans_up(&mut harness, &uid);
+        assert!(harness.found("never deleted"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_finalizer_that_foreign_clients_remove_is_not_reported() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        deleted(&mut stage).await;
-        let key = Stage::key("o1");
-        stage.did(Deed::RemovesFinalizer { key });
-        lets_go(&mut stage).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        deleted(&mut harness).await;
+        let key = OperatorHarness::key("o1");
+        harness.did(OperatorAction::RemovesFinalizer { key });
+        lets_go(&mut harness).await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn the_cleanup_of_a_shop_that_lives_is_reported() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        let uid = stage.create_shop("o1", 0).await;
-        cleans_up(&mut stage, &uid);
-        assert!(stage.found("was never deleted"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        let uid = harness.create_shop("o1", 0).await;
+        cleans_up(&mut harness, &uid);
+        assert!(harness.found("was never deleted"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_cleanup_without_a_ledger_is_reported() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        let uid = deleted(&mut stage).await;
-        cleans_up(&mut stage, &uid);
-        cleaned_up(&mut stage, &uid);
-        lets_go(&mut stage).await;
-        assert!(stage.found("has no ledger"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        let uid = deleted(&mut harness).await;
+        cleans_up(&mut harness, &uid);
+        cleaned_up(&mut harness, &uid);
+        lets_go(&mut harness).await;
+        assert!(harness.found("has no ledger"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_shop_that_a_backup_brings_back_to_life_has_to_be_cleaned_up_again() {
-        let mut stage = Stage::new(Cleanups::default()).await;
-        let uid = stage.create_shop("o1", 0).await;
-        let backup = stage.backup();
-        stage.delete(&shop::gvk(), "o1").await;
-        cleans_up(&mut stage, &uid);
-        stage.create_ledger(&uid).await;
-        cleaned_up(&mut stage, &uid);
-        stage.restore(&backup).await;
-        stage.delete(&shop::gvk(), "o1").await;
-        lets_go(&mut stage).await;
-        assert!(stage.found("has lived since"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Cleanups::default()).await;
+        let uid = harness.create_shop("o1", 0).await;
+        let backup = harness.backup();
+        harness.delete(&shop::gvk(), "o1").await;
+        cleans_up(&mut harness, &uid);
+        harness.create_ledger(&uid).await;
+        cleaned_up(&mut harness, &uid);
+        harness.restore(&backup).await;
+        harness.delete(&shop::gvk(), "o1").await;
+        lets_go(&mut harness).await;
+        assert!(harness.found("has lived since"), "{:?}", harness.all());
     }
 }

@@ -6,10 +6,10 @@ use lariat_cluster::Commit;
 use lariat_core::ObjectKey;
 
 use super::SHOPS;
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::check::{Check, Findings};
-use crate::deed::Deed;
 use crate::event::{Event, Moment};
+use crate::operator_action::OperatorAction;
 use crate::oracle::Oracle;
 use crate::shop;
 
@@ -20,16 +20,16 @@ use crate::shop;
 /// come after the restore, from a process that has yet to notice it.
 #[derive(Default)]
 pub(super) struct Ends {
-    /// How often each life of a process has reported the end of a shop.
-    reported: BTreeMap<(LifeId, String), usize>,
-    /// When each life began; see [`Moment::number`].
-    begun: BTreeMap<LifeId, u64>,
+    /// The number of times that each incarnation has reported the end of a shop.
+    reported: BTreeMap<(IncarnationId, String), usize>,
+    /// The event with which each incarnation began; see [`Moment::number`].
+    begun: BTreeMap<IncarnationId, u64>,
     /// The events that created each shop or brought it back, by uid.
     ///
     /// They are numbered as in [`Moment::number`].
     came: BTreeMap<String, Vec<u64>>,
     there: BTreeSet<String>,
-    /// What was there when a backup was restored, and may be still.
+    /// The shops that were there when a backup was restored, and may be still.
     before: BTreeSet<String>,
 }
 
@@ -41,17 +41,17 @@ impl Check for Ends {
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
             Event::Committed(commit) => self.committed(commit, moment.number),
-            Event::LifeBegan(life) => {
-                self.begun.insert(life.clone(), moment.number);
+            Event::IncarnationBegan(incarnation) => {
+                self.begun.insert(incarnation.clone(), moment.number);
             }
-            Event::LifeEnded(life) => {
-                self.begun.remove(life);
-                self.reported.retain(|of, _| of.0 != *life);
+            Event::IncarnationEnded(incarnation) => {
+                self.begun.remove(incarnation);
+                self.reported.retain(|of, _| of.0 != *incarnation);
             }
             Event::Did {
-                life,
-                deed: Deed::Ended { key, uid },
-            } => return self.ended(oracle, life, key, uid),
+                incarnation,
+                action: OperatorAction::Ended { key, uid },
+            } => return self.ended(oracle, incarnation, key, uid),
             _ => {}
         }
         Vec::new()
@@ -77,10 +77,16 @@ impl Ends {
         }
     }
 
-    fn ended(&mut self, oracle: &Oracle, life: &LifeId, key: &ObjectKey, uid: &String) -> Findings {
+    fn ended(
+        &mut self,
+        oracle: &Oracle,
+        incarnation: &IncarnationId,
+        key: &ObjectKey,
+        uid: &String,
+    ) -> Findings {
         let mut found = Vec::new();
-        let allowed = self.allowed(life, uid);
-        let of = (life.clone(), uid.clone());
+        let allowed = self.allowed(incarnation, uid);
+        let of = (incarnation.clone(), uid.clone());
         let reported = self.reported.entry(of).or_default();
         *reported += 1;
         if *reported > allowed {
@@ -99,13 +105,13 @@ impl Ends {
         found
     }
 
-    /// Returns how often a shop can have ended for a life.
+    /// Returns how often a shop can have ended for an incarnation.
     ///
-    /// A shop that is there when the life begins, or has been, counts once.
-    fn allowed(&self, life: &LifeId, uid: &str) -> usize {
-        let begun = self.begun.get(life).copied();
+    /// A shop that is there when the incarnation begins, or has been, counts once.
+    fn allowed(&self, incarnation: &IncarnationId, uid: &str) -> usize {
+        let begun = self.begun.get(incarnation).copied();
         let came = self.came.get(uid).map_or(&[][..], Vec::as_slice);
-        // Of all times that the shop came before this life, the life can have seen the last one only.
+        // Of all times that the shop came before this incarnation, the incarnation can have seen the last one only.
         let before = came.partition_point(|number| *number < begun.unwrap_or(0));
         (came.len() - before + before.min(1)).max(1)
     }
@@ -113,55 +119,55 @@ impl Ends {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
 
-    fn ended(stage: &mut Stage, uid: &str) {
-        let (key, uid) = (Stage::key("o1"), uid.to_owned());
-        stage.did(Deed::Ended { key, uid });
+    fn ended(harness: &mut OperatorHarness, uid: &str) {
+        let (key, uid) = (OperatorHarness::key("o1"), uid.to_owned());
+        harness.did(OperatorAction::Ended { key, uid });
     }
 
     #[tokio::test]
     async fn an_end_that_is_reported_once_is_fine_and_twice_is_not() {
-        let mut stage = Stage::new(Ends::default()).await;
-        ended(&mut stage, "a");
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        ended(&mut stage, "a");
+        let mut harness = OperatorHarness::new(Ends::default()).await;
+        ended(&mut harness, "a");
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        ended(&mut harness, "a");
         assert!(
-            stage.found("reported 2 times, 1 are allowed"),
+            harness.found("reported 2 times, 1 are allowed"),
             "{:?}",
-            stage.all()
+            harness.all()
         );
     }
 
     #[tokio::test]
     async fn the_end_of_a_shop_that_is_there_is_reported() {
-        let mut stage = Stage::new(Ends::default()).await;
-        let uid = stage.create_shop("o1", 0).await;
-        ended(&mut stage, &uid);
-        assert!(stage.found("but it is there"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Ends::default()).await;
+        let uid = harness.create_shop("o1", 0).await;
+        ended(&mut harness, &uid);
+        assert!(harness.found("but it is there"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_shop_that_a_backup_brings_back_may_end_once_more() {
-        let mut stage = Stage::new(Ends::default()).await;
-        stage.create(&shop::gvk(), "o1", &shop::spec(0)).await;
-        let uid = stage.uid(&shop::gvk(), "o1");
-        let backup = stage.backup();
+        let mut harness = OperatorHarness::new(Ends::default()).await;
+        harness.create(&shop::gvk(), "o1", &shop::spec(0)).await;
+        let uid = harness.uid(&shop::gvk(), "o1");
+        let backup = harness.backup();
         // It is there before and after: that is one end.
-        stage.restore(&backup).await;
-        stage.delete(&shop::gvk(), "o1").await;
-        stage.restore(&backup).await;
+        harness.restore(&backup).await;
+        harness.delete(&shop::gvk(), "o1").await;
+        harness.restore(&backup).await;
         // Of before, by a process that has yet to notice the restore.
-        ended(&mut stage, &uid);
-        stage.delete(&shop::gvk(), "o1").await;
-        ended(&mut stage, &uid);
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        ended(&mut stage, &uid);
+        ended(&mut harness, &uid);
+        harness.delete(&shop::gvk(), "o1").await;
+        ended(&mut harness, &uid);
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        ended(&mut harness, &uid);
         assert!(
-            stage.found("reported 3 times, 2 are allowed"),
+            harness.found("reported 3 times, 2 are allowed"),
             "{:?}",
-            stage.all()
+            harness.all()
         );
     }
 }

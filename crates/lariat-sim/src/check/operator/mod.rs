@@ -6,11 +6,11 @@ mod children;
 mod cleanups;
 mod ends;
 mod events;
+#[cfg(test)]
+mod harness;
 mod prunes;
 mod requests;
 mod settled;
-#[cfg(test)]
-mod stage;
 mod status;
 mod touched;
 
@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Check;
-use crate::deed::Deed;
 use crate::event::Event;
+use crate::operator_action::OperatorAction;
 
 /// The stored resource of shops.
 const SHOPS: &str = "shops.sim.dev";
@@ -43,19 +43,20 @@ pub(super) fn all() -> Vec<Box<dyn Check>> {
 struct Operators {
     /// Whether their work takes reads that caches do not answer.
     fetches: BTreeMap<Arc<str>, bool>,
-    /// How many lives they have begun together.
-    lives: u32,
+    /// The number of incarnations they have begun together.
+    incarnations: u32,
 }
 
 impl Operators {
     fn saw(&mut self, event: &Event) {
         if let Event::Did {
-            life,
-            deed: Deed::Operates { fetches, .. },
+            incarnation,
+            action: OperatorAction::Operates { fetches, .. },
         } = event
         {
-            self.fetches.insert(Arc::clone(&life.process), *fetches);
-            self.lives += 1;
+            self.fetches
+                .insert(Arc::clone(&incarnation.process), *fetches);
+            self.incarnations += 1;
         }
     }
 

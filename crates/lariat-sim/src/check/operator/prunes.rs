@@ -48,7 +48,7 @@ impl Check for Prunes {
                 object: Some(shown),
                 ..
             } if handler.kind == shop::gvk() => {
-                let place = (Arc::clone(&handler.life.process), key.clone());
+                let place = (Arc::clone(&handler.incarnation.process), key.clone());
                 self.called
                     .insert(place, (shown.uid.clone(), shown.version));
             }
@@ -123,7 +123,7 @@ fn gvk_of(resource: &str) -> Gvk {
     shop::config_maps()
 }
 
-/// Returns what a request deletes, if it is a child.
+/// Returns the child that a request deletes, if it is one.
 fn deleted_by(what: &str) -> Option<(&'static str, ObjectKey)> {
     // Such as `DELETE /api/v1/namespaces/default/configmaps/o1-a?…`.
     let path = what
@@ -142,21 +142,21 @@ fn deleted_by(what: &str) -> Option<(&'static str, ObjectKey)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
     const PATH: &str = "DELETE /api/v1/namespaces/default/configmaps/";
 
-    async fn prunes(stage: &mut Stage, name: &str) {
-        stage.sent(1, &format!("{PATH}{name}?"));
-        stage.delete(&shop::config_maps(), name).await;
-        stage.answered(1, "200");
+    async fn prunes(harness: &mut OperatorHarness, name: &str) {
+        harness.sent(1, &format!("{PATH}{name}?"));
+        harness.delete(&shop::config_maps(), name).await;
+        harness.answered(1, "200");
     }
 
-    async fn child_of(stage: &mut Stage, uid: &str, name: &str) {
+    async fn child_of(harness: &mut OperatorHarness, uid: &str, name: &str) {
         let labels = json!({"metadata": {"labels": {OWNER_UID: uid}}});
-        stage.create(&shop::config_maps(), name, &labels).await;
+        harness.create(&shop::config_maps(), name, &labels).await;
     }
 
     #[test]
@@ -178,34 +178,34 @@ mod tests {
 
     #[tokio::test]
     async fn a_child_that_is_wanted_and_deleted_is_reported() {
-        let mut stage = Stage::new(Prunes::default()).await;
-        stage.operates();
-        let uid = stage.create_shop("o1", 0b1).await;
-        stage.called("o1");
-        child_of(&mut stage, &uid, "o1-a").await;
-        prunes(&mut stage, "o1-a").await;
-        assert!(stage.found("o1 wants it"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Prunes::default()).await;
+        harness.operates();
+        let uid = harness.create_shop("o1", 0b1).await;
+        harness.called("o1");
+        child_of(&mut harness, &uid, "o1-a").await;
+        prunes(&mut harness, "o1-a").await;
+        assert!(harness.found("o1 wants it"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_child_that_some_state_since_the_call_did_not_want_may_go() {
-        let mut stage = Stage::new(Prunes::default()).await;
-        stage.operates();
-        let uid = stage.create_shop("o1", 0b1).await;
-        child_of(&mut stage, &uid, "o1-a").await;
-        stage.patch(&shop::gvk(), "o1", &shop::spec(0b10)).await;
-        stage.called("o1");
-        stage.patch(&shop::gvk(), "o1", &shop::spec(0b1)).await;
-        prunes(&mut stage, "o1-a").await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Prunes::default()).await;
+        harness.operates();
+        let uid = harness.create_shop("o1", 0b1).await;
+        child_of(&mut harness, &uid, "o1-a").await;
+        harness.patch(&shop::gvk(), "o1", &shop::spec(0b10)).await;
+        harness.called("o1");
+        harness.patch(&shop::gvk(), "o1", &shop::spec(0b1)).await;
+        prunes(&mut harness, "o1-a").await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_foreign_object_that_is_deleted_is_reported() {
-        let mut stage = Stage::new(Prunes::default()).await;
-        stage.operates();
-        stage.create(&shop::config_maps(), "o1", &json!({})).await;
-        prunes(&mut stage, "o1").await;
-        assert!(stage.found("is foreign"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Prunes::default()).await;
+        harness.operates();
+        harness.create(&shop::config_maps(), "o1", &json!({})).await;
+        prunes(&mut harness, "o1").await;
+        assert!(harness.found("is foreign"), "{:?}", harness.all());
     }
 }

@@ -14,7 +14,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 
-/// How often one object may be written within a minute, whatever happens to it.
+/// The largest number of writes of one object within a minute, whatever happens to it.
 const MOST: usize = 300;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -28,7 +28,7 @@ pub(super) struct Writes {
     operators: Operators,
     touched: Touched,
     recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
-    /// When paths were forgotten last that are not written any more.
+    /// The time at which paths were forgotten last that are not written any more.
     swept: Duration,
 }
 
@@ -75,7 +75,7 @@ impl Check for Writes {
     }
 }
 
-/// How long operators have to come to rest once all faults have ended.
+/// The time operators have to come to rest once all faults have ended.
 const RESTLESS: Duration = Duration::from_secs(15 * 60);
 
 /// At rest an operator sends nothing but watches, whatever its period is.
@@ -87,7 +87,7 @@ const RESTLESS: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Quiet {
     operators: Operators,
     ended: Option<Duration>,
-    /// What was sent since operators should be at rest.
+    /// The requests that were sent since operators should be at rest.
     sent: BTreeMap<Arc<str>, Vec<String>>,
 }
 
@@ -116,9 +116,9 @@ impl Check for Quiet {
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let sent = self
             .sent
-            .get(&rest.life.process)
+            .get(&rest.incarnation.process)
             .map_or(&[][..], Vec::as_slice);
-        let fetches = self.operators.fetches.get(&rest.life.process) == Some(&true);
+        let fetches = self.operators.fetches.get(&rest.incarnation.process) == Some(&true);
         let mut shops = oracle.all(&shop::gvk());
         let is_blocked = shops.any(|(key, shop)| is_blocked(oracle, key, shop));
         let is_fine = |what: &str| {
@@ -139,7 +139,7 @@ fn is_write(what: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
@@ -148,69 +148,69 @@ mod tests {
 
     #[tokio::test]
     async fn a_hot_loop_of_writes_is_reported() {
-        let mut stage = Stage::new(Writes::default()).await;
-        stage.operates();
+        let mut harness = OperatorHarness::new(Writes::default()).await;
+        harness.operates();
         for number in 0..MOST {
-            stage.sent(number as u64, PATCH);
+            harness.sent(number as u64, PATCH);
         }
-        stage.sent(1000, WATCH);
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.sent(1001, PATCH);
+        harness.sent(1000, WATCH);
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        harness.sent(1001, PATCH);
         assert!(
-            stage.found("301 requests within a minute"),
+            harness.found("301 requests within a minute"),
             "{:?}",
-            stage.all()
+            harness.all()
         );
     }
 
     #[tokio::test]
     async fn writes_that_answer_conflicts_are_no_hot_loop() {
-        let mut stage = Stage::new(Writes::default()).await;
-        stage.operates();
-        stage.create_shop("o1", 0).await;
+        let mut harness = OperatorHarness::new(Writes::default()).await;
+        harness.operates();
+        harness.create_shop("o1", 0).await;
         for number in 0..10 {
             let touched =
                 json!({"metadata": {"annotations": {"lariat/touched": number.to_string()}}});
-            stage.patch(&shop::gvk(), "o1", &touched).await;
+            harness.patch(&shop::gvk(), "o1", &touched).await;
             // What leaves the annotation as it is is no conflict.
             let spec = json!({"spec": {"n": number}});
-            stage.patch(&shop::gvk(), "o1", &spec).await;
+            harness.patch(&shop::gvk(), "o1", &spec).await;
         }
         for number in 0..MOST + 10 {
-            stage.sent(number as u64, PATCH);
+            harness.sent(number as u64, PATCH);
         }
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.sent(1000, PATCH);
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        harness.sent(1000, PATCH);
         assert!(
-            stage.found("311 requests within a minute"),
+            harness.found("311 requests within a minute"),
             "{:?}",
-            stage.all()
+            harness.all()
         );
     }
 
     #[tokio::test]
     async fn writes_that_are_spread_over_time_are_fine() {
-        let mut stage = Stage::new(Writes::default()).await;
-        stage.operates();
+        let mut harness = OperatorHarness::new(Writes::default()).await;
+        harness.operates();
         for number in 0..2 * MOST {
-            stage.sent(number as u64, PATCH);
-            stage.wait(Duration::from_secs(1));
+            harness.sent(number as u64, PATCH);
+            harness.wait(Duration::from_secs(1));
         }
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn requests_at_rest_are_reported_and_watches_are_not() {
-        let mut stage = Stage::new(Quiet::default()).await;
-        stage.operates();
-        stage.note(&Event::Note("all faults end".to_owned()));
-        stage.sent(1, PATCH);
-        stage.wait(RESTLESS + MINUTE);
-        stage.sent(2, WATCH);
-        stage.rest();
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.sent(3, PATCH);
-        stage.rest();
-        assert!(stage.found("1 requests at rest"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Quiet::default()).await;
+        harness.operates();
+        harness.note(&Event::Note("all faults end".to_owned()));
+        harness.sent(1, PATCH);
+        harness.wait(RESTLESS + MINUTE);
+        harness.sent(2, WATCH);
+        harness.rest();
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        harness.sent(3, PATCH);
+        harness.rest();
+        assert!(harness.found("1 requests at rest"), "{:?}", harness.all());
     }
 }

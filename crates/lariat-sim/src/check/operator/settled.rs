@@ -23,7 +23,7 @@ use crate::shop::{self, OWNER_UID, READY};
 #[derive(Default)]
 pub(super) struct Settled {
     operators: Operators,
-    /// What was looked at, so that replicas do not report the same twice.
+    /// The objects that were checked, so that replicas do not report the same twice.
     looked: BTreeSet<Arc<str>>,
 }
 
@@ -39,7 +39,7 @@ impl Check for Settled {
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let is_first = self.looked.is_empty();
-        let process = &rest.life.process;
+        let process = &rest.incarnation.process;
         if !self.operators.has(process) {
             return Vec::new();
         }
@@ -99,7 +99,7 @@ fn look_at_shop(oracle: &Oracle, key: &ObjectKey, object: &StoredObject, found: 
     );
 }
 
-/// Returns what is wrong with the status of a shop at rest.
+/// Returns the violation by the status of a shop at rest.
 fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
     let (status, generation) = (&shop["status"], &shop["metadata"]["generation"]);
     if status["observedGeneration"] != *generation {
@@ -117,7 +117,7 @@ fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
     None
 }
 
-/// Returns what is wrong with an object of a set that is there at rest.
+/// Returns the violation by an object of a set that is there at rest.
 fn left_over(
     oracle: &Oracle,
     kind: &Gvk,
@@ -165,94 +165,100 @@ fn has(object: &Value, wanted: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
     /// Makes everything as a shop wants it.
-    async fn settle(stage: &mut Stage) -> String {
-        let uid = stage.create_shop("o1", 0b1).await;
+    async fn settle(harness: &mut OperatorHarness) -> String {
+        let uid = harness.create_shop("o1", 0b1).await;
         let shop = shop::spec(0b1);
-        for ((kind, child), mut object) in shop::wanted_by_key(&Stage::key("o1"), &shop) {
+        for ((kind, child), mut object) in shop::wanted_by_key(&OperatorHarness::key("o1"), &shop) {
             object["metadata"]["labels"][OWNER_UID] = uid.as_str().into();
             object["metadata"]["ownerReferences"] = json!([{
                 "apiVersion": "sim.dev/v1", "kind": "Shop", "name": "o1", "uid": uid,
                 "controller": true,
             }]);
-            stage.create(&kind, child.name(), &object).await;
+            harness.create(&kind, child.name(), &object).await;
         }
         let condition = |kind: &str| json!({"type": kind, "status": "True"});
         let conditions = [condition("Ready"), condition("Synced")];
         let status = json!({"observedGeneration": 1, "conditions": conditions});
-        stage.patch_status("o1", &json!({"status": status})).await;
+        harness.patch_status("o1", &json!({"status": status})).await;
         uid
     }
 
-    async fn settled() -> Stage {
-        let mut stage = Stage::new(Settled::default()).await;
-        stage.operates();
-        settle(&mut stage).await;
-        stage
+    async fn settled() -> OperatorHarness {
+        let mut harness = OperatorHarness::new(Settled::default()).await;
+        harness.operates();
+        settle(&mut harness).await;
+        harness
     }
 
     #[tokio::test]
     async fn a_shop_that_has_all_it_wants_is_settled() {
-        let mut stage = settled().await;
-        stage.rest();
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        let mut harness = settled().await;
+        harness.rest();
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn children_that_are_missing_or_changed_or_too_many_are_reported() {
         let maps = shop::config_maps();
-        let mut stage = settled().await;
-        stage.delete(&maps, "o1-a").await;
-        stage.rest();
-        assert!(stage.found("ConfigMap default/o1-a of shop default/o1 is missing"));
+        let mut harness = settled().await;
+        harness.delete(&maps, "o1-a").await;
+        harness.rest();
+        assert!(harness.found("ConfigMap default/o1-a of shop default/o1 is missing"));
 
-        let mut stage = settled().await;
-        stage
+        let mut harness = settled().await;
+        harness
             .patch(&maps, "o1-a", &json!({"data": {"number": "9"}}))
             .await;
-        stage.rest();
-        assert!(stage.found("is not as wanted"), "{:?}", stage.all());
+        harness.rest();
+        assert!(harness.found("is not as wanted"), "{:?}", harness.all());
 
-        let mut stage = settled().await;
-        let uid = stage.uid(&shop::gvk(), "o1");
+        let mut harness = settled().await;
+        let uid = harness.uid(&shop::gvk(), "o1");
         let labels = json!({"metadata": {"labels": {OWNER_UID: uid}}});
-        stage.create(&maps, "o1-z", &labels).await;
-        stage.rest();
-        assert!(stage.found("o1-z is not wanted"), "{:?}", stage.all());
+        harness.create(&maps, "o1-z", &labels).await;
+        harness.rest();
+        assert!(harness.found("o1-z is not wanted"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn what_is_left_of_a_shop_that_is_gone_is_reported() {
-        let mut stage = Stage::new(Settled::default()).await;
-        stage.operates();
+        let mut harness = OperatorHarness::new(Settled::default()).await;
+        harness.operates();
         let labels = json!({"metadata": {"labels": {OWNER_UID: "gone"}}});
-        stage.create(&shop::config_maps(), "o1-a", &labels).await;
-        stage.rest();
-        assert!(stage.found("is left of a shop"), "{:?}", stage.all());
+        harness.create(&shop::config_maps(), "o1-a", &labels).await;
+        harness.rest();
+        assert!(harness.found("is left of a shop"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn a_shop_that_is_stuck_or_says_what_is_not_so_is_reported() {
-        let mut stage = settled().await;
-        stage.delete(&shop::gvk(), "o1").await;
-        stage.rest();
-        assert!(stage.found("stuck in its deletion"), "{:?}", stage.all());
+        let mut harness = settled().await;
+        harness.delete(&shop::gvk(), "o1").await;
+        harness.rest();
+        assert!(
+            harness.found("stuck in its deletion"),
+            "{:?}",
+            harness.all()
+        );
 
-        let mut stage = settled().await;
-        stage
+        let mut harness = settled().await;
+        harness
             .patch(&shop::gvk(), "o1", &json!({"spec": {"more": 1}}))
             .await;
-        stage.rest();
-        assert!(stage.found("the status is of 1"), "{:?}", stage.all());
+        harness.rest();
+        assert!(harness.found("the status is of 1"), "{:?}", harness.all());
 
-        let mut stage = settled().await;
-        stage.delete(&shop::config_maps(), "o1-a").await;
-        stage.create(&shop::config_maps(), "o1-a", &json!({})).await;
-        stage.rest();
-        assert!(stage.found("instead of \"False\"") || stage.found("instead of False"));
+        let mut harness = settled().await;
+        harness.delete(&shop::config_maps(), "o1-a").await;
+        harness
+            .create(&shop::config_maps(), "o1-a", &json!({}))
+            .await;
+        harness.rest();
+        assert!(harness.found("instead of \"False\"") || harness.found("instead of False"));
     }
 }

@@ -32,8 +32,10 @@ impl Check for Forward {
 
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
-            Event::LifeBegan(life) if life.process.starts_with("operator-") => {
-                self.replicas.insert(Arc::clone(&life.process));
+            Event::IncarnationBegan(incarnation)
+                if incarnation.process.starts_with("operator-") =>
+            {
+                self.replicas.insert(Arc::clone(&incarnation.process));
                 Vec::new()
             }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
@@ -99,37 +101,37 @@ fn observed(status: &Value) -> BTreeMap<String, i64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::stage::Stage;
+    use super::super::harness::OperatorHarness;
     use super::*;
     use serde_json::json;
 
-    async fn status(stage: &mut Stage, generation: i64, condition: i64) {
+    async fn status(harness: &mut OperatorHarness, generation: i64, condition: i64) {
         let condition = json!({"type": "Ready", "observedGeneration": condition});
         let status = json!({"observedGeneration": generation, "conditions": [condition]});
-        stage.patch_status("o1", &json!({"status": status})).await;
+        harness.patch_status("o1", &json!({"status": status})).await;
     }
 
     #[tokio::test]
     async fn a_status_that_goes_back_is_reported() {
-        let mut stage = Stage::new(Forward::default()).await;
-        stage.create_shop("o1", 0).await;
-        status(&mut stage, 1, 2).await;
-        status(&mut stage, 2, 2).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        status(&mut stage, 1, 2).await;
-        assert!(stage.found("the status of"), "{:?}", stage.all());
-        status(&mut stage, 1, 1).await;
-        assert!(stage.found("condition Ready of"), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Forward::default()).await;
+        harness.create_shop("o1", 0).await;
+        status(&mut harness, 1, 2).await;
+        status(&mut harness, 2, 2).await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
+        status(&mut harness, 1, 2).await;
+        assert!(harness.found("the status of"), "{:?}", harness.all());
+        status(&mut harness, 1, 1).await;
+        assert!(harness.found("condition Ready of"), "{:?}", harness.all());
     }
 
     #[tokio::test]
     async fn another_shop_of_the_name_begins_again() {
-        let mut stage = Stage::new(Forward::default()).await;
-        stage.create(&shop::gvk(), "o1", &shop::spec(0)).await;
-        status(&mut stage, 5, 5).await;
-        stage.delete(&shop::gvk(), "o1").await;
-        stage.create(&shop::gvk(), "o1", &shop::spec(0)).await;
-        status(&mut stage, 1, 1).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        let mut harness = OperatorHarness::new(Forward::default()).await;
+        harness.create(&shop::gvk(), "o1", &shop::spec(0)).await;
+        status(&mut harness, 5, 5).await;
+        harness.delete(&shop::gvk(), "o1").await;
+        harness.create(&shop::gvk(), "o1", &shop::spec(0)).await;
+        status(&mut harness, 1, 1).await;
+        assert!(harness.all().is_empty(), "{:?}", harness.all());
     }
 }

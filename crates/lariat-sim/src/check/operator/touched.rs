@@ -13,7 +13,7 @@ use crate::shop;
 /// See [`Action::Conflict`](lariat_cluster::faults::Action::Conflict).
 const ANNOTATION: &str = "lariat/touched";
 
-/// How long changes are counted.
+/// The time for which changes are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The objects that conflicts have changed of late.
@@ -30,7 +30,7 @@ struct Touches {
 }
 
 impl Touched {
-    /// Takes in a state of an object.
+    /// Observes a state of an object.
     pub(super) fn saw(&mut self, object: &StoredObject, now: Duration) {
         // Most objects are never changed by a conflict, and need not be parsed.
         let is_touched = |json: &[u8]| {

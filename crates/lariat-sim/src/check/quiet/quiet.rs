@@ -6,9 +6,9 @@ use lariat_cache::Phase;
 use lariat_controller::{CallOutcome, ControllerStatus, HandlerStatus};
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::activity::{Act, Activity};
+use crate::activity::{Activity, ActivityKind};
 use crate::actors::{HandlerId, Subscriber};
-use crate::check::lives::Lives;
+use crate::check::incarnations::Incarnations;
 use crate::check::{Check, Findings, Rest};
 use crate::event::{Event, Moment, Next};
 use crate::oracle::Oracle;
@@ -49,7 +49,9 @@ impl Check for EmptyQueues {
                     self.again.retain(|(of, _), _| *of != handler);
                 }
             }
-            Event::LifeEnded(life) => self.again.retain(|(of, _), _| of.life != *life),
+            Event::IncarnationEnded(incarnation) => self
+                .again
+                .retain(|(of, _), _| of.incarnation != *incarnation),
             _ => {}
         }
         Vec::new()
@@ -60,7 +62,8 @@ impl Check for EmptyQueues {
         let found = controllers.flat_map(|controller| {
             let kind = &controller.cache.gvk;
             let again = self.again.iter();
-            let asked = again.filter(|((of, _), again)| of.life == *rest.life && *again == kind);
+            let asked = again
+                .filter(|((of, _), again)| of.incarnation == *rest.incarnation && *again == kind);
             let keys: BTreeSet<&ObjectKey> = asked.map(|((_, key), _)| key).collect();
             // Keys of objects that are gone are not expected to come again.
             let most = keys.len().min(oracle.all(kind).count());
@@ -70,7 +73,7 @@ impl Check for EmptyQueues {
     }
 }
 
-/// Says what is left of a controller, of whose keys so many come again for ever.
+/// Reports the keys left in a controller, of which `again` come again for ever.
 fn left(controller: &ControllerStatus, again: usize) -> Findings {
     let kind = controller.cache.gvk.kind();
     let mut counts = Keys::of(controller).left(again);
@@ -110,7 +113,7 @@ impl Keys {
         }
     }
 
-    /// Returns how many keys are where they should not be.
+    /// Returns the numbers of keys that are where they should not be.
     ///
     /// `again` keys come again for ever.
     fn left(self, again: usize) -> Vec<(usize, &'static str)> {
@@ -172,7 +175,9 @@ impl Check for Counters {
                     self.seen.remove(&handler);
                 }
             }
-            Event::LifeEnded(life) => self.seen.retain(|of, _| of.life != *life),
+            Event::IncarnationEnded(incarnation) => {
+                self.seen.retain(|of, _| of.incarnation != *incarnation)
+            }
             _ => {}
         }
         Vec::new()
@@ -198,7 +203,7 @@ impl Check for Counters {
     }
 }
 
-/// Returns what a handler's status counts, if that is not what was seen.
+/// Returns the counts of a handler's status, if they differ from those seen.
 fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     let counted = Seen {
         succeeded: status.ended(CallOutcome::Done) + status.ended(CallOutcome::Requeued),
@@ -222,7 +227,7 @@ fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
 /// `idle_grace` (a minute at most in the trial). Which kinds are used is known of programs that report their handlers.
 #[derive(Default)]
 pub(crate) struct KindsInUse {
-    lives: Lives,
+    incarnations: Incarnations,
     subscribed: BTreeSet<Subscriber>,
 }
 
@@ -232,10 +237,10 @@ impl Check for KindsInUse {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.lives.saw(moment, event);
+        self.incarnations.saw(moment, event);
         match event {
             Event::Acted(Activity {
-                what: Act::Subscribed(subscriber),
+                what: ActivityKind::Subscribed(subscriber),
                 ..
             }) => {
                 self.subscribed.insert(subscriber.clone());
@@ -243,7 +248,9 @@ impl Check for KindsInUse {
             Event::Unsubscribed(subscriber) => {
                 self.subscribed.remove(subscriber);
             }
-            Event::LifeEnded(life) => self.subscribed.retain(|of| of.life != *life),
+            Event::IncarnationEnded(incarnation) => {
+                self.subscribed.retain(|of| of.incarnation != *incarnation)
+            }
             _ => {}
         }
         Vec::new()
@@ -265,7 +272,7 @@ impl Check for KindsInUse {
                 found.push(format!("{kind} has no watch since {:?}", cache.interrupted));
             }
         }
-        let Some(state) = self.lives.of(rest.life) else {
+        let Some(state) = self.incarnations.of(rest.incarnation) else {
             return found;
         };
         if state.runs.is_none() {
@@ -276,7 +283,8 @@ impl Check for KindsInUse {
             // one.
             let is_handled = state.handlers_of(&cache.gvk).next().is_some();
             let mut subscribed = self.subscribed.iter();
-            let is_subscribed = subscribed.any(|of| of.life == *rest.life && of.kind == cache.gvk);
+            let is_subscribed =
+                subscribed.any(|of| of.incarnation == *rest.incarnation && of.kind == cache.gvk);
             if !is_handled && !is_subscribed {
                 let (kind, objects) = (cache.gvk.kind(), cache.objects);
                 found.push(format!(

@@ -6,7 +6,7 @@ use lariat_controller::{Context, Outcome, SharedController, SharedControllerFact
 use tokio::time;
 
 use super::*;
-use crate::check::testing::{Story, key, kind, life};
+use crate::check::harness::{CheckHarness, incarnation, key, kind};
 
 /// A factory that runs, with one handler, `h`, and what it is asked to do.
 async fn running(cluster: &Cluster) -> (SharedControllerFactory, SharedController<Metadata>) {
@@ -19,9 +19,9 @@ async fn running(cluster: &Cluster) -> (SharedControllerFactory, SharedControlle
     (factory, config_maps)
 }
 
-/// What a checker finds at rest, after some story and a wish of the program.
+/// Returns the findings of a checker at rest, after some events and with a modified input.
 async fn found<C: Check>(
-    mut story: Story<C>,
+    mut harness: CheckHarness<C>,
     wish: impl FnOnce(&SharedController<Metadata>, &ObjectKey),
 ) -> usize {
     let started = Cluster::builder().start().await;
@@ -32,24 +32,27 @@ async fn found<C: Check>(
     let rest = Rest {
         now: Duration::from_secs(1200),
         served: &[kind()],
-        life: &life(),
+        incarnation: &incarnation(),
         factories: &[],
         remembered: &[],
         controllers: &factory.status(),
         caches: &factory.caches().status(),
     };
-    let found = story.check.at_rest(&story.oracle, &rest).len();
+    let found = harness.check.at_rest(&harness.oracle, &rest).len();
     factory.stop().await.expect("nothing is under way");
     found
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_key_that_is_left_is_found() {
-    let nothing = found(Story::of(EmptyQueues::default()), |_, _| {}).await;
+    let nothing = found(CheckHarness::of(EmptyQueues::default()), |_, _| {}).await;
     let hour = Duration::from_secs(3600);
-    let delayed = found(Story::of(EmptyQueues::default()), |controller, key| {
-        controller.enqueue_after(key, hour);
-    });
+    let delayed = found(
+        CheckHarness::of(EmptyQueues::default()),
+        |controller, key| {
+            controller.enqueue_after(key, hour);
+        },
+    );
     assert_eq!((nothing, delayed.await), (0, 1));
 }
 
@@ -77,27 +80,30 @@ fn a_key_that_comes_again_is_in_line_only_while_no_worker_is_free() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_is_not_seen_or_not_counted_is_found() {
     let seen = || {
-        let mut story = Story::of(Counters::default());
-        story.calls(0, "h", "a", lariat_core::Cause::Resync);
-        story
+        let mut harness = CheckHarness::of(Counters::default());
+        harness.calls(0, "h", "a", lariat_core::Cause::Resync);
+        harness
     };
     let enqueue = |controller: &SharedController<Metadata>, key: &ObjectKey| {
         controller.enqueue(key);
     };
     assert_eq!(found(seen(), enqueue).await, 0);
     assert_eq!(found(seen(), |_, _| {}).await, 1);
-    assert_eq!(found(Story::of(Counters::default()), enqueue).await, 1);
+    assert_eq!(
+        found(CheckHarness::of(Counters::default()), enqueue).await,
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_unused_kind_is_found() {
-    let story = || {
-        let mut story = Story::of(KindsInUse::default());
-        story.starts(0);
-        story
+    let harness = || {
+        let mut harness = CheckHarness::of(KindsInUse::default());
+        harness.starts(0);
+        harness
     };
-    let mut used = story();
+    let mut used = harness();
     used.registered("h", None);
     assert_eq!(found(used, |_, _| {}).await, 0);
-    assert_eq!(found(story(), |_, _| {}).await, 1);
+    assert_eq!(found(harness(), |_, _| {}).await, 1);
 }

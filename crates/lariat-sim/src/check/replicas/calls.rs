@@ -6,13 +6,13 @@ use std::sync::Arc;
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
+use crate::lease_report::{LeaseReport, LeaseScope, ReportPhase};
+use crate::observed::Observed;
 use crate::oracle::Oracle;
 use crate::setup::{Setup, kinds};
-use crate::shown::Shown;
-use crate::survey::{Holding, Stage, Survey};
 
 /// After the faults every object has one holder, which has handled its last state.
 ///
@@ -26,7 +26,7 @@ pub(super) struct HolderSawLast {
 
 /// The last call of a handler for a key.
 struct Last {
-    shown: Option<Shown>,
+    shown: Option<Observed>,
     is_done: bool,
 }
 
@@ -38,8 +38,8 @@ impl HolderSawLast {
         }
     }
 
-    fn survey(&self, oracle: &Oracle, survey: &Survey) -> Findings {
-        if survey.stage == Stage::LastMinute {
+    fn report(&self, oracle: &Oracle, report: &LeaseReport) -> Findings {
+        if report.phase == ReportPhase::LastMinute {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -47,19 +47,19 @@ impl HolderSawLast {
             for (key, object) in oracle.all(&kind) {
                 // The place of the stored state: the last owner decides, whatever states were handled before.
                 let place = if self.setup.is_sharded {
-                    Holding::of_stored(&kind, object)
+                    LeaseScope::of_stored(&kind, object)
                 } else {
-                    Holding::All
+                    LeaseScope::All
                 };
-                let holders: Vec<&LifeId> = survey
+                let holders: Vec<&IncarnationId> = report
                     .members
                     .iter()
                     .filter(|member| member.holds(place))
-                    .map(|member| &member.life)
+                    .map(|member| &member.incarnation)
                     .collect();
                 match holders.as_slice() {
-                    // At this stage the new holder has just taken over, and its calls may still be under way.
-                    [_] if survey.stage == Stage::Held => {}
+                    // At this phase the new holder has just taken over, and its calls may still be under way.
+                    [_] if report.phase == ReportPhase::Held => {}
                     [holder] => {
                         found.extend(self.unhandled(&kind, key, object, holder));
                     }
@@ -79,13 +79,13 @@ impl HolderSawLast {
         kind: &Gvk,
         key: &ObjectKey,
         object: &StoredObject,
-        holder: &LifeId,
+        holder: &IncarnationId,
     ) -> Findings {
         let stored = (object.uid(), object.revision());
         let mut found = Vec::new();
         for number in 0..self.setup.handlers {
             let handler = HandlerId {
-                life: holder.clone(),
+                incarnation: holder.clone(),
                 kind: kind.clone(),
                 name: Arc::from(format!("h{number}")),
             };
@@ -149,7 +149,7 @@ impl Check for HolderSawLast {
                     last.is_done = matches!(result, Some(Ok(())));
                 }
             }
-            Event::Surveyed(survey) => return self.survey(oracle, survey),
+            Event::LeasesReported(report) => return self.report(oracle, report),
             _ => {}
         }
         Vec::new()

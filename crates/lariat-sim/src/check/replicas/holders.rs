@@ -7,12 +7,12 @@ use lariat_core::ObjectKey;
 
 use super::Places;
 use super::terms::{ROUNDING, Terms};
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
+use crate::lease_report::LeaseScope;
 use crate::oracle::Oracle;
 use crate::setup::Setup;
-use crate::survey::Holding;
 
 /// At most one process handles a key at a time; in an election, any key.
 ///
@@ -27,7 +27,7 @@ pub(super) struct OneHolder {
     places: Places,
     terms: Terms,
     /// Calls under way.
-    running: BTreeMap<Call, Option<Holding>>,
+    running: BTreeMap<Call, Option<LeaseScope>>,
 }
 
 type Call = (HandlerId, ObjectKey);
@@ -41,15 +41,15 @@ impl OneHolder {
         }
     }
 
-    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<Holding>) -> Findings {
-        let life = &handler.life;
+    fn began(&self, moment: &Moment, (handler, key): &Call, place: Option<LeaseScope>) -> Findings {
+        let incarnation = &handler.incarnation;
         let call = format!(
             "{} begins a call for {} {key}",
-            life.process,
+            incarnation.process,
             handler.kind.kind()
         );
         let mut found = Vec::new();
-        let deadline = self.terms.deadline(life);
+        let deadline = self.terms.deadline(incarnation);
         if deadline.is_none_or(|deadline| deadline + ROUNDING < moment.at) {
             let ended = deadline.map_or_else(
                 || "it has no lease".to_owned(),
@@ -60,16 +60,16 @@ impl OneHolder {
         // A deleted object no longer shows its owner, so it cannot be compared with other calls.
         let Some(place) = place else { return found };
         for ((other, theirs), at) in &self.running {
-            let is_other = other.life.process != life.process && *at == Some(place);
-            if is_other && !self.is_allowed(&other.life, life, moment) {
-                let (process, kind) = (&other.life.process, other.kind.kind());
+            let is_other = other.incarnation.process != incarnation.process && *at == Some(place);
+            if is_other && !self.is_allowed(&other.incarnation, incarnation, moment) {
+                let (process, kind) = (&other.incarnation.process, other.kind.kind());
                 found.push(format!("{call} while {process} handles {kind} {theirs}"));
             }
         }
         found
     }
 
-    fn is_allowed(&self, old: &LifeId, new: &LifeId, moment: &Moment) -> bool {
+    fn is_allowed(&self, old: &IncarnationId, new: &IncarnationId, moment: &Moment) -> bool {
         // A suspended process cannot end its call in time. Its writes are refused, which another checker sees to.
         self.terms.is_suspended(old, moment.at) || self.terms.may_meet(old, new)
     }
@@ -99,7 +99,9 @@ impl Check for OneHolder {
             Event::Ended { handler, key, .. } => {
                 self.running.remove(&(handler.clone(), key.clone()));
             }
-            Event::LifeEnded(life) => self.running.retain(|(of, _), _| of.life != *life),
+            Event::IncarnationEnded(incarnation) => self
+                .running
+                .retain(|(of, _), _| of.incarnation != *incarnation),
             _ => {}
         }
         Vec::new()

@@ -8,11 +8,11 @@ use lariat_cluster::Commit;
 
 use crate::check::{Check, Findings};
 use crate::event::{Event, LEASES, Moment};
+use crate::lease_report::{LeaseReport, ReportPhase};
 use crate::oracle::Oracle;
 use crate::setup::Setup;
-use crate::survey::{Stage, Survey};
 
-/// How many requests besides renewals a process may send in a minute.
+/// The number of requests besides renewals that a process may send in a minute.
 ///
 /// They are a watch that is opened again, and the rest of the minute before.
 const BESIDE: u32 = 4;
@@ -62,9 +62,9 @@ impl Leases {
         }
     }
 
-    fn rest(&self, survey: &Survey, now: Duration) -> Findings {
+    fn rest(&self, report: &LeaseReport, now: Duration) -> Findings {
         let mut found = Vec::new();
-        let holders = survey.members.iter().filter(|member| member.leads).count();
+        let holders = report.members.iter().filter(|member| member.leads).count();
         if holders != self.held.len() {
             let held = self.held.len();
             found.push(format!(
@@ -72,8 +72,8 @@ impl Leases {
             ));
         }
         let lasted = now.saturating_sub(self.since);
-        for member in &survey.members {
-            let process = &member.life.process;
+        for member in &report.members {
+            let process = &member.incarnation.process;
             let period = self
                 .setup
                 .rate(process)
@@ -106,14 +106,14 @@ impl Check for Leases {
             Event::Sent { what, .. } if what.contains("/leases") => {
                 *self.sent.entry(Arc::clone(&moment.actor)).or_default() += 1;
             }
-            Event::Surveyed(survey) => match survey.stage {
-                Stage::LastMinute => {
+            Event::LeasesReported(report) => match report.phase {
+                ReportPhase::LastMinute => {
                     // Takeovers right after the faults are not part of the rate at rest.
                     self.sent.clear();
                     self.since = moment.at;
                 }
-                Stage::Rest => return self.rest(survey, moment.at),
-                Stage::Held => {}
+                ReportPhase::Rest => return self.rest(report, moment.at),
+                ReportPhase::Held => {}
             },
             _ => {}
         }

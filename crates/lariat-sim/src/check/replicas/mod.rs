@@ -14,10 +14,10 @@ use std::sync::Arc;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Check;
-use crate::actors::{HandlerId, LifeId};
+use crate::actors::{HandlerId, IncarnationId};
+use crate::lease_report::LeaseScope;
+use crate::observed::Observed;
 use crate::setup::Setup;
-use crate::shown::Shown;
-use crate::survey::Holding;
 
 /// Returns the checkers for a setup.
 pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
@@ -32,7 +32,7 @@ pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
 /// The places of the runs of each process: a run is for the place its object had when its first handler was called.
 struct Places {
     setup: Arc<Setup>,
-    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Holding>)>,
+    runs: BTreeMap<(IncarnationId, Gvk, ObjectKey), (u64, Option<LeaseScope>)>,
 }
 
 impl Places {
@@ -51,16 +51,16 @@ impl Places {
         handler: &HandlerId,
         key: &ObjectKey,
         run: u64,
-        object: Option<&Shown>,
-    ) -> Option<Holding> {
+        object: Option<&Observed>,
+    ) -> Option<LeaseScope> {
         let kind = &handler.kind;
         let place = match object {
-            _ if !self.setup.is_sharded => Some(Holding::All),
-            Some(object) => Some(Holding::of(kind, object)),
-            None if kind.kind() == "ConfigMap" => Some(Holding::of_key(kind, key)),
+            _ if !self.setup.is_sharded => Some(LeaseScope::All),
+            Some(object) => Some(LeaseScope::of(kind, object)),
+            None if kind.kind() == "ConfigMap" => Some(LeaseScope::of_key(kind, key)),
             None => None,
         };
-        let of = (handler.life.clone(), kind.clone(), key.clone());
+        let of = (handler.incarnation.clone(), kind.clone(), key.clone());
         let known = self.runs.entry(of).or_insert((run, place));
         if known.0 != run {
             *known = (run, place);

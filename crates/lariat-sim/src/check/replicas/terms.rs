@@ -10,15 +10,15 @@ use std::time::Duration;
 use lariat_cluster::{Commit, StoredObject};
 use serde_json::Value;
 
-use crate::activity::{Act, Activity};
-use crate::actors::LifeId;
+use crate::activity::{Activity, ActivityKind};
+use crate::actors::IncarnationId;
 use crate::event::{Event, Moment};
 use crate::setup::Setup;
 
 /// The tolerance of deadlines: timers round up to milliseconds.
 pub(super) const ROUNDING: Duration = Duration::from_millis(10);
 
-/// For how long after a pause what was under way before it may still be there.
+/// The time after a pause for which calls from before it may still run.
 const WAKES: Duration = Duration::from_secs(2);
 
 /// The annotation with the names of members whose keys were handed over.
@@ -27,18 +27,18 @@ const ACKS: &str = "lariat.dev/ring-acks";
 /// All leases and their holders, in the order of events.
 pub(super) struct Terms {
     setup: Arc<Setup>,
-    /// The present life of each process.
-    living: BTreeMap<Arc<str>, LifeId>,
-    terms: BTreeMap<LifeId, Term>,
+    /// The present incarnation of each process.
+    living: BTreeMap<Arc<str>, IncarnationId>,
+    terms: BTreeMap<IncarnationId, Term>,
     /// Requests about leases that are not answered, with when they were sent.
-    pending: BTreeMap<u64, (LifeId, Asked, Duration)>,
+    pending: BTreeMap<u64, (IncarnationId, Asked, Duration)>,
     /// The leases on the server.
     leases: BTreeMap<String, Held>,
     /// The version up to which commits are what a backup had.
     restored: u64,
 }
 
-/// What a process knows of its lease, and what happened to it.
+/// A process's view of its lease, and the lease's history.
 #[derive(Debug, Default)]
 struct Term {
     lease: Option<String>,
@@ -90,22 +90,25 @@ impl Terms {
         }
     }
 
-    /// Takes an event in; to be called before the checker looks at it.
+    /// Observes an event; to be called before the checker looks at it.
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
-            Event::LifeBegan(life) => {
-                self.living.insert(Arc::clone(&life.process), life.clone());
-                self.terms.insert(life.clone(), Term::default());
+            Event::IncarnationBegan(incarnation) => {
+                self.living
+                    .insert(Arc::clone(&incarnation.process), incarnation.clone());
+                self.terms.insert(incarnation.clone(), Term::default());
             }
-            Event::Acted(Activity { life, what }) => self.acted(life, what, moment.at),
+            Event::Acted(Activity { incarnation, what }) => {
+                self.acted(incarnation, what, moment.at)
+            }
             Event::Sent { request, what } => self.sent(*request, what, moment),
             Event::Answered { request, result } => {
                 if let Some(pending) = self.pending.remove(request)
                     // A renewal whose answer was lost does not count: the process cannot know that it was committed.
                     && matches!(result.as_str(), "200" | "201")
                 {
-                    let (life, asked, sent) = pending;
-                    self.answered(life, asked, sent, moment.number);
+                    let (incarnation, asked, sent) = pending;
+                    self.answered(incarnation, asked, sent, moment.number);
                 }
             }
             Event::Committed(commit) => self.committed(commit, moment),
@@ -114,13 +117,13 @@ impl Terms {
     }
 
     /// Returns the deadline of a process's lease; none if it never held one.
-    pub(super) fn deadline(&self, life: &LifeId) -> Option<Duration> {
-        self.terms.get(life)?.deadline
+    pub(super) fn deadline(&self, incarnation: &IncarnationId) -> Option<Duration> {
+        self.terms.get(incarnation)?.deadline
     }
 
     /// Returns whether a process is, or just was, suspended beyond its deadline.
-    pub(super) fn is_suspended(&self, life: &LifeId, now: Duration) -> bool {
-        let Some(term) = self.terms.get(life) else {
+    pub(super) fn is_suspended(&self, incarnation: &IncarnationId, now: Duration) -> bool {
+        let Some(term) = self.terms.get(incarnation) else {
             return false;
         };
         let Some(deadline) = term.deadline else {
@@ -138,11 +141,11 @@ impl Terms {
     /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
     /// member that knew of the holder was left when it came. Nor can a process on standby know that another has just taken
     /// over the lease that both saw expire, if a backup undoes that at once.
-    pub(super) fn may_meet(&self, one: &LifeId, other: &LifeId) -> bool {
+    pub(super) fn may_meet(&self, one: &IncarnationId, other: &IncarnationId) -> bool {
         self.is_unnoticed(one, other) || self.is_unnoticed(other, one)
     }
 
-    fn is_unnoticed(&self, old: &LifeId, new: &LifeId) -> bool {
+    fn is_unnoticed(&self, old: &IncarnationId, new: &IncarnationId) -> bool {
         let lost = self.terms.get(old).and_then(|term| term.lost.as_ref());
         let (Some(lost), Some(new)) = (lost, self.terms.get(new)) else {
             return false;
@@ -160,29 +163,29 @@ impl Terms {
         is_newer && !lost.witnesses.iter().any(is_left)
     }
 
-    fn acted(&mut self, life: &LifeId, what: &Act, at: Duration) {
-        let term = self.terms.entry(life.clone()).or_default();
+    fn acted(&mut self, incarnation: &IncarnationId, what: &ActivityKind, at: Duration) {
+        let term = self.terms.entry(incarnation.clone()).or_default();
         match what {
-            Act::Paused => term.paused = true,
-            Act::Resumed => (term.paused, term.resumed) = (false, Some(at)),
+            ActivityKind::Paused => term.paused = true,
+            ActivityKind::Resumed => (term.paused, term.resumed) = (false, Some(at)),
             _ => {}
         }
     }
 
     fn sent(&mut self, request: u64, what: &str, moment: &Moment) {
-        let Some((asked, life)) = asked(what).zip(self.living.get(&moment.actor)) else {
+        let Some((asked, incarnation)) = asked(what).zip(self.living.get(&moment.actor)) else {
             return;
         };
         self.pending
-            .insert(request, (life.clone(), asked, moment.at));
+            .insert(request, (incarnation.clone(), asked, moment.at));
     }
 
-    fn answered(&mut self, life: LifeId, asked: Asked, sent: Duration, number: u64) {
+    fn answered(&mut self, incarnation: IncarnationId, asked: Asked, sent: Duration, number: u64) {
         let lasts = self
             .setup
-            .rate(&life.process)
+            .rate(&incarnation.process)
             .of_run(self.setup.times.renew_deadline);
-        let term = self.terms.entry(life).or_default();
+        let term = self.terms.entry(incarnation).or_default();
         // What is taken from another, or given up, is not held.
         let is_own = match asked {
             Asked::Create => {
@@ -287,7 +290,7 @@ impl Terms {
     fn term_of(&mut self, holder: &str) -> Option<&mut Term> {
         let mut terms = self.terms.iter_mut();
         terms
-            .find(|(life, _)| life.identity() == holder)
+            .find(|(incarnation, _)| incarnation.identity() == holder)
             .map(|(_, term)| term)
     }
 }
@@ -309,7 +312,7 @@ impl Lost {
     }
 }
 
-/// Returns what a request asks of leases; none if it watches them or reads one.
+/// Returns the lease request in a line; none if it watches leases or reads one.
 fn asked(what: &str) -> Option<Asked> {
     let (method, uri) = what.split_once(' ')?;
     let path = uri.split('?').next().unwrap_or_default();

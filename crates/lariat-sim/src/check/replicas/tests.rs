@@ -12,16 +12,16 @@ use lariat_lease::Share;
 use serde_json::json;
 
 use super::{calls, holders, leases, writers};
-use crate::activity::{Act, Activity};
-use crate::actors::{HandlerId, LifeId};
+use crate::activity::{Activity, ActivityKind};
+use crate::actors::{HandlerId, IncarnationId};
 use crate::check::Check;
-use crate::check::testing::{key, kind, shown};
+use crate::check::harness::{key, kind, shown};
 use crate::event::{Event, Moment, Next};
+use crate::lease_report::{LeaseReport, Member, ReportPhase};
+use crate::observed::Observed;
 use crate::oracle::Oracle;
 use crate::rate::Rate;
 use crate::setup::{Setup, Times, WRITER};
-use crate::shown::Shown;
-use crate::survey::{Member, Stage, Survey};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -42,8 +42,8 @@ fn setup(is_sharded: bool) -> Arc<Setup> {
     })
 }
 
-fn life(process: &str) -> LifeId {
-    LifeId {
+fn incarnation(process: &str) -> IncarnationId {
+    IncarnationId {
         process: Arc::from(process),
         number: 0,
     }
@@ -51,32 +51,32 @@ fn life(process: &str) -> LifeId {
 
 fn handler(process: &str) -> HandlerId {
     HandlerId {
-        life: life(process),
+        incarnation: incarnation(process),
         kind: kind(),
         name: Arc::from("h0"),
     }
 }
 
 /// A checker that is shown what happens to two processes, second by second.
-struct Play<C> {
+struct ReplicasHarness<C> {
     check: C,
     oracle: Oracle,
     number: u64,
     found: usize,
 }
 
-impl<C: Check> Play<C> {
+impl<C: Check> ReplicasHarness<C> {
     fn of(check: C) -> Self {
-        let mut play = Self {
+        let mut harness = Self {
             check,
             oracle: Oracle::default(),
             number: 0,
             found: 0,
         };
         for process in ["a", "b"] {
-            play.event(0, process, &Event::LifeBegan(life(process)));
+            harness.event(0, process, &Event::IncarnationBegan(incarnation(process)));
         }
-        play
+        harness
     }
 
     fn event(&mut self, at: u64, actor: &str, event: &Event) {
@@ -107,7 +107,7 @@ impl<C: Check> Play<C> {
         );
     }
 
-    fn begins(&mut self, at: u64, process: &str, of: &ObjectKey, object: Option<Shown>) {
+    fn begins(&mut self, at: u64, process: &str, of: &ObjectKey, object: Option<Observed>) {
         let event = Event::Began {
             handler: handler(process),
             key: of.clone(),
@@ -131,9 +131,9 @@ impl<C: Check> Play<C> {
         self.event(at, process, &event);
     }
 
-    fn acts(&mut self, at: u64, process: &str, what: Act) {
-        let life = life(process);
-        self.event(at, "driver", &Event::Acted(Activity { life, what }));
+    fn acts(&mut self, at: u64, process: &str, what: ActivityKind) {
+        let incarnation = incarnation(process);
+        self.event(at, "driver", &Event::Acted(Activity { incarnation, what }));
     }
 
     fn commits(&mut self, at: u64, commits: Vec<Commit>) {
@@ -142,15 +142,15 @@ impl<C: Check> Play<C> {
         }
     }
 
-    fn survey(&mut self, at: u64, stage: Stage, members: Vec<Member>) {
-        let survey = Arc::new(Survey { stage, members });
-        self.event(at, "driver", &Event::Surveyed(survey));
+    fn report(&mut self, at: u64, phase: ReportPhase, members: Vec<Member>) {
+        let report = Arc::new(LeaseReport { phase, members });
+        self.event(at, "driver", &Event::LeasesReported(report));
     }
 }
 
 fn member(process: &str, leads: bool) -> Member {
     Member {
-        life: life(process),
+        incarnation: incarnation(process),
         leads,
         share: None,
     }
@@ -219,7 +219,7 @@ impl Server {
         self.commits.take()
     }
 
-    fn shown(&self, name: &str) -> Option<Shown> {
+    fn shown(&self, name: &str) -> Option<Observed> {
         let object = self.cluster.object("configmaps", &key(name));
         object.as_ref().map(shown)
     }
@@ -229,63 +229,63 @@ impl Server {
     }
 }
 
-fn holders(is_sharded: bool) -> Play<holders::OneHolder> {
-    let mut play = Play::of(holders::OneHolder::new(&setup(is_sharded)));
-    play.creates_lease(1, "a");
-    play.begins(2, "a", &key("x"), None);
-    play
+fn holders(is_sharded: bool) -> ReplicasHarness<holders::OneHolder> {
+    let mut harness = ReplicasHarness::of(holders::OneHolder::new(&setup(is_sharded)));
+    harness.creates_lease(1, "a");
+    harness.begins(2, "a", &key("x"), None);
+    harness
 }
 
 #[test]
 fn two_processes_in_calls_for_one_key_are_reported() {
     for is_sharded in [false, true] {
-        let mut play = holders(is_sharded);
-        play.creates_lease(3, "b");
-        play.begins(4, "b", &key("x"), None);
-        assert_eq!(play.found, 1, "sharded: {is_sharded}");
+        let mut harness = holders(is_sharded);
+        harness.creates_lease(3, "b");
+        harness.begins(4, "b", &key("x"), None);
+        assert_eq!(harness.found, 1, "sharded: {is_sharded}");
     }
 }
 
 #[test]
 fn in_a_ring_another_key_or_a_call_that_has_ended_is_no_second_holder() {
-    let mut play = holders(true);
-    play.creates_lease(3, "b");
-    play.begins(4, "b", &key("y"), None);
-    play.ends(5, "a", &key("x"));
-    play.begins(6, "b", &key("x"), None);
-    assert_eq!(play.found, 0);
-    let mut play = holders(false);
-    play.creates_lease(3, "b");
-    play.begins(4, "b", &key("y"), None);
-    assert_eq!(play.found, 1, "a leader has all keys");
+    let mut harness = holders(true);
+    harness.creates_lease(3, "b");
+    harness.begins(4, "b", &key("y"), None);
+    harness.ends(5, "a", &key("x"));
+    harness.begins(6, "b", &key("x"), None);
+    assert_eq!(harness.found, 0);
+    let mut harness = holders(false);
+    harness.creates_lease(3, "b");
+    harness.begins(4, "b", &key("y"), None);
+    assert_eq!(harness.found, 1, "a leader has all keys");
 }
 
 #[test]
 fn a_call_after_the_own_deadline_is_reported() {
-    let mut play = holders(false);
-    play.begins(10, "a", &key("y"), None);
-    assert_eq!(play.found, 0);
-    play.begins(12, "a", &key("z"), None);
-    assert_eq!(play.found, 1);
+    let mut harness = holders(false);
+    harness.begins(10, "a", &key("y"), None);
+    assert_eq!(harness.found, 0);
+    harness.begins(12, "a", &key("z"), None);
+    assert_eq!(harness.found, 1);
 }
 
 #[test]
 fn a_suspended_process_holds_until_its_deadline() {
     for (at, found) in [(9, 1), (16, 0)] {
-        let mut play = holders(false);
-        play.acts(4, "a", Act::Paused);
-        play.creates_lease(5, "b");
-        play.asks(8, "b", "POST /leases");
-        play.begins(at, "b", &key("x"), None);
-        assert_eq!(play.found, found, "at {at}");
+        let mut harness = holders(false);
+        harness.acts(4, "a", ActivityKind::Paused);
+        harness.creates_lease(5, "b");
+        harness.asks(8, "b", "POST /leases");
+        harness.begins(at, "b", &key("x"), None);
+        assert_eq!(harness.found, found, "at {at}");
     }
     // It goes on, and its call is not dropped.
-    let mut play = holders(false);
-    play.acts(4, "a", Act::Paused);
-    play.acts(20, "a", Act::Resumed);
-    play.creates_lease(30, "b");
-    play.begins(31, "b", &key("x"), None);
-    assert_eq!(play.found, 1);
+    let mut harness = holders(false);
+    harness.acts(4, "a", ActivityKind::Paused);
+    harness.acts(20, "a", ActivityKind::Resumed);
+    harness.creates_lease(30, "b");
+    harness.begins(31, "b", &key("x"), None);
+    assert_eq!(harness.found, 1);
 }
 
 #[tokio::test]
@@ -294,20 +294,20 @@ async fn a_holder_whose_lease_was_deleted_may_be_met_in_an_election_and_in_an_em
     let created = server.lease("trial", "a.0").await;
     let deleted = server.delete_lease("trial").await;
     for is_sharded in [false, true] {
-        let mut play = holders(is_sharded);
-        play.commits(2, created.clone());
-        play.commits(3, deleted.clone());
-        play.creates_lease(4, "b");
-        play.begins(5, "b", &key("x"), None);
-        assert_eq!(play.found, 0, "sharded: {is_sharded}");
+        let mut harness = holders(is_sharded);
+        harness.commits(2, created.clone());
+        harness.commits(3, deleted.clone());
+        harness.creates_lease(4, "b");
+        harness.begins(5, "b", &key("x"), None);
+        assert_eq!(harness.found, 0, "sharded: {is_sharded}");
         // A process that has read the ring before knows of other members.
-        let mut play = holders(is_sharded);
-        play.commits(2, created.clone());
-        play.creates_lease(2, "b");
-        play.asks(2, "b", "GET /leases?&labelSelector=ring");
-        play.commits(3, deleted.clone());
-        play.begins(5, "b", &key("x"), None);
-        assert_eq!(play.found, usize::from(is_sharded));
+        let mut harness = holders(is_sharded);
+        harness.commits(2, created.clone());
+        harness.creates_lease(2, "b");
+        harness.asks(2, "b", "GET /leases?&labelSelector=ring");
+        harness.commits(3, deleted.clone());
+        harness.begins(5, "b", &key("x"), None);
+        assert_eq!(harness.found, usize::from(is_sharded));
     }
 }
 
@@ -315,48 +315,48 @@ async fn a_holder_whose_lease_was_deleted_may_be_met_in_an_election_and_in_an_em
 async fn two_leaders_are_left_out_where_a_backup_undoes_what_the_second_has_just_taken_over() {
     for (restored_at, found) in [(31, 0), (60, 1)] {
         let server = Server::start().await;
-        let mut play = Play::of(holders::OneHolder::new(&setup(false)));
-        play.commits(1, server.lease("trial", "a.0").await);
+        let mut harness = ReplicasHarness::of(holders::OneHolder::new(&setup(false)));
+        harness.commits(1, server.lease("trial", "a.0").await);
         // A recording begins with all there is, as after a restored backup.
         let backup = server.cluster.commits().take();
-        play.commits(30, server.take_lease("trial", "b.0").await);
-        play.creates_lease(30, "b");
-        play.begins(30, "b", &key("x"), None);
-        play.commits(restored_at, backup);
-        play.creates_lease(restored_at + 1, "a");
-        play.begins(restored_at + 2, "a", &key("x"), None);
-        assert_eq!(play.found, found, "restored at {restored_at} s");
+        harness.commits(30, server.take_lease("trial", "b.0").await);
+        harness.creates_lease(30, "b");
+        harness.begins(30, "b", &key("x"), None);
+        harness.commits(restored_at, backup);
+        harness.creates_lease(restored_at + 1, "a");
+        harness.begins(restored_at + 2, "a", &key("x"), None);
+        assert_eq!(harness.found, found, "restored at {restored_at} s");
     }
 }
 
 /// A write of `a` whose call ends at 4 s, and a call of `b` that begins at 6 s.
 async fn written(commit_at: u64) -> usize {
     let server = Server::start().await;
-    let mut play = Play::of(writers::OneWriter::new(&setup(true)));
-    play.commits(0, server.object("x").await);
-    play.creates_lease(1, "a");
-    play.creates_lease(1, "b");
-    play.begins(2, "a", &key("x"), server.shown("x"));
-    let (life, kind, key, mark) = (life("a"), kind(), key("x"), Arc::from("a.0.1"));
-    play.event(
+    let mut harness = ReplicasHarness::of(writers::OneWriter::new(&setup(true)));
+    harness.commits(0, server.object("x").await);
+    harness.creates_lease(1, "a");
+    harness.creates_lease(1, "b");
+    harness.begins(2, "a", &key("x"), server.shown("x"));
+    let (incarnation, kind, key, mark) = (incarnation("a"), kind(), key("x"), Arc::from("a.0.1"));
+    harness.event(
         3,
         "a",
         &Event::Writes {
-            life,
+            incarnation,
             kind,
             key: key.clone(),
             mark,
         },
     );
-    play.ends(4, "a", &key);
+    harness.ends(4, "a", &key);
     if commit_at < 6 {
-        play.commits(commit_at, server.mark("x", "a.0.1").await);
+        harness.commits(commit_at, server.mark("x", "a.0.1").await);
     }
-    play.begins(6, "b", &key, server.shown("x"));
+    harness.begins(6, "b", &key, server.shown("x"));
     if commit_at >= 6 {
-        play.commits(commit_at, server.mark("x", "a.0.1").await);
+        harness.commits(commit_at, server.mark("x", "a.0.1").await);
     }
-    play.found
+    harness.found
 }
 
 #[tokio::test]
@@ -375,11 +375,11 @@ async fn a_write_before_that_or_on_its_way_for_longer_than_the_margin_is_not_rep
 async fn an_object_without_a_holder_or_with_two_is_reported() {
     let server = Server::start().await;
     for (leaders, found) in [([false, false], 1), ([true, true], 1)] {
-        let mut play = Play::of(calls::HolderSawLast::new(&setup(false)));
-        play.commits(0, server.object(&format!("x{found}{}", leaders[0])).await);
+        let mut harness = ReplicasHarness::of(calls::HolderSawLast::new(&setup(false)));
+        harness.commits(0, server.object(&format!("x{found}{}", leaders[0])).await);
         let members = vec![member("a", leaders[0]), member("b", leaders[1])];
-        play.survey(9, Stage::Held, members);
-        assert_eq!(play.found, found, "{leaders:?}");
+        harness.report(9, ReportPhase::Held, members);
+        assert_eq!(harness.found, found, "{leaders:?}");
     }
 }
 
@@ -395,18 +395,26 @@ async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
         ("a", server.shown("x"), 0),
     ];
     for (by, saw, found) in calls {
-        let mut play = Play::of(calls::HolderSawLast::new(&setup(false)));
-        play.commits(0, created.clone());
-        play.commits(1, marked.clone());
-        play.begins(2, by, &key("x"), saw.clone());
-        play.survey(3, Stage::Rest, vec![member("a", true), member("b", false)]);
+        let mut harness = ReplicasHarness::of(calls::HolderSawLast::new(&setup(false)));
+        harness.commits(0, created.clone());
+        harness.commits(1, marked.clone());
+        harness.begins(2, by, &key("x"), saw.clone());
+        harness.report(
+            3,
+            ReportPhase::Rest,
+            vec![member("a", true), member("b", false)],
+        );
         assert_eq!(
-            play.found, 1,
+            harness.found, 1,
             "the call of {by} is under way, or saw an old state"
         );
-        play.ends(4, by, &key("x"));
-        play.survey(5, Stage::Rest, vec![member("a", true), member("b", false)]);
-        assert_eq!(play.found, 1 + found, "by {by}");
+        harness.ends(4, by, &key("x"));
+        harness.report(
+            5,
+            ReportPhase::Rest,
+            vec![member("a", true), member("b", false)],
+        );
+        assert_eq!(harness.found, 1 + found, "by {by}");
     }
 }
 
@@ -414,7 +422,8 @@ async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
 fn a_member_of_a_ring_holds_what_its_share_has() {
     let mut member = member("a", true);
     member.share = Some(Share::none());
-    let place = crate::survey::Holding::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
+    let place =
+        crate::lease_report::LeaseScope::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
     assert!(!member.holds(place));
     member.share = Some(Share::of("a", []));
     assert!(member.holds(place));
@@ -423,28 +432,40 @@ fn a_member_of_a_ring_holds_what_its_share_has() {
 #[tokio::test]
 async fn more_leases_than_holders_are_reported() {
     let server = Server::start().await;
-    let mut play = Play::of(leases::Leases::new(&setup(true)));
-    play.commits(0, server.lease("one", "a.0").await);
-    play.commits(0, server.lease("two", "b.0").await);
-    play.survey(1, Stage::Rest, vec![member("a", true), member("b", true)]);
-    assert_eq!(play.found, 0);
-    play.survey(2, Stage::Rest, vec![member("a", true), member("b", false)]);
-    assert_eq!(play.found, 1);
+    let mut harness = ReplicasHarness::of(leases::Leases::new(&setup(true)));
+    harness.commits(0, server.lease("one", "a.0").await);
+    harness.commits(0, server.lease("two", "b.0").await);
+    harness.report(
+        1,
+        ReportPhase::Rest,
+        vec![member("a", true), member("b", true)],
+    );
+    assert_eq!(harness.found, 0);
+    harness.report(
+        2,
+        ReportPhase::Rest,
+        vec![member("a", true), member("b", false)],
+    );
+    assert_eq!(harness.found, 1);
 }
 
 #[test]
 fn more_requests_than_renewals_are_reported() {
     for (requests, found) in [(30, 0), (40, 1)] {
-        let mut play = Play::of(leases::Leases::new(&setup(false)));
-        play.survey(0, Stage::LastMinute, Vec::new());
-        (0..requests).for_each(|_| play.asks(30, "a", "PUT /leases/trial"));
+        let mut harness = ReplicasHarness::of(leases::Leases::new(&setup(false)));
+        harness.report(0, ReportPhase::LastMinute, Vec::new());
+        (0..requests).for_each(|_| harness.asks(30, "a", "PUT /leases/trial"));
         // There is no lease and no leader, except for the rate.
         let mut members = vec![member("a", true)];
-        play.survey(60, Stage::Rest, members.clone());
+        harness.report(60, ReportPhase::Rest, members.clone());
         // One holder without a lease is one finding.
-        assert_eq!(play.found, 1 + found, "{requests} requests");
+        assert_eq!(harness.found, 1 + found, "{requests} requests");
         members[0].leads = false;
-        play.survey(60, Stage::Rest, members);
-        assert_eq!(play.found, 2 + found, "on standby {requests} are too many");
+        harness.report(60, ReportPhase::Rest, members);
+        assert_eq!(
+            harness.found,
+            2 + found,
+            "on standby {requests} are too many"
+        );
     }
 }

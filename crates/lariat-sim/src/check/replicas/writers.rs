@@ -9,12 +9,12 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::Places;
 use super::terms::Terms;
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
+use crate::lease_report::LeaseScope;
 use crate::oracle::Oracle;
 use crate::setup::{Setup, WRITER};
-use crate::survey::Holding;
 
 /// No handler's write is committed after another process's call for the key began.
 ///
@@ -27,25 +27,25 @@ pub(super) struct OneWriter {
     places: Places,
     terms: Terms,
     /// Calls under way with their places and the events with which they began.
-    running: BTreeMap<Call, (Option<Holding>, u64)>,
+    running: BTreeMap<Call, (Option<LeaseScope>, u64)>,
     writes: BTreeMap<Arc<str>, Sent>,
     /// The last call of each process for a place that began.
-    begun: BTreeMap<Holding, BTreeMap<LifeId, u64>>,
+    begun: BTreeMap<LeaseScope, BTreeMap<IncarnationId, u64>>,
     /// Pairs of an old and a new holder the contract says nothing about.
-    may_meet: BTreeSet<(LifeId, LifeId)>,
+    may_meet: BTreeSet<(IncarnationId, IncarnationId)>,
     /// The marks that were seen in objects.
     committed: BTreeSet<Arc<str>>,
 }
 
-type Call = (LifeId, Gvk, ObjectKey);
+type Call = (IncarnationId, Gvk, ObjectKey);
 
 /// A write that was sent.
 struct Sent {
     call: Call,
-    place: Holding,
+    place: LeaseScope,
     /// The event with which the call began.
     began: u64,
-    /// When the call ended.
+    /// The time at which the call ended.
     ended: Option<Duration>,
 }
 
@@ -63,14 +63,18 @@ impl OneWriter {
         }
     }
 
-    fn began(&mut self, call: Call, place: Option<Holding>, number: u64) {
+    fn began(&mut self, call: Call, place: Option<LeaseScope>, number: u64) {
         if let Some(place) = place {
-            let life = &call.0;
+            let incarnation = &call.0;
             let others = self.begun.entry(place).or_default();
-            let may_meet = others.keys().filter(|old| self.terms.may_meet(old, life));
-            let pairs: Vec<_> = may_meet.map(|old| (old.clone(), life.clone())).collect();
+            let may_meet = others
+                .keys()
+                .filter(|old| self.terms.may_meet(old, incarnation));
+            let pairs: Vec<_> = may_meet
+                .map(|old| (old.clone(), incarnation.clone()))
+                .collect();
             self.may_meet.extend(pairs);
-            others.insert(life.clone(), number);
+            others.insert(incarnation.clone(), number);
         }
         self.running.insert(call, (place, number));
     }
@@ -93,8 +97,8 @@ impl OneWriter {
         }
         let (mark, sent) = self.writes.get_key_value(mark)?;
         self.committed.insert(Arc::clone(mark));
-        let life = &sent.call.0;
-        let deadline = self.terms.deadline(life).unwrap_or_default();
+        let incarnation = &sent.call.0;
+        let deadline = self.terms.deadline(incarnation).unwrap_or_default();
         // After its deadline a process must not write, whether or not its call has ended.
         let end = sent.ended.map_or(deadline, |ended| ended.min(deadline));
         if at > end + self.setup.margin() {
@@ -102,15 +106,17 @@ impl OneWriter {
         }
         let others = self.begun.get(&sent.place)?.iter();
         let mut later = others.filter(|(other, began)| {
-            other.process != life.process
+            other.process != incarnation.process
                 && **began > sent.began
-                && !self.may_meet.contains(&(life.clone(), (*other).clone()))
+                && !self
+                    .may_meet
+                    .contains(&(incarnation.clone(), (*other).clone()))
         });
         let (next, _) = later.next()?;
         let (_, kind, key) = &sent.call;
         Some(format!(
             "a write of {} to {} {key} is committed after a call of {} has begun; its own ended at {end:.3?}",
-            life.process,
+            incarnation.process,
             kind.kind(),
             next.process
         ))
@@ -132,21 +138,29 @@ impl Check for OneWriter {
                 object,
                 ..
             } => {
-                let call = (handler.life.clone(), handler.kind.clone(), key.clone());
+                let call = (
+                    handler.incarnation.clone(),
+                    handler.kind.clone(),
+                    key.clone(),
+                );
                 let place = self.places.of(handler, key, *run, object.as_ref());
                 self.began(call, place, moment.number);
             }
             Event::Ended { handler, key, .. } => {
-                let call = (handler.life.clone(), handler.kind.clone(), key.clone());
+                let call = (
+                    handler.incarnation.clone(),
+                    handler.kind.clone(),
+                    key.clone(),
+                );
                 self.ended(&call, moment.at);
             }
             Event::Writes {
-                life,
+                incarnation,
                 kind,
                 key,
                 mark,
             } => {
-                let call = (life.clone(), kind.clone(), key.clone());
+                let call = (incarnation.clone(), kind.clone(), key.clone());
                 if let Some((Some(place), began)) = self.running.get(&call).copied() {
                     let sent = Sent {
                         call,

@@ -5,10 +5,10 @@ use lariat_cache::{Metadata, Phase};
 use super::content::is_same;
 use crate::check::wanted::wanted;
 use crate::check::{Check, Findings, Rest};
+use crate::observed::version_of;
 use crate::oracle::Oracle;
-use crate::shown::version_of;
 
-/// At rest a cache holds what the server has: every object, with its content.
+/// At rest a cache equals the server: it has every object, with its content.
 #[derive(Default)]
 pub(in crate::check) struct Caches;
 

@@ -7,7 +7,7 @@ use lariat_cache::CachedObject;
 use lariat_cluster::StoredObject;
 use serde_json::{Value, json};
 
-use super::sight::Sight;
+use super::observation::Observation;
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
@@ -22,20 +22,23 @@ impl Check for TrueStates {
     }
 
     fn saw(&mut self, oracle: &Oracle, _: &Moment, event: &Event) -> Findings {
-        let Some(sight) = Sight::of(event) else {
+        let Some(observation) = Observation::of(event) else {
             return Vec::new();
         };
-        let Some(shown) = &sight.object else {
+        let Some(shown) = &observation.object else {
             return Vec::new();
         };
-        let states = oracle.states(sight.kind, sight.key);
+        let states = oracle.states(observation.kind, observation.key);
         // There may be several: after a restored backup the server gives a version a second time, with other content.
         let mut same = states
             .iter()
             .filter(|past| past.is(&shown.uid, shown.version))
             .peekable();
         if same.peek().is_none() {
-            return vec![format!("{}, which the server never had", sight.says())];
+            return vec![format!(
+                "{}, which the server never had",
+                observation.says()
+            )];
         }
         let mut at = None;
         for past in same {
@@ -47,12 +50,12 @@ impl Check for TrueStates {
         let path = at.unwrap_or_default();
         vec![format!(
             "{} with other content than the server had, at {path}",
-            sight.says()
+            observation.says()
         )]
     }
 }
 
-/// Returns where a cached object differs from a state of the server.
+/// Returns the difference of a cached object from a state of the server.
 ///
 /// Contents that were found to be the same are not parsed again.
 fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
@@ -79,7 +82,7 @@ pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
     difference(cached, stored).is_none()
 }
 
-/// Returns where a cached object differs from the stored one.
+/// Returns the difference of a cached object from the stored one.
 ///
 /// Only what is cached is compared.
 fn difference(object: &CachedObject, stored: &StoredObject) -> Option<String> {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::sight::{Channel, Sight, Way, since};
-use crate::actors::LifeId;
+use super::observation::{Channel, Observation, Way, since};
+use crate::actors::IncarnationId;
 use crate::check::wanted::Selections;
 use crate::check::{Check, Findings};
 use crate::event::{Event, Moment};
 use crate::oracle::{Oracle, Past};
 
-/// States are shown in the order in which the server had them.
+/// ProcessStates are shown in the order in which the server had them.
 ///
 /// An object is shown as gone only if it was.
 ///
@@ -24,7 +24,7 @@ pub(in crate::check) struct Forward {
     /// The number each state that was shown last has in the oracle's list.
     last: BTreeMap<Way, BTreeMap<ObjectKey, u64>>,
     /// The versions up to which caches are complete.
-    complete: BTreeMap<LifeId, BTreeMap<Gvk, u64>>,
+    complete: BTreeMap<IncarnationId, BTreeMap<Gvk, u64>>,
     selections: Selections,
 }
 
@@ -39,20 +39,22 @@ impl Check for Forward {
         if let Some(way) = closed(event) {
             self.last.remove(&way);
         }
-        let Some(sight) = Sight::of(event) else {
+        let Some(observation) = Observation::of(event) else {
             return Vec::new();
         };
-        let states = oracle.states(sight.kind, sight.key);
-        let last = self.last.entry(sight.way()).or_default();
-        let from = last.get(sight.key).copied();
-        let selected = self.selections.of(sight.life, sight.kind);
-        let start = match (from, &sight.object) {
+        let states = oracle.states(observation.kind, observation.key);
+        let last = self.last.entry(observation.way()).or_default();
+        let from = last.get(observation.key).copied();
+        let selected = self
+            .selections
+            .of(observation.incarnation, observation.kind);
+        let start = match (from, &observation.object) {
             // Not after it: the same state may be shown again, for example by a retry.
             (Some(from), _) => since(states, from),
             (None, Some(_)) => 0,
             (None, None) => {
-                let caches = self.complete.get(sight.life);
-                let version = caches.and_then(|caches| caches.get(sight.kind));
+                let caches = self.complete.get(observation.incarnation);
+                let version = caches.and_then(|caches| caches.get(observation.kind));
                 // A cache of a part of the kind is complete without the object, and versions of another epoch do not
                 // compare.
                 let is_judged = oracle.epoch() <= 1 && selected.is_all();
@@ -63,36 +65,37 @@ impl Check for Forward {
             }
         };
         let mut states_since = states[start..].iter();
-        let now = states_since.find(|past| sight.is(past, &selected));
+        let now = states_since.find(|past| observation.is(past, &selected));
         match now {
             Some(past) => {
-                last.insert(sight.key.clone(), past.number);
+                last.insert(observation.key.clone(), past.number);
                 Vec::new()
             }
             // Another checker reports states that the server never had; old deletions are forgotten.
-            None if from.is_none() && sight.object.is_some() => Vec::new(),
-            None if states.is_empty() && sight.object.is_none() => Vec::new(),
+            None if from.is_none() && observation.object.is_some() => Vec::new(),
+            None if states.is_empty() && observation.object.is_none() => Vec::new(),
             None => {
                 let last = states[start..].first().map_or(0, |past| past.version);
-                vec![format!("{} after version {last}", sight.says())]
+                vec![format!("{} after version {last}", observation.says())]
             }
         }
     }
 }
 
 impl Forward {
-    /// Notes how far caches are, and forgets lives that are over.
+    /// Records the progress of caches, and forgets incarnations that are over.
     fn note(&mut self, event: &Event) {
         match event {
-            Event::LifeEnded(life) => {
-                self.last.retain(|way, _| way.0 != *life);
-                self.complete.remove(life);
+            Event::IncarnationEnded(incarnation) => {
+                self.last.retain(|way, _| way.0 != *incarnation);
+                self.complete.remove(incarnation);
             }
-            Event::Cached { life, kinds } => {
+            Event::Cached { incarnation, kinds } => {
                 let versions = kinds
                     .iter()
                     .filter_map(|it| Some((it.kind.clone(), it.complete?)));
-                self.complete.insert(life.clone(), versions.collect());
+                self.complete
+                    .insert(incarnation.clone(), versions.collect());
             }
             _ => {}
         }
@@ -107,11 +110,11 @@ fn closed(event: &Event) -> Option<Way> {
         Event::Acted(activity) => {
             let handler = activity.deregistered()?;
             let channel = Channel::Handler(handler.name);
-            Some((handler.life, handler.kind, channel))
+            Some((handler.incarnation, handler.kind, channel))
         }
         Event::Unsubscribed(of) => {
             let channel = Channel::Subscriber(of.number);
-            Some((of.life.clone(), of.kind.clone(), channel))
+            Some((of.incarnation.clone(), of.kind.clone(), channel))
         }
         _ => None,
     }
@@ -128,23 +131,23 @@ mod tests {
     use lariat_core::Causes;
 
     use super::*;
-    use crate::activity::Reached;
-    use crate::check::testing::{Server, Story, kind, life, shown};
+    use crate::activity::CacheProgress;
+    use crate::check::harness::{CheckHarness, Server, incarnation, kind, shown};
 
     /// Returns how much is found if a handler is shown an object or none.
     ///
     /// The object was created and deleted; `shows` has one entry for each call.
     async fn found(shows: &[bool]) -> usize {
         let server = Server::start().await;
-        let mut story = Story::of(Forward::default());
+        let mut harness = CheckHarness::of(Forward::default());
         let object = server.create("a").await;
         server.delete("a").await;
-        story.commits(1, server.take());
+        harness.commits(1, server.take());
         for is_shown in shows {
             let object = is_shown.then(|| shown(&object));
-            story.begins_with(2, "h", "a", object);
+            harness.begins_with(2, "h", "a", object);
         }
-        story.found()
+        harness.found()
     }
 
     #[tokio::test]
@@ -158,19 +161,19 @@ mod tests {
     /// The cache says that it has everything up to some version.
     async fn found_missing(complete: impl Fn(u64) -> Option<u64>) -> usize {
         let server = Server::start().await;
-        let mut story = Story::of(Forward::default());
+        let mut harness = CheckHarness::of(Forward::default());
         let object = server.create("a").await;
-        story.commits(1, server.take());
-        let reached = Reached {
+        harness.commits(1, server.take());
+        let reached = CacheProgress {
             kind: kind(),
             loads: 1,
             complete: complete(object.revision()),
         };
-        let (life, kinds) = (life(), vec![reached]);
-        let cached = Event::Cached { life, kinds };
-        story.event(2, &cached);
-        story.begins(3, "h", "a", Causes::default());
-        story.found()
+        let (incarnation, kinds) = (incarnation(), vec![reached]);
+        let cached = Event::Cached { incarnation, kinds };
+        harness.event(2, &cached);
+        harness.begins(3, "h", "a", Causes::default());
+        harness.found()
     }
 
     #[tokio::test]

@@ -1,13 +1,13 @@
-//! States that programs are shown, and that caches hold at rest.
+//! ProcessStates that programs are shown, and that caches hold at rest.
 
 mod caches;
 mod content;
 mod forward;
-mod sight;
+mod observation;
 mod subscribers;
 
 pub(super) use caches::Caches;
 pub(super) use content::TrueStates;
 pub(super) use forward::Forward;
-pub(super) use sight::{Channel, Sight, since};
+pub(super) use observation::{Channel, Observation, since};
 pub(super) use subscribers::Subscribers;

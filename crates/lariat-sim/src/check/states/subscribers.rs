@@ -1,4 +1,4 @@
-//! What subscribers of caches are given.
+//! Checks the changes that caches publish to subscribers.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use crate::actors::Subscriber;
 use crate::check::wanted::wanted;
 use crate::check::{Check, Findings, Rest};
 use crate::event::{Event, Moment};
+use crate::observed::version_of;
 use crate::oracle::Oracle;
-use crate::shown::version_of;
 
 /// A subscriber is given each change once.
 ///
@@ -35,8 +35,8 @@ impl Check for Subscribers {
                 self.known.remove(subscriber);
                 Vec::new()
             }
-            Event::LifeEnded(life) => {
-                self.known.retain(|of, _| of.life != *life);
+            Event::IncarnationEnded(incarnation) => {
+                self.known.retain(|of, _| of.incarnation != *incarnation);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -45,7 +45,10 @@ impl Check for Subscribers {
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let mut found = Vec::new();
-        let of_life = self.known.iter().filter(|(of, _)| of.life == *rest.life);
+        let of_life = self
+            .known
+            .iter()
+            .filter(|(of, _)| of.incarnation == *rest.incarnation);
         for (subscriber, known) in of_life {
             let wanted = wanted(rest, &subscriber.kind);
             let kind = subscriber.kind.kind();

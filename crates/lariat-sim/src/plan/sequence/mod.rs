@@ -3,7 +3,7 @@
 //! Each sequence is about one kind in one process. How long its parts take is up to the seed, so that it also misses its
 //! point in ways worth trying.
 
+mod patterns;
 mod sequence;
-mod themes;
 
-pub(super) use sequence::{Sequence, Subject, Theme};
+pub(super) use sequence::{Pattern, Sequence, Subject};

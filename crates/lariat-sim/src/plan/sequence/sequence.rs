@@ -1,14 +1,14 @@
-//! Sequences of happenings on one place.
+//! Sequences of actions on one place.
 
 use std::time::Duration;
 
 use crate::plan::{
-    Change, Command, Fault, FaultKind, Happening, NAMES, Own, PlanStep, Verb, Write,
+    Change, Command, Fault, FaultKind, NAMES, OwnWrite, PlanStep, StepAction, Verb, Write,
 };
 
-/// What a sequence is about.
+/// A pattern of steps that reaches a rare state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Theme {
+pub(crate) enum Pattern {
     /// The program writes while the kind is read again.
     WriteWhileLoading,
     /// A write of the program takes an object out of the selection.
@@ -37,30 +37,30 @@ pub(crate) enum Theme {
     EndWhileStarting,
 }
 
-/// What chance picks from; the end of a process has a chance of its own.
-const THEMES: [Theme; 13] = [
-    Theme::WriteWhileLoading,
-    Theme::WriteWhileLoading,
-    Theme::LeaveAndReturn,
-    Theme::LeaveAndReturn,
-    Theme::Restore,
-    Theme::Restore,
-    Theme::LateAnswer,
-    Theme::LateAnswer,
-    Theme::LateSubscriber,
-    Theme::Gap,
-    Theme::Quiet,
-    Theme::StopWithRetries,
-    Theme::Burst,
+/// The patterns that are drawn by chance; the end of a process has a chance of its own.
+const PATTERNS: [Pattern; 13] = [
+    Pattern::WriteWhileLoading,
+    Pattern::WriteWhileLoading,
+    Pattern::LeaveAndReturn,
+    Pattern::LeaveAndReturn,
+    Pattern::Restore,
+    Pattern::Restore,
+    Pattern::LateAnswer,
+    Pattern::LateAnswer,
+    Pattern::LateSubscriber,
+    Pattern::Gap,
+    Pattern::Quiet,
+    Pattern::StopWithRetries,
+    Pattern::Burst,
 ];
 
-impl Theme {
+impl Pattern {
     pub(crate) fn any(random: &mut fastrand::Rng) -> Self {
-        THEMES[random.usize(..THEMES.len())]
+        PATTERNS[random.usize(..PATTERNS.len())]
     }
 }
 
-/// What of the run a sequence is about.
+/// The process and the kind of a sequence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Subject {
     pub(crate) process: usize,
@@ -76,7 +76,7 @@ pub(crate) struct Sequence<'a> {
 }
 
 /// A handler of metadata or of content, without a limit and without resync.
-// The bits are those that the trial's `Crew::register` reads.
+// The bits are those that the trial's `TrialHandlers::register` reads.
 const METADATA: u32 = 0x13;
 
 pub(super) const CONTENT: u32 = 0x17;
@@ -92,21 +92,21 @@ impl<'a> Sequence<'a> {
     }
 
     /// Makes the steps; returns them with the time of the last.
-    pub(crate) fn of(mut self, theme: Theme) -> (Vec<PlanStep>, Duration) {
+    pub(crate) fn of(mut self, pattern: Pattern) -> (Vec<PlanStep>, Duration) {
         let name = self.random.u16(..4);
         self.prepare(name);
-        match theme {
-            Theme::WriteWhileLoading => self.write_while_loading(name),
-            Theme::LeaveAndReturn => self.leave_and_return(name),
-            Theme::Restore => self.restore(name),
-            Theme::LateAnswer => self.late_answer(name),
-            Theme::NotServed => self.not_served(),
-            Theme::LateSubscriber => self.late_subscriber(name),
-            Theme::Gap => self.gap(name),
-            Theme::Quiet => self.quiet(name),
-            Theme::StopWithRetries => self.stop_with_retries(),
-            Theme::Burst => self.burst(name),
-            Theme::EndWhileStarting => self.end_while_starting(),
+        match pattern {
+            Pattern::WriteWhileLoading => self.write_while_loading(name),
+            Pattern::LeaveAndReturn => self.leave_and_return(name),
+            Pattern::Restore => self.restore(name),
+            Pattern::LateAnswer => self.late_answer(name),
+            Pattern::NotServed => self.not_served(),
+            Pattern::LateSubscriber => self.late_subscriber(name),
+            Pattern::Gap => self.gap(name),
+            Pattern::Quiet => self.quiet(name),
+            Pattern::StopWithRetries => self.stop_with_retries(),
+            Pattern::Burst => self.burst(name),
+            Pattern::EndWhileStarting => self.end_while_starting(),
         }
         (self.steps, self.at)
     }
@@ -130,14 +130,14 @@ impl<'a> Sequence<'a> {
         self.wait(50, 300);
     }
 
-    pub(super) fn any_write(&mut self) -> Own {
+    pub(super) fn any_write(&mut self) -> OwnWrite {
         match self.random.u8(..8) {
-            0..3 => Own::Annotate,
-            3 => Own::Update,
-            4 => Own::Apply,
-            5 => Own::Delete,
-            6 => Own::Relabel(1),
-            _ => Own::Create(true),
+            0..3 => OwnWrite::Annotate,
+            3 => OwnWrite::Update,
+            4 => OwnWrite::Apply,
+            5 => OwnWrite::Delete,
+            6 => OwnWrite::Relabel(1),
+            _ => OwnWrite::Create(true),
         }
     }
 
@@ -150,21 +150,21 @@ impl<'a> Sequence<'a> {
         self.at += time;
     }
 
-    pub(super) fn push(&mut self, what: Happening) {
+    pub(super) fn push(&mut self, what: StepAction) {
         self.steps.push(PlanStep { at: self.at, what });
     }
 
     pub(super) fn client(&mut self, name: u16, what: Change) {
         let kind = self.place.kind;
-        self.push(Happening::Write(Write { kind, name, what }));
+        self.push(StepAction::Write(Write { kind, name, what }));
     }
 
-    pub(super) fn own(&mut self, name: u16, own: Own) {
+    pub(super) fn own(&mut self, name: u16, own: OwnWrite) {
         self.own_later(name, own, 0);
     }
 
     /// The program writes after so many milliseconds.
-    pub(super) fn own_later(&mut self, name: u16, own: Own, later: u32) {
+    pub(super) fn own_later(&mut self, name: u16, own: OwnWrite, later: u32) {
         // The name is the remainder and the delay the quotient, as the trial's `Crew::command` takes them apart.
         self.command(Verb::Write(own), u32::from(name) + NAMES * later);
     }
@@ -172,7 +172,7 @@ impl<'a> Sequence<'a> {
     pub(super) fn command(&mut self, verb: Verb, number: u32) {
         let Subject { process, kind } = self.place;
         let what = Command { verb, kind, number };
-        self.push(Happening::Command { process, what });
+        self.push(StepAction::Command { process, what });
     }
 
     pub(super) fn now(&mut self, kind: FaultKind) {
@@ -180,7 +180,7 @@ impl<'a> Sequence<'a> {
     }
 
     pub(super) fn fault_for_all(&mut self, kind: FaultKind, lasts: u64) {
-        self.push(Happening::Fault(Fault {
+        self.push(StepAction::Fault(Fault {
             kind,
             process: None,
             resource: None,
@@ -191,7 +191,7 @@ impl<'a> Sequence<'a> {
     }
 
     pub(super) fn fault(&mut self, kind: FaultKind, verb: Option<&'static str>, lasts: u64) {
-        self.push(Happening::Fault(Fault {
+        self.push(StepAction::Fault(Fault {
             kind,
             process: Some(self.place.process),
             resource: Some(self.place.kind),

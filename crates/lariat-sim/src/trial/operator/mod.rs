@@ -1,8 +1,8 @@
 //! The trial's operator: shops with finalizers, sets of children, a status and Events.
 
-mod keeper;
-mod meddler;
+mod foreign_writer;
 mod operator;
+mod reconciler;
 mod setup;
 
 pub(super) use setup::simulation;

@@ -12,10 +12,10 @@ use lariat_operator::{
 };
 use tokio::time;
 
-use super::keeper::Keeper;
-use super::meddler::key;
+use super::foreign_writer::key;
+use super::reconciler::ShopReconciler;
 use super::setup::Setup;
-use crate::deed::Deed;
+use crate::operator_action::OperatorAction;
 use crate::plan::{Command, Verb};
 use crate::process::Process;
 use crate::shop;
@@ -24,7 +24,7 @@ use crate::trial::setup::Failed;
 const MINUTE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
-    process.did(Deed::Operates {
+    process.did(OperatorAction::Operates {
         period: setup.period,
         fetches: setup.budget.is_some() || setup.metadata,
     });
@@ -38,8 +38,8 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
     let guard = Guard::new()
         .writes(Budget::rate(20_000, MINUTE))
         .deletes(Budget::rate(5_000, MINUTE));
-    let keeper = Arc::new(Keeper::new(&process, &operator, setup));
-    register(&operator, &guard, &keeper, setup)?;
+    let reconciler = Arc::new(ShopReconciler::new(&process, &operator, setup));
+    register(&operator, &guard, &reconciler, setup)?;
     let mut runs = start(&process, &operator, setup).await;
     loop {
         let command = tokio::select! {
@@ -48,7 +48,7 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             command = process.command() => command,
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
-                if !runs && process.is_calm() {
+                if !runs && process.faults_ended() {
                     runs = start(&process, &operator, setup).await;
                 }
                 continue;
@@ -70,15 +70,15 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
                     .for_kind(shop::gvk())
                     .enqueue_after(&key(number), delay);
             }
-            Verb::Misbehave => keeper.misbehave(number),
+            Verb::Misbehave => reconciler.misbehave(number),
             _ => {}
         }
     }
     // Read before the stop: faults may end while it waits.
-    let is_calm = process.is_calm();
+    let faults_ended = process.faults_ended();
     match stop(&process, &operator).await {
         // What misbehaves, or waits for a server that is away, may outlast the grace period.
-        Err(error) if is_calm => return Err(error.into()),
+        Err(error) if faults_ended => return Err(error.into()),
         _ => {}
     }
     // The budgets are far above what the operator needs, so only a hot loop trips the guard.
@@ -89,17 +89,17 @@ pub(super) async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
 }
 
 async fn start(process: &Process, operator: &Operator, setup: Setup) -> bool {
-    process.did(Deed::Starts);
+    process.did(OperatorAction::Starts);
     operator.start(setup.workers).await.is_ok()
 }
 
 async fn stop(process: &Process, operator: &Operator) -> Result<(), OperatorError> {
-    process.did(Deed::Stops);
+    process.did(OperatorAction::Stops);
     operator.stop().await
 }
 
 fn factory(process: &Process, setup: Setup) -> SharedControllerFactory {
-    let handlers = process.watched(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    let handlers = process.observed(HandlerOptions::default().timeout(Duration::from_secs(20)));
     process
         .factory()
         .default_options(ControllerOptions::default().handlers(handlers))
@@ -116,7 +116,7 @@ fn factory(process: &Process, setup: Setup) -> SharedControllerFactory {
 fn register(
     operator: &Operator,
     guard: &Guard,
-    keeper: &Arc<Keeper>,
+    shopkeeper: &Arc<ShopReconciler>,
     setup: Setup,
 ) -> Result<(), Failed> {
     let factory = operator.factory();
@@ -127,13 +127,13 @@ fn register(
     );
     let wants = |shop: &DynamicObject| shop::wants_finalizer(&shop.data);
     let finalizer = Finalizer::new(shop::FINALIZER).when(wants);
-    let cleaner = Arc::clone(keeper);
+    let cleaner = Arc::clone(shopkeeper);
     let mut reconciler: Reconciler<DynamicObject> = operator
         .reconciler("shops", &shops)
         .owns(&maps)
         .finalizer(finalizer, move |cx| {
-            let keeper = Arc::clone(&cleaner);
-            async move { keeper.clean_up(&cx).await }
+            let shopkeeper = Arc::clone(&cleaner);
+            async move { shopkeeper.clean_up(&cx).await }
         })
         .report_errors(shop::READY)
         .requeue_after(setup.period)
@@ -144,16 +144,16 @@ fn register(
         reconciler.owns(&secrets)
     };
     if setup.ends {
-        let keeper = Arc::clone(keeper);
+        let shopkeeper = Arc::clone(shopkeeper);
         reconciler = reconciler.on_deleted(move |cx| {
-            let keeper = Arc::clone(&keeper);
-            async move { keeper.gone(&cx).await }
+            let shopkeeper = Arc::clone(&shopkeeper);
+            async move { shopkeeper.gone(&cx).await }
         });
     }
-    let keeper = Arc::clone(keeper);
+    let shopkeeper = Arc::clone(shopkeeper);
     reconciler.register(move |cx| {
-        let keeper = Arc::clone(&keeper);
-        async move { keeper.reconcile(&cx).await }
+        let shopkeeper = Arc::clone(&shopkeeper);
+        async move { shopkeeper.reconcile(&cx).await }
     })?;
     Ok(())
 }

@@ -1,11 +1,11 @@
-//! What all lives of the operator have in common, and what there is beside it.
+//! The setup of the operator, which all its incarnations have in common.
 
 use std::time::Duration;
 
 use lariat_operator::EventApi;
 use serde_json::json;
 
-use super::meddler;
+use super::foreign_writer;
 use super::operator::run;
 use crate::chaos::Chaos;
 use crate::objects::Objects;
@@ -17,7 +17,7 @@ pub(super) struct Setup {
     pub(super) seed: u64,
     pub(super) workers: usize,
     pub(super) budget: Option<usize>,
-    /// How often each shop is looked at.
+    /// The interval at which each shop is reconciled.
     pub(super) period: Duration,
     pub(super) events: EventApi,
     /// Whether Secrets are watched by their metadata alone.
@@ -72,5 +72,7 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
             run(process, setup)
         });
     }
-    simulation.program("meddler", move |process| meddler::run(process, setup))
+    simulation.program("foreign-writer", move |process| {
+        foreign_writer::run(process, setup)
+    })
 }

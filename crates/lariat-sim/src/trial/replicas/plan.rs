@@ -1,9 +1,9 @@
-//! What happens to replicas.
+//! Plans for replicas.
 
 use std::time::Duration;
 
 use crate::chaos::Chaos;
-use crate::plan::{Change, Fate, Fault, FaultKind, Happening, PlanStep, Write};
+use crate::plan::{Change, Fault, FaultKind, PlanStep, ProcessFault, StepAction, Write};
 use crate::setup::Setup;
 
 /// The longest a process is paused or down, a server is away, and a fault lasts.
@@ -44,7 +44,7 @@ pub(crate) fn plan(setup: &Setup, chaos: &Chaos) -> Vec<PlanStep> {
         let what = if planner.random.u32(..writes + 2) < writes {
             planner.write()
         } else {
-            planner.trouble()
+            planner.next_fault()
         };
         steps.extend(what.map(|what| PlanStep {
             at: Duration::from_millis(at),
@@ -71,18 +71,20 @@ impl Planner {
         let mut steps = Vec::new();
         for process in 0..self.processes {
             let mut has = |what| {
-                let what = Happening::Process { process, what };
+                let what = StepAction::Process { process, what };
                 steps.push(PlanStep {
                     at: Duration::ZERO,
                     what,
                 });
             };
             if self.random.bool() {
-                has(Fate::Clock(self.random.i64(-HOURS..HOURS)));
+                has(ProcessFault::Clock(self.random.i64(-HOURS..HOURS)));
             }
             if self.random.u8(..3) == 0 {
                 // A kill at the start is how a replica comes late.
-                has(Fate::Kill(Duration::from_millis(self.random.u64(..60_000))));
+                has(ProcessFault::Kill(Duration::from_millis(
+                    self.random.u64(..60_000),
+                )));
             }
         }
         for kind in 0..2 {
@@ -94,21 +96,21 @@ impl Planner {
                 };
                 steps.push(PlanStep {
                     at: Duration::ZERO,
-                    what: Happening::Write(put),
+                    what: StepAction::Write(put),
                 });
             }
         }
         steps
     }
 
-    fn write(&mut self) -> Option<Happening> {
+    fn write(&mut self) -> Option<StepAction> {
         let what = match self.random.u8(..20) {
             0..15 => Change::Put,
             15..17 => Change::Delete,
             17 => Change::Recreate,
             _ => Change::Burst(self.random.u8(2..6)),
         };
-        Some(Happening::Write(Write {
+        Some(StepAction::Write(Write {
             kind: self.random.usize(..2),
             name: self.random.u16(..self.names),
             what,
@@ -116,33 +118,33 @@ impl Planner {
     }
 
     /// Makes something go wrong; none if all of that is left out of the seed.
-    fn trouble(&mut self) -> Option<Happening> {
+    fn next_fault(&mut self) -> Option<StepAction> {
         let class = *self
             .classes
             .get(self.random.usize(..self.classes.len().max(1)))?;
         let process = self.random.usize(..self.processes);
         let length = self.length();
         Some(match class {
-            0 => Happening::Process {
+            0 => StepAction::Process {
                 process,
-                what: Fate::Kill(length),
+                what: ProcessFault::Kill(length),
             },
-            1 => Happening::Process {
+            1 => StepAction::Process {
                 process,
-                what: Fate::Restart(length),
+                what: ProcessFault::Restart(length),
             },
-            2 => Happening::Process {
+            2 => StepAction::Process {
                 process,
-                what: Fate::Pause(length),
+                what: ProcessFault::Pause(length),
             },
             3 => {
                 let by = self.random.i64(-HOURS..HOURS);
-                Happening::Process {
+                StepAction::Process {
                     process,
-                    what: Fate::Clock(by),
+                    what: ProcessFault::Clock(by),
                 }
             }
-            class => Happening::Fault(self.fault(class, process, length)),
+            class => StepAction::Fault(self.fault(class, process, length)),
         })
     }
 
@@ -244,7 +246,7 @@ mod tests {
                 plan(setup, &simulation.scenario.chaos)
                     .into_iter()
                     .filter_map(|step| match step.what {
-                        Happening::Fault(fault) => Some(fault.kind),
+                        StepAction::Fault(fault) => Some(fault.kind),
                         _ => None,
                     }),
             );

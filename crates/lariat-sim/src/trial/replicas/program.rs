@@ -24,7 +24,7 @@ pub(crate) const NUMBER: &str = "sim.dev/number";
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// How long a stop waits for calls under way.
+/// The time a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The longest that one that has lost its lease is down.
@@ -158,7 +158,7 @@ impl Work {
         };
         let ends = time::Instant::now() + Duration::from_millis(fastrand::u64(..=longest));
         // Once all faults have ended, everything has to come to rest.
-        while time::Instant::now() < ends && !self.process.is_calm() {
+        while time::Instant::now() < ends && !self.process.faults_ended() {
             time::sleep_until(ends.min(time::Instant::now() + Duration::from_secs(1))).await;
         }
     }

@@ -14,10 +14,10 @@ use crate::rate::Rate;
 use crate::setup::{Setup, Times, kinds};
 use crate::simulation::Simulation;
 
-/// How many names objects of a kind have at most.
+/// The largest number of names of a kind's objects.
 const NAMES: u16 = 10;
 
-/// How long everything has to come to rest, in which the leases are looked at too.
+/// The time in which everything has to come to rest, in which the leases are checked too.
 const RESTS: Duration = Duration::from_secs(6 * 60);
 
 /// Makes the simulation of a seed: half of them elect a leader, the others form a ring.

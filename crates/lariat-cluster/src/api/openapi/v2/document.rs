@@ -1,12 +1,12 @@
-//! The document, in either form.
+//! The document, in either encoding.
 
 use bytes::Bytes;
 use lariat_apimachinery::kinds::Catalog;
 use serde_json::{Map, Value, json};
 
 use super::super::document::once;
-use super::super::form::Form;
-use super::super::frame::info;
+use super::super::encoding::DocumentEncoding;
+use super::super::fixed::info;
 use super::super::parts::{SchemasOf, paths_of};
 use super::super::{digest as digests, fixed};
 use super::{paths, protobuf, schemas};
@@ -14,18 +14,18 @@ use crate::wire::gzip;
 
 /// Returns the digest of the document.
 pub(in crate::api::openapi) fn digest(catalog: &Catalog) -> &str {
-    let written = catalog.whole();
-    written
+    let cached = catalog.openapi();
+    cached
         .digest
         .get_or_init(|| digests::of_resources(catalog.all()))
 }
 
 /// Returns the document, compressed.
-pub(in crate::api::openapi) fn document(catalog: &Catalog, form: Form) -> Bytes {
-    let written = catalog.whole();
-    match form {
-        Form::Json => once(&written.json, || write(catalog)),
-        Form::Protobuf => written
+pub(in crate::api::openapi) fn document(catalog: &Catalog, encoding: DocumentEncoding) -> Bytes {
+    let cached = catalog.openapi();
+    match encoding {
+        DocumentEncoding::Json => once(&cached.json, || write(catalog)),
+        DocumentEncoding::Protobuf => cached
             .protobuf
             .get_or_init(|| gzip::compress(&protobuf::encode(&write(catalog))))
             .clone(),

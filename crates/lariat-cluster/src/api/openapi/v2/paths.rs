@@ -3,12 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::super::media;
-use super::super::operations::{self, Operation, Path, Sends, type_of};
+use super::super::operation::{Operation, Path, Sends};
+use super::super::parameters::{self, type_of};
 use super::super::paths::others;
 
 const BODY: &str = "body";
 
-/// Describes what can be done at a path.
+/// Describes the operations of a path.
 pub(super) fn describe(path: &Path) -> Value {
     let mut document: Map<String, Value> = path
         .operations
@@ -31,7 +32,7 @@ pub(super) fn describe(path: &Path) -> Value {
 /// Describes the parameters that operations refer to.
 pub(super) fn parameters() -> Value {
     let describe = |name: &str, place: &str| json!({"name": name, "in": place, "type": type_of(name), "uniqueItems": true});
-    let in_query = operations::parameters().chain(["pretty"]);
+    let in_query = parameters::all().chain(["pretty"]);
     let in_query = in_query.map(|name| (name.to_owned(), describe(name, "query")));
     let in_path = ["name", "namespace"].into_iter().map(|name| {
         let mut parameter = describe(name, "path");

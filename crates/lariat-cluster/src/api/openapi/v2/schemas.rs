@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// What v2 does not have.
+/// The members of v3 schemas that v2 does not have.
 const LEFT_OUT: [&str; 5] = ["default", "anyOf", "oneOf", "not", "nullable"];
 
 const TEXTS: [&str; 2] = [".util.intstr.IntOrString", ".api.resource.Quantity"];

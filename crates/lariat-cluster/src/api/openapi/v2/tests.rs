@@ -41,7 +41,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     value
 }
 
-/// Returns what is at a path of field numbers; the messages on the way have a name, or are the only ones.
+/// Returns the values at a path of field numbers; the messages on the way have a name, or are the only ones.
 fn at<'a>(message: &'a [u8], path: &[(u64, &str)]) -> Vec<&'a [u8]> {
     let Some(((number, name), rest)) = path.split_first() else {
         return vec![message];

@@ -69,7 +69,7 @@ impl Message {
         self.bytes(number, &nested);
     }
 
-    /// Adds a message for each member of an object: its name, and what is written of its value.
+    /// Adds a message for each member of an object: its name, and its encoded value.
     pub(super) fn named(&mut self, number: u32, object: &Value, write: impl Fn(&mut Self, &Value)) {
         for (name, value) in object.as_object().into_iter().flatten() {
             self.nested(number, |named| {

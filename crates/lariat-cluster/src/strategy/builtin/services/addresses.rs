@@ -17,10 +17,10 @@ const RANGE: &str = "10.96.0.0/12";
 /// The first address of the range.
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 
-/// How many addresses of the range are given out: without the first and the last.
+/// The number of addresses in the range, without the first and the last.
 const ADDRESSES: usize = 1 << 20;
 
-/// Gives a Service the address it asks for, or a free one.
+/// Allocates the address a Service asks for, or a free one.
 pub(super) fn allocate(allocation: &Allocation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let asked = at(object, &["spec", "clusterIP"]).and_then(Value::as_str);
     let asked = asked.unwrap_or_default().to_owned();

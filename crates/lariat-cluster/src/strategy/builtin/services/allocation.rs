@@ -7,18 +7,18 @@ use super::spec::{node_port, ports};
 use crate::server::Server;
 use crate::store::Range;
 
-/// Where a Service is given what it needs.
+/// The allocation of addresses and ports for a Service.
 #[derive(Debug)]
 pub(super) struct Allocation<'a> {
     pub(super) server: &'a Server,
     pub(super) resource: &'a Resource,
-    /// What the other Services have.
+    /// The allocations of the other Services.
     pub(super) others: Others,
     /// Whether nothing is kept, so that less is checked.
     pub(super) dry_run: bool,
 }
 
-/// What the other Services have.
+/// The addresses and ports of the other Services.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     pub(super) addresses: Vec<String>,
@@ -26,7 +26,7 @@ pub(super) struct Others {
 }
 
 impl Others {
-    /// Looks at all Services but the one with a uid.
+    /// Reads the allocations of all Services but the one with a uid.
     pub(super) fn of(server: &Server, resource: &Resource, uid: &str) -> Self {
         let page = server.store.range(resource.table, &Range::default());
         let services = page.map(|page| page.objects).unwrap_or_default();

@@ -145,7 +145,7 @@ fn settle(old: Option<&Object>, object: &mut Object) -> Vec<StatusCause> {
     causes
 }
 
-/// Gives a Service without address and selector both families, unless it wants one.
+/// Sets both families of a Service without address and selector, unless it wants one.
 fn complete(object: &mut Object) {
     let single = policy(object) == "SingleStack";
     let mut families = list(object, "ipFamilies").to_vec();

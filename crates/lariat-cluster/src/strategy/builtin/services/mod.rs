@@ -1,4 +1,4 @@
-//! What Services are given: addresses inside the cluster, and ports of the nodes.
+//! Allocates cluster addresses and node ports for Services.
 //!
 //! Source: `k8s.io/kubernetes/pkg/registry/core/service/storage`.
 

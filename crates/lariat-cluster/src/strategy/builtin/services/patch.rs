@@ -29,7 +29,7 @@ fn gets_ports(object: &Object) -> bool {
     }
 }
 
-/// Fills in what was allocated before and is needed still.
+/// Fills in the allocations of before that are needed still.
 pub(super) fn keep(old: &Object, new: &mut Object) {
     // As patchAllocatedValues in registry/core/service/strategy.go.
     let addresses = !is_external(old) && !is_external(new);
@@ -77,7 +77,7 @@ fn normalize(was: &Object, spec: &mut Object) {
     }
 }
 
-/// Gives the ports of the nodes back to the ports of the same names.
+/// Restores the node ports of ports with the same names.
 fn keep_ports(was: &Object, spec: &mut Object) {
     let before: Vec<i64> = ports(was).iter().filter_map(node_port).collect();
     let now = ports(spec).iter().filter_map(node_port);

@@ -14,13 +14,13 @@ use crate::strategy::builtin::parts::at;
 /// The ports of nodes that Services may have.
 const NODE_PORTS: std::ops::Range<i64> = 30000..32768;
 
-/// Why a port cannot be had.
+/// The reason for which a port cannot be had.
 const TAKEN: &str = "provided port is already allocated";
 const OUTSIDE: &str =
     "provided port is not in the valid range. The range of valid ports is 30000-32767";
 
 /// The ports that one write takes.
-struct Taking<'a> {
+struct PortAllocation<'a> {
     allocation: &'a Allocation<'a>,
     /// Those of other Services, and those taken so far.
     taken: Vec<i64>,
@@ -28,8 +28,8 @@ struct Taking<'a> {
     own: Vec<i64>,
 }
 
-impl Taking<'_> {
-    /// Takes a port that was asked for.
+impl PortAllocation<'_> {
+    /// Allocates the port that was asked for.
     fn take(&mut self, number: i64) -> Result<(), &'static str> {
         if self.taken.contains(&number) {
             return Err(TAKEN);
@@ -43,7 +43,7 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Takes a free port, beginning anywhere.
+    /// Allocates a free port, beginning anywhere.
     fn next(&mut self) -> Result<i64, ApiError> {
         if self.allocation.dry_run {
             // `PortAllocationOperation.AllocateNext` makes a number up, which need not be in the range.
@@ -79,7 +79,7 @@ pub(super) fn allocate(
         .iter()
         .filter_map(node_port)
         .collect();
-    let mut taking = Taking {
+    let mut taking = PortAllocation {
         allocation,
         taken: allocation.others.node_ports.clone(),
         own: Vec::new(),
@@ -107,7 +107,13 @@ fn set(object: &mut Object, index: usize, number: i64) {
     spec_mut(object)["ports"][index]["nodePort"] = number.into();
 }
 
-fn refuse(taking: &Taking<'_>, object: &Object, index: usize, number: i64, why: &str) -> ApiError {
+fn refuse(
+    taking: &PortAllocation<'_>,
+    object: &Object,
+    index: usize,
+    number: i64,
+    why: &str,
+) -> ApiError {
     let field = format!("spec.ports[{index}].nodePort");
     let cause = StatusCause::invalid(&field, &number.into(), why);
     let name = metadata_text(object, "name");
@@ -115,7 +121,7 @@ fn refuse(taking: &Taking<'_>, object: &Object, index: usize, number: i64, why: 
 }
 
 /// Ports of the same number share one of the nodes, unless they ask for others.
-fn allocate_new(taking: &mut Taking<'_>, object: &mut Object) -> Result<(), ApiError> {
+fn allocate_new(taking: &mut PortAllocation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let spec = object.get("spec").and_then(Value::as_object);
     let list = spec.map_or(&[] as &[_], ports).to_vec();
     let gives = gives(object);
@@ -155,7 +161,7 @@ fn allocate_new(taking: &mut Taking<'_>, object: &mut Object) -> Result<(), ApiE
 }
 
 fn allocate_changed(
-    taking: &mut Taking<'_>,
+    taking: &mut PortAllocation<'_>,
     own: &[i64],
     object: &mut Object,
 ) -> Result<(), ApiError> {
@@ -194,8 +200,8 @@ fn allocate_changed(
     Ok(())
 }
 
-/// Takes a port at which the nodes say whether they have Pods of the Service.
-fn allocate_check(taking: &mut Taking<'_>, object: &mut Object) -> Result<(), ApiError> {
+/// Allocates the port at which the nodes report whether they have Pods of the Service.
+fn allocate_check(taking: &mut PortAllocation<'_>, object: &mut Object) -> Result<(), ApiError> {
     let asked = at(object, &["spec", "healthCheckNodePort"]).and_then(Value::as_i64);
     match asked.filter(|asked| *asked != 0) {
         Some(asked) => taking.take(asked).map_err(|why| {

@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::status::ApiError;
 use crate::strategy::builtin::parts::{at, is_void};
 
-/// Gives a new Service an address, and ports of the nodes if it wants them.
+/// Allocates the address of a new Service, and ports of the nodes if it wants them.
 pub(in crate::strategy::builtin) fn prepare_create(
     server: &Server,
     resource: &Resource,

@@ -3,18 +3,18 @@
 //! Source: `ScaleREST` in `k8s.io/kubernetes/pkg/registry/apps` and in
 //! `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
 
-mod form;
+mod fields;
 
 use std::sync::Arc;
 
 use lariat_apimachinery::cause::StatusCause;
 use lariat_apimachinery::kinds::Resource;
-use lariat_apimachinery::managed::Scaled;
+use lariat_apimachinery::managed::ScaleHandler;
 use lariat_apimachinery::object::{Object, metadata_mut, metadata_text};
 use lariat_apimachinery::validation;
 use serde_json::Value;
 
-use self::form::{
+use self::fields::{
     KIND, SPEC_REPLICAS, UNSET, at, check_paths, owned_scale, path, read, replicas_of, scale_of,
     set, types,
 };
@@ -25,7 +25,7 @@ use crate::strategy::{Part, Replacement, replacement};
 use crate::verbs::admission::of_kind;
 use crate::verbs::answer::{Answer, Success};
 use crate::verbs::call::Call;
-use crate::verbs::form::{Origin, refuse, refuse_patch, report};
+use crate::verbs::normalize::{Origin, refuse, refuse_patch, report};
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
 use crate::verbs::update;
@@ -101,7 +101,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
         let live = call.present(&current).await?;
         let before = owned_scale(call, &live, &current)?;
         let mut scale = change.apply_as(types().root(), before.clone())?;
-        let unknown = read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
+        let unknown = read(&mut scale).map_err(|error| refuse_patch(call, &error))?;
         let typed = Some(types().root());
         report(call, Origin::Patch, typed, &unknown, &change.duplicates)
             .map_err(|reason| refuse(call, Origin::Patch, &reason))?;
@@ -114,7 +114,7 @@ async fn change(call: &Call) -> Result<Answer, ApiError> {
     }
 }
 
-/// Words a body that is no Scale as the handler of custom resources does.
+/// Returns the error of a body that is no Scale, as the handler of custom resources words it.
 ///
 /// Its scheme has no Scale.
 fn unreadable(call: &Call, error: ApiError) -> ApiError {
@@ -182,7 +182,7 @@ async fn apply(call: &Call, dry_run: bool) -> Result<Answer, ApiError> {
         })?;
         check_unchanged(call, &before, &scale)?;
         patch::check_duplicates(call, &duplicates)?;
-        read(&mut scale).map_err(|misfit| refuse_patch(call, &misfit))?;
+        read(&mut scale).map_err(|error| refuse_patch(call, &error))?;
         call.check_same_namespace(&scale)?;
         call.check_same_name(&scale)?;
         if let Some(answer) = finish(call, &current, &live, &scale, dry_run).await? {
@@ -212,7 +212,7 @@ fn account(call: &Call, before: &Object, scale: &mut Object) {
     write.update(Some(before), scale);
 }
 
-/// Stores what a scale whose fields have owners says about its object; `None` if another client was faster.
+/// Stores the replicas of a scale in its object, as the owner of the field; `None` if another client was faster.
 async fn finish(
     call: &Call,
     current: &Arc<Stored>,
@@ -233,11 +233,11 @@ async fn finish(
     let mut new = live.clone();
     let (path, api_version) = (path(call), call.resource.api_version());
     set(&mut new, &path, replicas);
-    let scaled = Scaled {
+    let handler = ScaleHandler {
         path: &path,
         api_version: &api_version,
     };
-    scaled.to_object(scale, &mut new);
+    handler.to_object(scale, &mut new);
     store_scaled(call, current, live, new, dry_run).await
 }
 

@@ -8,11 +8,11 @@ use lariat_cluster::{Commit, StoredObject};
 use lariat_core::Gvk;
 use serde_json::Value;
 
-use crate::actors::LifeId;
+use crate::actors::IncarnationId;
 use crate::check::operator::Operators;
 use crate::check::{Check, Findings, Rest};
-use crate::deed::Deed;
 use crate::event::{Event, Moment};
+use crate::operator_action::OperatorAction;
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, SETTLED};
 
@@ -33,9 +33,9 @@ const SERIES: Duration = Duration::from_secs(360);
 ///
 /// `EventApi::Core`: "Repetitions are counted in the Event"; `EventApi::Events`: "one series from the start"; and
 /// `EventOptions::burst` says how many are written. A process that starts again knows nothing of the Events of its last
-/// life, so each life may create them once more. What is published while nothing goes wrong, and within the limit, is
-/// there at rest. Not so what is published while the operator stops, as `Recorder` says: "what is in the queue gets up to
-/// 5 seconds; then events are dropped". A request of before the faults ended may take longer to fail.
+/// incarnation, so each incarnation may create them once more. What is published while nothing goes wrong, and within
+/// the limit, is there at rest. Not so what is published while the operator stops, as `Recorder` says: "what is in the
+/// queue gets up to 5 seconds; then events are dropped". A request of before the faults ended may take longer to fail.
 ///
 /// A backup brings back the Events of series that are over by the time it is restored: what follows is a further one, as
 /// it was before. So time counts from the first Event of a subject, whatever is restored since.
@@ -46,18 +46,18 @@ const SERIES: Duration = Duration::from_secs(360);
 #[derive(Default)]
 pub(crate) struct Events {
     operators: Operators,
-    /// What each Event that is there is without its metadata, by uid.
+    /// The content of each present Event without its metadata, by uid.
     written: BTreeMap<String, Written>,
-    /// How many Events there were of a subject, and the first of them.
+    /// The number of Events of each subject, and the time of the first.
     created: BTreeMap<String, (u64, Duration)>,
-    /// How many Events about an object were created and counted up.
+    /// The number of Events about an object that were created and counted up, and the time of the first.
     about: BTreeMap<String, (u64, u64, Duration)>,
-    published: BTreeMap<(LifeId, String), Published>,
-    /// The lives whose operator stops, or has stopped.
-    stopping: BTreeSet<LifeId>,
+    published: BTreeMap<(IncarnationId, String), Published>,
+    /// The incarnations whose operator stops, or has stopped.
+    stopping: BTreeSet<IncarnationId>,
 }
 
-/// What is known of an Event that was written.
+/// The known history of an Event that was written.
 struct Written {
     /// The hash of all but its metadata.
     hash: u64,
@@ -87,31 +87,31 @@ impl Check for Events {
                 Vec::new()
             }
             Event::Did {
-                life,
-                deed: Deed::Published { uid, reason },
+                incarnation,
+                action: OperatorAction::Published { uid, reason },
             } => {
-                let of = (life.clone(), uid.clone());
+                let of = (incarnation.clone(), uid.clone());
                 let published = self.published.entry(of).or_default();
                 published.events += 1;
-                let is_stopping = self.stopping.contains(life);
+                let is_stopping = self.stopping.contains(incarnation);
                 if *reason == SETTLED && published.events <= BURST && !is_stopping {
                     published.settled = Some(oracle.epoch());
                 }
                 Vec::new()
             }
             Event::Did {
-                life,
-                deed: deed @ (Deed::Starts | Deed::Stops),
+                incarnation,
+                action: action @ (OperatorAction::Starts | OperatorAction::Stops),
             } => {
-                self.stopping.remove(life);
-                if matches!(deed, Deed::Stops) {
-                    self.stopping.insert(life.clone());
+                self.stopping.remove(incarnation);
+                if matches!(action, OperatorAction::Stops) {
+                    self.stopping.insert(incarnation.clone());
                 }
                 Vec::new()
             }
-            Event::LifeEnded(life) => {
-                self.stopping.remove(life);
-                self.published.retain(|of, _| of.0 != *life);
+            Event::IncarnationEnded(incarnation) => {
+                self.stopping.remove(incarnation);
+                self.published.retain(|of, _| of.0 != *incarnation);
                 Vec::new()
             }
             Event::Committed(Commit::Removed { last }) => {
@@ -125,9 +125,9 @@ impl Check for Events {
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let mut found = Vec::new();
-        for ((life, uid), published) in &self.published {
+        for ((incarnation, uid), published) in &self.published {
             let is_due = published.settled == Some(oracle.epoch());
-            if life != rest.life || !is_due {
+            if incarnation != rest.incarnation || !is_due {
                 continue;
             }
             // The oracle knows an Event by the API through which it was written, which is up to the options.
@@ -170,7 +170,7 @@ impl Events {
             return Vec::new();
         }
         let mut found = Vec::new();
-        let (key, lives) = (object.key(), self.lives());
+        let (key, incarnations) = (object.key(), self.incarnations());
         let now = Written::of(&json, &event);
         let hash = now.hash;
         let before = self.written.insert(object.uid().to_owned(), now);
@@ -189,7 +189,7 @@ impl Events {
                     .entry(event.subject())
                     .or_insert((0, moment.at));
                 *created += 1;
-                let allowed = event.allowed(moment.at.saturating_sub(*first)) * lives;
+                let allowed = event.allowed(moment.at.saturating_sub(*first)) * incarnations;
                 if *created > allowed {
                     found.push(format!("{key} is Event {created} of {}", event.subject()));
                 }
@@ -200,7 +200,7 @@ impl Events {
     }
 
     fn limit(&mut self, event: &View<'_>, is_new: bool, moment: &Moment) -> Option<String> {
-        let lives = self.lives();
+        let incarnations = self.incarnations();
         let about = self.about.entry(event.about.to_owned());
         let (created, counted, first) = about.or_insert((0, 0, moment.at));
         *created += u64::from(is_new);
@@ -212,7 +212,7 @@ impl Events {
         } else {
             *created + *counted
         };
-        let allowed = lives * (BURST + refills + 1);
+        let allowed = incarnations * (BURST + refills + 1);
         (writes > allowed).then(|| {
             format!(
                 "{writes} Events were written about {}, {allowed} are allowed",
@@ -221,8 +221,8 @@ impl Events {
         })
     }
 
-    fn lives(&self) -> u64 {
-        self.operators.lives.max(1).into()
+    fn incarnations(&self) -> u64 {
+        self.operators.incarnations.max(1).into()
     }
 }
 
@@ -237,7 +237,7 @@ impl Written {
     }
 }
 
-/// What counts of an Event, in whichever API it was written.
+/// The relevant members of an Event, in whichever API it was written.
 struct View<'a> {
     about: &'a str,
     reason: &'a str,
@@ -268,7 +268,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What no two Events of one life have in common.
+    /// Returns the text by which Events of one incarnation differ.
     fn subject(&self) -> String {
         let note = match self.note {
             // As in client-go's `getKey` of `tools/events`, the note is not part of what a series is about.
@@ -280,7 +280,7 @@ impl<'a> View<'a> {
         format!("{} about {} {note:?}", self.reason, self.about)
     }
 
-    /// How many Events of its subject a life may have made.
+    /// Returns the number of Events of its subject that an incarnation may have made.
     fn allowed(&self, since: Duration) -> u64 {
         if self.is_series {
             return 1 + since.as_secs() / SERIES.as_secs();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::check::operator::stage::Stage;
+use crate::check::operator::harness::OperatorHarness;
 use serde_json::json;
 
 fn kind() -> Gvk {
@@ -16,30 +16,34 @@ fn event(note: &str) -> Value {
 
 #[tokio::test]
 async fn an_event_that_is_counted_is_fine_and_one_that_counts_down_is_not() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.create(&kind(), "e1", &event("a")).await;
-    stage.create(&kind(), "e2", &event("b")).await;
-    stage.patch(&kind(), "e1", &json!({"count": 5})).await;
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
-    stage.patch(&kind(), "e1", &json!({"count": 4})).await;
-    assert!(stage.found("goes down from 5 to 4"), "{:?}", stage.all());
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.create(&kind(), "e1", &event("a")).await;
+    harness.create(&kind(), "e2", &event("b")).await;
+    harness.patch(&kind(), "e1", &json!({"count": 5})).await;
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
+    harness.patch(&kind(), "e1", &json!({"count": 4})).await;
+    assert!(
+        harness.found("goes down from 5 to 4"),
+        "{:?}",
+        harness.all()
+    );
 }
 
 #[tokio::test]
 async fn the_same_event_twice_in_a_life_is_reported() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.create(&kind(), "e1", &event("a")).await;
-    stage.operates();
-    stage.create(&kind(), "e2", &event("a")).await;
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.create(&kind(), "e1", &event("a")).await;
+    harness.operates();
+    harness.create(&kind(), "e2", &event("a")).await;
     assert!(
-        stage.all().is_empty(),
-        "each of two lives may: {:?}",
-        stage.all()
+        harness.all().is_empty(),
+        "each of two incarnations may: {:?}",
+        harness.all()
     );
-    stage.create(&kind(), "e3", &event("a")).await;
-    assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
+    harness.create(&kind(), "e3", &event("a")).await;
+    assert!(harness.found("e3 is Event 3"), "{:?}", harness.all());
 }
 
 #[tokio::test]
@@ -51,48 +55,56 @@ async fn a_series_that_is_over_when_a_backup_is_restored_is_followed_by_another(
         "eventTime": "2026-01-01T00:00:00.000000Z",
         "reportingController": OPERATOR, "reportingInstance": "i",
     });
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.create(&kind, "e1", &series).await;
-    let backup = stage.backup();
-    stage.wait(SERIES);
-    stage.restore(&backup).await;
-    stage.create(&kind, "e2", &series).await;
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
-    stage.create(&kind, "e3", &series).await;
-    assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.create(&kind, "e1", &series).await;
+    let backup = harness.backup();
+    harness.wait(SERIES);
+    harness.restore(&backup).await;
+    harness.create(&kind, "e2", &series).await;
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
+    harness.create(&kind, "e3", &series).await;
+    assert!(harness.found("e3 is Event 3"), "{:?}", harness.all());
 }
 
 #[tokio::test]
 async fn more_events_than_the_limit_allows_are_reported() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
     for number in 0..BURST + 1 {
         let name = format!("e{number}");
-        stage.create(&kind(), &name, &event(&name)).await;
+        harness.create(&kind(), &name, &event(&name)).await;
     }
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
-    stage.create(&kind(), "last", &event("last")).await;
-    assert!(stage.found("27 Events were written"), "{:?}", stage.all());
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
+    harness.create(&kind(), "last", &event("last")).await;
+    assert!(
+        harness.found("27 Events were written"),
+        "{:?}",
+        harness.all()
+    );
 }
 
 #[tokio::test]
 async fn changes_of_metadata_are_not_counted_as_written() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.create(&kind(), "e", &event("a")).await;
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.create(&kind(), "e", &event("a")).await;
     for count in 2..=BURST + 1 {
         let touched = json!({"metadata": {"annotations": {"touched": count.to_string()}}});
-        stage.patch(&kind(), "e", &touched).await;
-        stage.patch(&kind(), "e", &json!({"count": count})).await;
+        harness.patch(&kind(), "e", &touched).await;
+        harness.patch(&kind(), "e", &json!({"count": count})).await;
     }
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
-    stage.patch(&kind(), "e", &json!({"count": 100})).await;
-    assert!(stage.found("27 Events were written"), "{:?}", stage.all());
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
+    harness.patch(&kind(), "e", &json!({"count": 100})).await;
+    assert!(
+        harness.found("27 Events were written"),
+        "{:?}",
+        harness.all()
+    );
 }
 
-fn published() -> Deed {
-    Deed::Published {
+fn published() -> OperatorAction {
+    OperatorAction::Published {
         uid: "u".to_owned(),
         reason: SETTLED,
     }
@@ -100,31 +112,31 @@ fn published() -> Deed {
 
 #[tokio::test]
 async fn what_is_published_while_the_operator_stops_may_be_dropped() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.did(Deed::Stops);
-    stage.did(published());
-    stage.rest();
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
-    stage.did(Deed::Starts);
-    stage.did(published());
-    stage.rest();
-    assert!(stage.found("no Event says"), "{:?}", stage.all());
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.did(OperatorAction::Stops);
+    harness.did(published());
+    harness.rest();
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
+    harness.did(OperatorAction::Starts);
+    harness.did(published());
+    harness.rest();
+    assert!(harness.found("no Event says"), "{:?}", harness.all());
 }
 
 #[tokio::test]
 async fn an_event_that_is_missing_at_rest_is_reported() {
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.did(published());
-    stage.rest();
-    assert!(stage.found("no Event says"), "{:?}", stage.all());
-    let mut stage = Stage::new(Events::default()).await;
-    stage.operates();
-    stage.did(published());
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.did(published());
+    harness.rest();
+    assert!(harness.found("no Event says"), "{:?}", harness.all());
+    let mut harness = OperatorHarness::new(Events::default()).await;
+    harness.operates();
+    harness.did(published());
     let mut settled = event("all is in order");
     settled["reason"] = SETTLED.into();
-    stage.create(&kind(), "e1", &settled).await;
-    stage.rest();
-    assert!(stage.all().is_empty(), "{:?}", stage.all());
+    harness.create(&kind(), "e1", &settled).await;
+    harness.rest();
+    assert!(harness.all().is_empty(), "{:?}", harness.all());
 }
